@@ -1,0 +1,5 @@
+"""`python -m castmates`."""
+
+from castmates.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Pure: windows -> effects with intervals."""

@@ -1,0 +1,94 @@
+"""Paired differences -> estimate, interval between launches, interval within launch, p-value.
+
+Everything is on the log scale; `docs/methodology.md` has the formulas.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+CONFIDENCE = 0.95
+FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval says next to nothing
+
+# A launch: the unit of the headline.
+BLOCK = ("company", "block")
+
+Floats = npt.NDArray[np.float64]
+
+
+def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals."""
+    values = pairs.groupby([*by, *BLOCK], observed=True).agg(
+        value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var")
+    )
+    values["freedom"] = values["rounds"] - 1
+    values["squares"] = values["variance"].fillna(0.0) * values["freedom"]
+    values["share"] = 1.0 / values["rounds"]
+    groups = values.groupby(list(by), observed=True).agg(
+        blocks=("value", "size"),
+        rounds=("rounds", "sum"),
+        mean=("value", "mean"),
+        spread=("value", "std"),
+        freedom=("freedom", "sum"),
+        squares=("squares", "sum"),
+        shares=("share", "sum"),
+    )
+    return _intervals(groups)
+
+
+def ratio(logs: pd.Series) -> pd.Series:
+    """Back from the log scale."""
+    return pd.Series(np.exp(logs.to_numpy(dtype=float)), index=logs.index)
+
+
+def holm(p_values: Sequence[float] | pd.Series) -> Floats:
+    """Holm's adjustment for testing several hypotheses at once; NaN stays NaN and does not count as a test."""
+    p = np.asarray(p_values, dtype=float)
+    adjusted = np.full(p.shape, np.nan)
+    tests = np.flatnonzero(~np.isnan(p))
+    order = tests[np.argsort(p[tests], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
+    mean = groups["mean"].to_numpy(dtype=float)
+    blocks = groups["blocks"].to_numpy(dtype=float)
+    enough = blocks >= FEWEST_BLOCKS
+    between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(blocks), np.nan)
+    half = _quantile(np.where(enough, blocks - 1, np.nan)) * between
+    freedom = groups["freedom"].to_numpy(dtype=float)
+    freedom = np.where(freedom > 0, freedom, np.nan)
+    variance = groups["squares"].to_numpy(dtype=float) / freedom
+    within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / blocks
+    half_within = _quantile(freedom) * within
+    return pd.DataFrame(
+        {
+            "log": mean,
+            "log_low": mean - half,
+            "log_high": mean + half,
+            "log_within_low": mean - half_within,
+            "log_within_high": mean + half_within,
+            "blocks": groups["blocks"],
+            "rounds": groups["rounds"],
+            "p_value": _p_value(mean, between, blocks - 1),
+        },
+        index=groups.index,
+    )
+
+
+def _quantile(freedom: Floats) -> Floats:
+    """The two-sided factor of Student's t."""
+    return np.asarray(stats.t.ppf((1 + CONFIDENCE) / 2, freedom), dtype=float)
+
+
+def _p_value(mean: Floats, error: Floats, freedom: Floats) -> Floats:
+    """Two-sided; launches that agree to the last bit leave no doubt either way."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.abs(mean / error)
+    size = np.where((mean == 0) & (error == 0), 0.0, size)
+    return np.asarray(2 * stats.t.sf(size, freedom), dtype=float)

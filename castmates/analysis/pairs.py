@@ -1,0 +1,64 @@
+"""Windows -> differences between two scenes inside a round, and how many windows there were."""
+
+import numpy as np
+import pandas as pd
+
+from castmates.errors import CastmatesError
+from castmates.study.spec import Plan
+
+# One value of one member: there can be only one window for it.
+_PLACE = ["platform", "company", "block", "round", "scene", "member"]
+
+
+def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """The windows of the plan's own blocks; those of forgotten blocks stay out."""
+    blocks = pd.MultiIndex.from_tuples(
+        [(block.company.id, block.number) for block in plan.blocks], names=["company", "block"]
+    )
+    return windows[pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(blocks)]
+
+
+def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate."""
+    rates = _log_rates(windows)
+    scenes = rates.merge(contrasts[["row", "company", "scene", "member"]], on=["company", "scene", "member"])
+    baselines = rates.merge(_baseline_side(contrasts), on=["company", "scene", "member"])
+    place = ["row", "platform", "company", "block", "round"]
+    both = scenes[[*place, "log_rate"]].merge(baselines[[*place, "log_rate"]], on=place, suffixes=("", "_baseline"))
+    both["difference"] = both["log_rate_baseline"] - both["log_rate"]
+    return both[[*place, "difference"]]
+
+
+def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Valid and rejected windows of scene and baseline, for every row and platform that has any."""
+    sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
+    counts = []
+    for prefix, side in sides.items():
+        found = windows[["platform", "company", "scene", "member", "valid"]].merge(
+            side, on=["company", "scene", "member"]
+        )
+        by_row = found.groupby(["row", "platform"], observed=True)["valid"].agg(["sum", "size"])
+        counts.append(
+            pd.DataFrame(
+                {f"{prefix}windows_valid": by_row["sum"], f"{prefix}windows_rejected": by_row["size"] - by_row["sum"]}
+            )
+        )
+    return counts[0].join(counts[1], how="outer").fillna(0).astype("int64")
+
+
+def _baseline_side(contrasts: pd.DataFrame) -> pd.DataFrame:
+    return contrasts[["row", "company", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
+
+
+def _log_rates(windows: pd.DataFrame) -> pd.DataFrame:
+    rate = windows["rate"].to_numpy(dtype=float)
+    usable = windows["valid"].to_numpy(dtype=bool) & np.isfinite(rate) & (rate > 0)
+    rates = pd.DataFrame(windows.loc[usable, _PLACE]).assign(log_rate=np.log(rate[usable]))
+    twice = rates.duplicated(_PLACE)
+    if twice.any():
+        first = rates[twice].iloc[0]
+        raise CastmatesError(
+            f"Block {first['company']}/{first['block']} has two valid windows of {first['member']} for the scene "
+            f"{first['scene']} in round {first['round']}; give every block once, and measure it again if it was."
+        )
+    return rates

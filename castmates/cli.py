@@ -1,0 +1,138 @@
+"""The command `castmates`."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from castmates import __version__
+from castmates.errors import CastmatesError
+
+# Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
+app = typer.Typer(
+    name="castmates",
+    help="Co-location interference studies: how much a program loses beside others, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+StudyFile = Annotated[Path, typer.Argument(help="The study file.", metavar="[STUDY.yaml]")]
+DEFAULT_STUDY = Path("config/config.yaml")
+
+
+def main() -> None:
+    """Run the command line; an error is a sentence and a non-zero exit."""
+    try:
+        app()
+    except CastmatesError as problem:
+        sys.exit(f"castmates: {problem}")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"castmates {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Options of the whole command."""
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Say what this machine can and cannot do, what each "no" costs, and how to change it."""
+    from castmates.machine import doctor as examination
+    from castmates.machine.facts import machine_facts
+    from castmates.machine.topology import read_topology
+
+    topology = read_topology()
+    checks = examination.examine(machine_facts(topology=topology), topology)
+    if as_json:
+        typer.echo(examination.as_json(checks))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(examination.as_table(checks))
+
+
+@app.command()
+def plan(study: StudyFile = DEFAULT_STUDY) -> None:
+    """Print mixes, scenes, blocks, windows and the expected duration, before anything runs."""
+    from castmates import outlook, project
+
+    typer.echo(outlook.describe(project.load(study)), nl=False)
+
+
+@app.command()
+def run(
+    block: Annotated[str, typer.Argument(help="COMPANY/NUMBER, as `castmates plan` prints it.")],
+    study: StudyFile = DEFAULT_STUDY,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the block's files; its place in results/ if left out.")
+    ] = None,
+) -> None:
+    """Measure one block without the workflow (its environments must be built)."""
+    from castmates import project
+    from castmates.runner.measure import measure_block
+
+    loaded = project.load(study)
+    folder = output or loaded.results / "blocks" / block
+    if (folder / "block.json").exists():
+        raise CastmatesError(f"{folder} holds a measured block; remove it first, or give another --output.")
+    measure_block(loaded.plan(), block, folder, project.cache())
+
+
+@app.command()
+def retry(study: StudyFile = DEFAULT_STUDY) -> None:
+    """Forget the blocks that failed, or in which every round has a rejected window: the next sweep measures them."""
+    from castmates import project
+
+    results = project.load(study).results
+    forgotten = 0
+    for file in sorted(results.glob("blocks/*/*/block.json")):
+        if reason := project.useless(project.read_record(file)):
+            shutil.rmtree(file.parent)
+            typer.echo(f"forgotten ({reason}): {file.parent}")
+            forgotten += 1
+    typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {results}")
+
+
+@app.command("build-environment")
+def build_environment(
+    name: Annotated[str, typer.Argument(help="native, or the NAME of envs/NAME.lock.")],
+) -> None:
+    """Build what a workload runs in, once for each content of its lock."""
+    from castmates import project
+    from castmates.workloads import environments
+
+    known = environments.known(project.ENVIRONMENTS)
+    if name not in known:
+        raise CastmatesError(f"there is no environment '{name}'; there are: {', '.join(known)}.")
+    typer.echo(environments.build(name, project.ENVIRONMENTS, project.cache()))
+
+
+@app.command()
+def schemas(
+    check: Annotated[bool, typer.Option("--check", help="Only say whether they are stale.")] = False,
+) -> None:
+    """Write the JSON Schemas of the YAML files, for editors."""
+    from castmates.files import replace_text
+    from castmates.study.schema import SCHEMAS, text_of
+
+    for name in SCHEMAS:
+        file = Path("config/schemas") / name
+        if check and (not file.is_file() or file.read_text() != text_of(name)):
+            raise CastmatesError(f"{file} is stale; run `make schemas` and commit it.")
+        if not check:
+            replace_text(file, text_of(name))
+            typer.echo(file)

@@ -1,0 +1,1 @@
+"""Counters, read at the edges of a window."""

@@ -1,0 +1,31 @@
+"""Counters on a machine that lets us count nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from castmates.protocols import Sample
+
+
+class NoCollector:
+    """Counts nothing and says why."""
+
+    name = "none"
+
+    def __init__(self, reason: str = "this machine gives no counters") -> None:
+        self._reason = reason
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Watch nobody."""
+
+    def start(self, active: Sequence[str]) -> None:
+        """Mark no edge."""
+
+    def stop(self) -> list[Sample]:
+        """Return no samples."""
+        return []
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def about(self) -> dict[str, str]:
+        """Say that nothing is counted, and why."""
+        return {"counters": f"none: {self._reason}"}

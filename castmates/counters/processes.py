@@ -1,0 +1,178 @@
+"""Follow a launched process with all that came from it, through /proc, and stop, continue or kill the whole family."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_PAUSE_S = 0.0005
+_STUCK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of the kernel's process table."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    threads: int
+    born: int  # start time in ticks since boot: with the pid it names a process for ever
+
+    @property
+    def alive(self) -> bool:
+        """False for what has ended; a dead leader with living threads is alive."""
+        return self.state not in "ZX" or self.threads > 1
+
+
+def read_kernel(path: str) -> bytes:
+    """Read a kernel file with as few calls as can be, for this runs at window edges and over whole process tables."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunks = []
+        while chunk := os.read(fd, 65536):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+def parse_stat(line: bytes) -> tuple[int, list[bytes]]:
+    """Split a /proc/<pid>/stat line into the pid and the fields from the state on (the name may hold anything)."""
+    head, _, tail = line.rpartition(b")")
+    return int(head.split(b" ", 1)[0]), tail.split()
+
+
+def read_process(pid: int) -> Process | None:
+    """Read one process, or None where there is none (any more)."""
+    try:
+        own, f = parse_stat(read_kernel(f"/proc/{pid}/stat"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return Process(own, int(f[1]), int(f[2]), int(f[3]), f[0].decode(), int(f[17]), int(f[19]))
+
+
+def read_table() -> dict[int, Process]:
+    """Read the whole process table."""
+    found = (read_process(pid) for pid in _numbers("/proc"))
+    return {process.pid: process for process in found if process}
+
+
+def threads_of(pid: int) -> list[int]:
+    """List the threads of a process; empty where it has ended."""
+    try:
+        return _numbers(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _numbers(folder: str) -> list[int]:
+    with os.scandir(folder) as entries:
+        return [int(entry.name) for entry in entries if entry.name.isdigit()]
+
+
+def is_stopped(pid: int) -> bool:
+    """Check that no thread of a process can run: each is stopped or has ended."""
+    for tid in threads_of(pid):
+        try:
+            state = parse_stat(read_kernel(f"/proc/{pid}/task/{tid}/stat"))[1][0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state not in (b"T", b"t", b"Z", b"X"):
+            return False
+    return True
+
+
+def send(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each; those that have ended or may not be signalled are left to the caller's check."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+class Family:
+    """A session leader and everything that came from it, also what has left its session since it was last seen.
+
+    What forks twice and calls setsid between two looks is not found; a cgroup has no such gap.
+    """
+
+    def __init__(self, leader: int, born: int | None = None) -> None:
+        self.leader = leader
+        process = read_process(leader)
+        self.born = born if born is not None else process.born if process else 0
+        self._known: dict[int, int] = {leader: self.born}
+
+    def living(self) -> list[Process]:
+        """Look again and return every member that has not ended."""
+        table = read_table()
+        table.pop(os.getpid(), None)
+        children: dict[int, list[int]] = {}
+        for process in table.values():
+            children.setdefault(process.parent, []).append(process.pid)
+        queue = [pid for pid, born in self._known.items() if pid in table and table[pid].born == born]
+        queue += self._fellows(table)
+        found: dict[int, Process] = {}
+        while queue:
+            pid = queue.pop()
+            if pid not in found:
+                found[pid] = table[pid]
+                queue += children.get(pid, [])
+        self._known = {self.leader: self.born} | {pid: process.born for pid, process in found.items()}
+        return [process for process in found.values() if process.alive]
+
+    def _fellows(self, table: dict[int, Process]) -> list[int]:
+        """Return who shares the leader's group or session; the number is ours as long as nobody else bears it."""
+        bearer = table.get(self.leader)
+        if bearer and bearer.born != self.born:
+            return []
+        return [p.pid for p in table.values() if self.leader in (p.group, p.session) and p.born >= self.born]
+
+    def _send_group(self, number: signal.Signals) -> None:
+        """Signal the leader's process group, which the kernel does at one stroke, so that no fork slips through."""
+        bearer = read_process(self.leader)
+        if bearer is None or bearer.born == self.born:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.leader, number)
+
+    def stop(self, timeout_s: float) -> list[int]:
+        """Stop everyone and return those who still run when the time is out.
+
+        A parent in vfork cannot stop until its child has called exec, and a child that was stopped before never
+        will: whoever still runs after a while is let go for a moment and stopped anew.
+        """
+        deadline = time.monotonic() + timeout_s
+        attempt = time.monotonic()
+        self._send_group(signal.SIGSTOP)
+        while running := [p.pid for p in self.living() if not is_stopped(p.pid)]:
+            now = time.monotonic()
+            if now > deadline:
+                return running
+            if now - attempt > _STUCK_S:
+                self.resume()
+                time.sleep(_PAUSE_S)
+                attempt = time.monotonic()
+                self._send_group(signal.SIGSTOP)
+            send(running, signal.SIGSTOP)
+            time.sleep(_PAUSE_S)
+        return []
+
+    def resume(self) -> None:
+        """Let everyone go on."""
+        self._send_group(signal.SIGCONT)
+        send([p.pid for p in self.living()], signal.SIGCONT)
+
+    def kill(self, timeout_s: float) -> list[int]:
+        """Kill everyone, stopped first so that nobody escapes by forking; return those left when the time is out."""
+        deadline = time.monotonic() + timeout_s
+        self.stop(min(1.0, timeout_s))
+        while left := [p.pid for p in self.living()]:
+            if time.monotonic() > deadline:
+                return left
+            self._send_group(signal.SIGKILL)
+            send(left, signal.SIGKILL)
+            time.sleep(_PAUSE_S)
+        return []

@@ -1,0 +1,55 @@
+"""The measured blocks of a plan -> the study's tables, on disk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.analysis.blocks import blocks_table
+from castmates.analysis.controls import estimate_controls
+from castmates.analysis.effects import estimate_effects
+from castmates.errors import CastmatesError
+from castmates.files import replace
+from castmates.project import read_record
+from castmates.study.spec import Plan
+from castmates.tables import WINDOWS, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path) -> None:
+    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`."""
+    places = [blocks / block.path for block in plan.blocks]
+    windows = _all_windows(places)
+    tables = {
+        "effects": estimate_effects(plan, windows, margin),
+        "controls": estimate_controls(plan, windows, margin),
+        "blocks": blocks_table(read_record(place / "block.json") for place in places),
+        "windows": windows,
+    }
+    for name, table in tables.items():
+        _write(table, folder / name)
+
+
+def _all_windows(places: Sequence[Path]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.concat([frame([], WINDOWS), *map(_windows, places)], ignore_index=True)
+
+
+def _windows(block: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(block / "windows.parquet", columns=list(WINDOWS)).astype(dict(WINDOWS))
+    except (OSError, ValueError, KeyError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".:")
+        raise CastmatesError(
+            f"{block / 'windows.parquet'} cannot be read ({why}); remove {block} to have the block measured again."
+        ) from None
+
+
+def _write(table: "pd.DataFrame", stem: Path) -> None:
+    # Floats in full: reading them back gives the same bits.
+    replace(stem.with_suffix(".csv"), lambda file: table.to_csv(file, index=False))
+    replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False))

@@ -1,0 +1,17 @@
+"""One row of the doctor's table."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["yes", "no", "partly", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether the machine offers one thing, what its lack costs a study, and how to change it."""
+
+    name: str
+    state: State
+    found: str
+    cost: str = ""
+    remedy: str = ""

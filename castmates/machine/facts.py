@@ -1,0 +1,222 @@
+"""Everything about this machine that a reader of the results may ask for, as plain JSON-able data."""
+
+import os
+import platform
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import castmates
+from castmates.machine import facts_rdt, probes
+from castmates.machine.reading import below, mounts, read_int, read_pairs, read_text
+from castmates.machine.topology import Topology, read_topology
+from castmates.study.cpus import format_cpu_list
+
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # a constant of the kernel
+
+
+def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> dict[str, Any]:
+    """Gather the facts; of a recorded tree only what can be read is known, and what is tried is None."""
+    sources: dict[str, Callable[[Path], Any]] = {
+        "read_at": lambda _: datetime.now().astimezone().isoformat(timespec="seconds"),
+        "hostname": lambda root: read_text(root / "proc/sys/kernel/hostname"),
+        "cpu_model": cpu_model,
+        "microcode": lambda root: read_pairs(root / "proc/cpuinfo").get("microcode"),
+        "kernel": lambda root: read_text(root / "proc/sys/kernel/osrelease"),
+        "cmdline": lambda root: read_text(root / "proc/cmdline"),
+        "distribution": distribution,
+        "hypervisor_flag": hypervisor_flag,
+        "container_hints": container_hints,
+        "topology": lambda root: topology_summary(topology or read_topology(root)),
+        "memory_bytes": lambda root: _meminfo_bytes(root, "MemTotal"),
+        "swap": swap,
+        "mitigations": mitigations,
+        "transparent_hugepages": transparent_hugepages,
+        "numa_balancing": lambda root: read_int(root / "proc/sys/kernel/numa_balancing"),
+        "ksm": lambda root: read_int(root / "sys/kernel/mm/ksm/run"),
+        "governors": governors,
+        "turbo": turbo,
+        "isolated_cpus": lambda root: read_text(root / "sys/devices/system/cpu/isolated"),
+        "nmi_watchdog": lambda root: read_int(root / "proc/sys/kernel/nmi_watchdog"),
+        "perf_event_paranoid": lambda root: read_int(root / "proc/sys/kernel/perf_event_paranoid"),
+        "root": lambda root: os.geteuid() == 0 if root == Path("/") else None,
+        "aslr": lambda root: read_int(root / "proc/sys/kernel/randomize_va_space"),
+        "rdt_flags": facts_rdt.rdt_flags,
+        "resctrl": facts_rdt.resctrl,
+        "cgroup": cgroup,
+        "tracefs": tracefs,
+        "load_average": load_average,
+        "steal_share": steal_share,
+        "python": lambda _: platform.python_version(),
+        "castmates": lambda _: castmates.__version__,
+    }
+    facts = {name: source(root) for name, source in sources.items()}
+    return facts | _tried(facts["cgroup"] if root == Path("/") else None, root == Path("/"))
+
+
+def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
+    """Run the probes side by side, so that the slowest alone sets the time."""
+    group = cgroup["v2_group"] if cgroup else None
+    tries: dict[str, Callable[[], Any]] = {
+        "virtualisation": probes.detect_virtualisation,
+        "freezing": lambda: probes.try_freezing(Path(group)) if group else None,
+        "perf": probes.try_perf,
+        "pqos": probes.find_pqos,
+        "compiler": probes.find_compiler,
+        "tensorflow_python": probes.find_tensorflow_python,
+        "git": lambda: probes.git_state(Path(castmates.__file__).parents[1]),
+    }
+    if not here:
+        return dict.fromkeys(tries)
+    with ThreadPoolExecutor(len(tries)) as pool:
+        running = {name: pool.submit(attempt) for name, attempt in tries.items()}
+        return {name: future.result() for name, future in running.items()}
+
+
+def cpu_model(root: Path) -> str | None:
+    """Name the processor: x86's model name, or Arm's implementer and part numbers."""
+    pairs = read_pairs(root / "proc/cpuinfo")
+    if "CPU implementer" in pairs:
+        return f"implementer {pairs['CPU implementer']} part {pairs.get('CPU part')}"
+    return pairs.get("model name")
+
+
+def distribution(root: Path) -> str | None:
+    """Return the distribution's own name."""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', read_text(root / "etc/os-release") or "", re.MULTILINE)
+    return match[1] if match else None
+
+
+def hypervisor_flag(root: Path) -> bool | None:
+    """Say whether the processor's flags name a hypervisor; None where there are no x86 flags."""
+    flags = read_pairs(root / "proc/cpuinfo").get("flags")
+    return None if flags is None else "hypervisor" in flags.split()
+
+
+def container_hints(root: Path) -> list[str]:
+    """List the marks of a container; an empty list means that none was found."""
+    hints = [name for name in ("/.dockerenv", "/run/.containerenv") if below(root, name).exists()]
+    if root == Path("/"):
+        manager = os.environ.get("container")  # noqa: SIM112 (systemd's convention, in small letters)
+        if manager:
+            hints.append(f"container={manager}")
+        if Path("/proc/self/ns/pid").readlink() != Path(INITIAL_PID_NAMESPACE):
+            hints.append("own PID namespace")
+    return hints
+
+
+def topology_summary(topology: Topology) -> dict[str, Any]:
+    """Put the topology into a few JSON-able lines."""
+    online = [cpu for cpu in topology.cpus if cpu.online]
+    kinds: dict[str, list[int]] = {}
+    for cpu in online:
+        if cpu.kind is not None:
+            kinds.setdefault(cpu.kind, []).append(cpu.id)
+    return {
+        "cpus": format_cpu_list(cpu.id for cpu in topology.cpus),
+        "online": format_cpu_list(cpu.id for cpu in online),
+        "allowed": format_cpu_list(topology.allowed),
+        "cores": len({cpu.core for cpu in online if cpu.core is not None}) or None,
+        "packages": len({cpu.package for cpu in online if cpu.package is not None}) or None,
+        "siblings": sorted({format_cpu_list(cpu.siblings) for cpu in online if len(cpu.siblings) > 1}),
+        "kinds": {kind: format_cpu_list(cpus) for kind, cpus in kinds.items()},
+        "llcs": [
+            {
+                "id": llc.id,
+                "level": llc.level,
+                "bytes": llc.bytes,
+                "ways": llc.ways,
+                "cpus": format_cpu_list(llc.cpus),
+            }
+            for llc in topology.llcs
+        ],
+        "nodes": [{"id": node.id, "bytes": node.bytes, "cpus": format_cpu_list(node.cpus)} for node in topology.nodes],
+    }
+
+
+def _meminfo_bytes(root: Path, key: str) -> int | None:
+    match = re.match(r"(\d+) kB", read_pairs(root / "proc/meminfo").get(key, ""))
+    return int(match[1]) * 1024 if match else None
+
+
+def swap(root: Path) -> dict[str, int] | None:
+    """Return how much swap there is and how much of it is in use."""
+    total, free = _meminfo_bytes(root, "SwapTotal"), _meminfo_bytes(root, "SwapFree")
+    return None if total is None or free is None else {"total_bytes": total, "used_bytes": total - free}
+
+
+def mitigations(root: Path) -> dict[str, str | None] | None:
+    """Return the kernel's answer to each processor vulnerability that it knows."""
+    folder = root / "sys/devices/system/cpu/vulnerabilities"
+    return {file.name: read_text(file) for file in sorted(folder.iterdir())} if folder.is_dir() else None
+
+
+def transparent_hugepages(root: Path) -> str | None:
+    """Return the choice that is in force: the word in brackets."""
+    match = re.search(r"\[(\w+)\]", read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or "")
+    return match[1] if match else None
+
+
+def governors(root: Path) -> dict[str, str] | None:
+    """Return the CPUs under each frequency governor; None where the kernel drives no frequency."""
+    cpus: dict[str, list[int]] = {}
+    for file in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"):
+        governor = read_text(file)
+        if governor:
+            cpus.setdefault(governor, []).append(int(file.parts[-3][3:]))
+    return {governor: format_cpu_list(cpus[governor]) for governor in sorted(cpus)} or None
+
+
+def turbo(root: Path) -> dict[str, Any] | None:
+    """Return whether turbo is on, and the switch that says so."""
+    for switch, on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
+        value = read_int(root / "sys/devices/system/cpu" / switch)
+        if value is not None:
+            return {"on": value == on, "switch": f"/sys/devices/system/cpu/{switch}"}
+    return None
+
+
+def cgroup(root: Path) -> dict[str, Any]:
+    """Return the control-group layout (v1, v2, hybrid) and the directory of our own v2 group."""
+    lines = (read_text(root / "proc/self/cgroup") or "").splitlines()
+    own = next((line[3:] for line in lines if line.startswith("0::")), None)
+    found = list(mounts(root))
+    v1 = sorted({mount.point for mount in found if mount.fstype == "cgroup"})
+    v2 = next((mount for mount in found if mount.fstype == "cgroup2"), None)
+    group = None
+    if v2 is not None and own is not None:
+        # Without a cgroup namespace a container mounts a subtree, and our path is told from the host's root.
+        inside = own.removeprefix(v2.subtree) if v2.subtree != "/" else own
+        path = below(root, v2.point) / inside.lstrip("/")
+        group = str(path) if path.is_dir() and ".." not in path.parts else None
+    layout = {(True, True): "hybrid", (True, False): "v1", (False, True): "v2"}.get((bool(v1), v2 is not None))
+    return {"layout": layout, "v2_group": group}
+
+
+def tracefs(root: Path) -> dict[str, Any]:
+    """Return whether the kernel has tracefs, where it is mounted, and whether we may read its events."""
+    known = read_text(root / "proc/filesystems")
+    point = next((mount.point for mount in mounts(root) if mount.fstype == "tracefs"), None)
+    readable = os.access(below(root, point) / "events", os.R_OK | os.X_OK) if point else None
+    return {
+        "kernel": None if known is None else "tracefs" in known.split(),
+        "mounted": point,
+        "readable": readable,
+    }
+
+
+def load_average(root: Path) -> list[float] | None:
+    """Return the load averages over one, five and fifteen minutes."""
+    words = (read_text(root / "proc/loadavg") or "").split()
+    return [float(word) for word in words[:3]] if len(words) >= 3 else None
+
+
+def steal_share(root: Path) -> float | None:
+    """Return the share of all CPU time since boot that the hypervisor gave to others."""
+    match = re.match(r"cpu +([\d ]+)", read_text(root / "proc/stat") or "")
+    ticks = [int(word) for word in match[1].split()[:8]] if match else []
+    total = sum(ticks)
+    return ticks[7] / total if len(ticks) == 8 and total > 0 else None

@@ -1,0 +1,67 @@
+"""What the kernel says of Intel RDT, AMD QoS and Arm MPAM, without changing anything."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from castmates.machine.reading import below, mounts, read_pairs, read_text
+
+RDT_FLAGS = (
+    "rdt_a",
+    "cat_l3",
+    "cdp_l3",
+    "mba",
+    "cqm",
+    "cqm_llc",
+    "cqm_occup_llc",
+    "cqm_mbm_total",
+    "cqm_mbm_local",
+)
+NOT_GROUPS = {"info", "mon_data", "mon_groups"}
+
+
+def rdt_flags(root: Path) -> list[str] | None:
+    """Return the processor's RDT flags; None where /proc/cpuinfo has no x86 flags."""
+    flags = read_pairs(root / "proc/cpuinfo").get("flags")
+    return None if flags is None else [flag for flag in RDT_FLAGS if flag in flags.split()]
+
+
+def resctrl(root: Path) -> dict[str, Any]:
+    """Return whether the kernel has resctrl, where it is mounted, whose groups are there, and its info/."""
+    known = read_text(root / "proc/filesystems")
+    found: dict[str, Any] = {
+        "kernel": None if known is None else "resctrl" in known.split(),
+        "mounted": None,
+        "options": None,
+        "writable": None,
+        "groups": None,
+        "info": None,
+    }
+    mount = next((mount for mount in mounts(root) if mount.fstype == "resctrl"), None)
+    if mount is not None:
+        here = below(root, mount.point)
+        found |= {
+            "mounted": mount.point,
+            "options": mount.options,
+            "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
+            "groups": _folders(here, NOT_GROUPS),
+            "info": _info(here / "info"),
+        }
+    return found
+
+
+def _folders(folder: Path, without: set[str]) -> list[str] | None:
+    try:
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name not in without)
+    except OSError:
+        return None
+
+
+def _info(folder: Path) -> dict[str, dict[str, str | None]] | None:
+    resources = _folders(folder, set())
+    if resources is None:
+        return None
+    return {
+        resource: {file.name: read_text(file) for file in sorted((folder / resource).iterdir()) if file.is_file()}
+        for resource in resources
+    }

@@ -1,0 +1,162 @@
+"""Tries what cannot be read from a file: perf, freezing, compilers, interpreters; each try has a time-out."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_S = 2.0
+FREEZE_TIMEOUT_S = 0.5
+TENSORFLOW_PYTHONS = ((3, 10), (3, 13))  # first and last release with TensorFlow wheels
+
+
+def output_of(*command: str | Path) -> tuple[int, str, str] | None:
+    """Run a short command; return its exit status, stdout and stderr, or None where it cannot run in time."""
+    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            env=environment,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def try_perf() -> dict[str, Any]:
+    """Count an instruction and a software event for real; what perf answers is the only proof."""
+    version = output_of("perf", "--version")
+    if version is None or version[0] != 0:
+        # Some distributions install a wrapper that only says that this kernel's perf is missing.
+        said = (version[1] or version[2]).splitlines() if version else []
+        return {"version": None, "why": said[0] if said else None, "hardware": None, "software": None}
+    return {
+        "version": version[1],
+        "why": None,
+        "hardware": _try_event("instructions"),
+        "software": _try_event("task-clock"),
+    }
+
+
+def _try_event(event: str) -> str:
+    """Say how perf counts the event: "counted", "user only", or its refusal in words."""
+    answer = output_of("perf", "stat", "-x,", "-e", event, "true")
+    return parse_perf_stat(event, *answer) if answer else f"perf did not answer within {TIMEOUT_S:g} s"
+
+
+def parse_perf_stat(event: str, status: int, stdout: str, stderr: str) -> str:
+    """Read what `perf stat -x,` says of one event; a hybrid machine prints a line for each core type."""
+    rows = [line.split(",") for line in (stderr + "\n" + stdout).splitlines()]
+    rows = [row for row in rows if len(row) > 2 and event in row[2]]
+    counted = [row for row in rows if row[0].replace(".", "", 1).isdigit()]
+    if status == 0 and counted:
+        # perf falls back to user space by itself where perf_event_paranoid forbids the kernel.
+        return "user only" if all(row[2].endswith((":u", "/u")) for row in counted) else "counted"
+    if rows:
+        return rows[0][0]
+    said = (line for line in stderr.splitlines() if line.strip() not in ("", "Error:"))
+    return next(said, f"perf ended with status {status}")
+
+
+def try_freezing(group: Path) -> dict[str, Any]:
+    """Freeze and thaw a sleeping child in a throw-away child of this cgroup v2 directory, then remove it."""
+    child = group / f"castmates-doctor-{os.getpid()}"
+    try:
+        child.mkdir()
+    except OSError as error:
+        return {"works": False, "why": f"cannot make a child group: {error.strerror}"}
+    sleeper = None
+    try:
+        sleeper = subprocess.Popen(["sleep", "10"], stdin=subprocess.DEVNULL)
+        (child / "cgroup.procs").write_text(f"{sleeper.pid}\n")
+        (child / "cgroup.freeze").write_text("1\n")
+        frozen = _await_frozen(child / "cgroup.events")
+        (child / "cgroup.freeze").write_text("0\n")
+        why = None if frozen else f"not frozen within {FREEZE_TIMEOUT_S:g} s"
+    except OSError as error:
+        frozen, why = False, f"cannot use a child group: {error.strerror}"
+    finally:
+        if sleeper is not None:
+            sleeper.kill()
+            sleeper.wait()
+        left = _remove_group(child)
+    return {"works": frozen and left is None, "why": why or left}
+
+
+def _await_frozen(events: Path) -> bool:
+    deadline = time.monotonic() + FREEZE_TIMEOUT_S
+    while "frozen 1" not in events.read_text():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def _remove_group(group: Path) -> str | None:
+    """Remove the group, which the kernel allows only a moment after its last process was reaped."""
+    deadline = time.monotonic() + FREEZE_TIMEOUT_S
+    while True:
+        try:
+            group.rmdir()
+        except OSError as error:
+            if time.monotonic() > deadline:
+                return f"cannot remove {group}: {error.strerror}"
+            time.sleep(0.002)
+        else:
+            return None
+
+
+def find_compiler() -> str | None:
+    """Return the first line of the C compiler's version, if one works."""
+    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+        answer = output_of(*name.split(), "--version")
+        if answer and answer[0] == 0 and answer[1]:
+            return answer[1].splitlines()[0]
+    return None
+
+
+def find_pqos() -> str | None:
+    """Return where pqos is; it is not started, since its mere start makes groups for all classes."""
+    return shutil.which("pqos")
+
+
+def find_tensorflow_python() -> str | None:
+    """Return the version of an interpreter that has TensorFlow wheels, this one if it will do."""
+    first, last = TENSORFLOW_PYTHONS
+    if first <= sys.version_info[:2] <= last:
+        return ".".join(map(str, sys.version_info[:3]))
+    for minor in range(last[1], first[1] - 1, -1):
+        # Version managers put names on the path that do not run: only an answer counts.
+        answer = output_of(f"python3.{minor}", "-ISc", "import platform; print(platform.python_version())")
+        if answer and answer[0] == 0:
+            return answer[1]
+    return None
+
+
+def detect_virtualisation() -> dict[str, str | None]:
+    """Ask systemd, where it is, which hypervisor and which container we are in ("none" for neither)."""
+    found: dict[str, str | None] = {}
+    for kind in ("vm", "container"):
+        answer = output_of("systemd-detect-virt", f"--{kind}")
+        found[kind] = answer[1] or None if answer else None
+    return found
+
+
+def git_state(project: Path) -> dict[str, Any] | None:
+    """Return the commit of the project's checkout and whether tracked files differ from it."""
+    if not (project / ".git").exists():
+        return None
+    head = output_of("git", "-C", project, "rev-parse", "HEAD")
+    if head is None or head[0] != 0:
+        return None
+    changes = output_of("git", "-C", project, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": head[1], "modified": bool(changes[1]) if changes and changes[0] == 0 else None}

@@ -1,0 +1,230 @@
+"""Which processors, last-level caches and memory nodes there are, read from sysfs."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.machine.reading import read_int, read_pairs, read_text
+
+HIGHEST_CPU = 65535
+HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One logical CPU; what the kernel does not tell (an offline CPU, a container) is None or empty."""
+
+    id: int
+    core: int | None  # lowest online CPU of the same core: unique on the machine, unlike sysfs' core_id
+    package: int | None
+    node: int | None
+    llc: int | None  # id of its last-level cache; None too where others have a level that it lacks
+    siblings: tuple[int, ...]  # online CPUs of the same core, itself included
+    online: bool
+    kind: str | None  # on machines with unequal cores: "core", "atom", "lowpower" or "capacity 512"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheDomain:
+    """One last-level cache and the online CPUs that share it."""
+
+    id: int  # as in resctrl's schemata: gaps are usual, and it is not the socket
+    level: int
+    bytes: int | None
+    ways: int | None  # associativity; resctrl's cbm_mask may be narrower
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    """One memory node; it may have no CPUs."""
+
+    id: int
+    bytes: int | None
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The machine's processors and who shares what with whom."""
+
+    cpus: tuple[Cpu, ...]
+    llcs: tuple[CacheDomain, ...]
+    nodes: tuple[NumaNode, ...]
+    allowed: tuple[int, ...]  # online CPUs that this process may run on
+
+    def cores(self) -> tuple[tuple[int, ...], ...]:
+        """Group the allowed CPUs by physical core; a CPU whose core is not known counts as one."""
+        groups: dict[tuple[bool, int], list[int]] = {}
+        for cpu in self.cpus:
+            if cpu.id in self.allowed:
+                key = (True, cpu.id) if cpu.core is None else (False, cpu.core)
+                groups.setdefault(key, []).append(cpu.id)
+        return tuple(sorted(tuple(group) for group in groups.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cache:
+    """What one CPU says of one of its unified caches."""
+
+    id: int | None
+    level: int
+    bytes: int | None
+    ways: int | None
+    shared: tuple[int, ...] | None
+
+
+def parse_cpu_list(text: str) -> list[int]:
+    """Turn the kernel's list notation, "0-3,8", into sorted CPU numbers."""
+    cpus: set[int] = set()
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last > HIGHEST_CPU:
+            raise CastmatesError(f"{part!r} in the CPU list {text!r} is no CPU or range; write it as in '0-3,8'.")
+        cpus.update(range(first, last + 1))
+    return sorted(cpus)
+
+
+def read_topology(root: Path = Path("/")) -> Topology:
+    """Read the topology of this machine, or of one whose sysfs was recorded below `root`."""
+    base = root / "sys/devices/system/cpu"
+    ids = _numbered(base, "cpu") or list(_affinity(root) or ())
+    online = _online(base, ids)
+    nodes = _nodes(root / "sys/devices/system/node")
+    caches = {cpu: _unified_caches(base / f"cpu{cpu}/cache") for cpu in ids if cpu in online}
+    llcs = _last_level(caches)
+    kinds = _kinds(root, ids)
+    node_of = {cpu: node.id for node in nodes for cpu in node.cpus}
+    llc_of = {cpu: llc.id for llc in llcs for cpu in llc.cpus}
+    cpus = []
+    for cpu in ids:
+        here = base / f"cpu{cpu}/topology"
+        siblings = _siblings(here, cpu, online)
+        package = read_int(here / "physical_package_id")
+        cpus.append(
+            Cpu(
+                id=cpu,
+                core=min(siblings) if siblings else None,
+                package=package if package is not None and package >= 0 else None,
+                node=node_of.get(cpu),
+                llc=llc_of.get(cpu),
+                siblings=siblings,
+                online=cpu in online,
+                kind=kinds.get(cpu),
+            )
+        )
+    permitted = _affinity(root)
+    allowed = tuple(cpu for cpu in ids if cpu in online and (permitted is None or cpu in permitted))
+    return Topology(tuple(cpus), llcs, nodes, allowed)
+
+
+def _affinity(root: Path) -> tuple[int, ...] | None:
+    """CPUs this process may use; of a recorded tree those that its /proc/self/status tells, if any."""
+    if root == Path("/"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    text = read_pairs(root / "proc/self/status").get("Cpus_allowed_list")
+    return tuple(parse_cpu_list(text)) if text else None
+
+
+def _numbered(folder: Path, prefix: str) -> list[int]:
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted(int(name[len(prefix) :]) for name in names if re.fullmatch(prefix + r"\d+", name, re.ASCII))
+
+
+def _cpu_list(path: Path) -> tuple[int, ...] | None:
+    text = read_text(path)
+    try:
+        return tuple(parse_cpu_list(text)) if text is not None else None
+    except CastmatesError:
+        return None
+
+
+def _online(base: Path, ids: list[int]) -> frozenset[int]:
+    listed = _cpu_list(base / "online")
+    if listed is not None:
+        return frozenset(listed) & frozenset(ids)
+    return frozenset(cpu for cpu in ids if read_text(base / f"cpu{cpu}/online") != "0")
+
+
+def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> tuple[int, ...]:
+    if cpu not in online:
+        return ()
+    # The kernel renamed thread_siblings_list to core_cpus_list and keeps both for now.
+    named = _cpu_list(topology / "core_cpus_list") or _cpu_list(topology / "thread_siblings_list") or ()
+    return tuple(sibling for sibling in named if sibling in online)
+
+
+def _nodes(folder: Path) -> tuple[NumaNode, ...]:
+    nodes = []
+    for node in _numbered(folder, "node"):
+        here = folder / f"node{node}"
+        total = re.search(r"MemTotal:\s+(\d+) kB", read_text(here / "meminfo") or "")
+        size = int(total[1]) * 1024 if total else None
+        nodes.append(NumaNode(node, size, _cpu_list(here / "cpulist") or ()))
+    return tuple(nodes)
+
+
+def _unified_caches(folder: Path) -> dict[int, _Cache]:
+    """The unified caches of one CPU by level; the number in "index3" is not the level."""
+    found: dict[int, _Cache] = {}
+    for index in _numbered(folder, "index"):
+        here = folder / f"index{index}"
+        level = read_int(here / "level")
+        if level is None or read_text(here / "type") != "Unified":
+            continue
+        ways = read_int(here / "ways_of_associativity")
+        found[level] = _Cache(
+            id=read_int(here / "id"),
+            level=level,
+            bytes=_size(read_text(here / "size")),
+            ways=ways or None,  # the kernel writes 0 for "not known"
+            shared=_cpu_list(here / "shared_cpu_list"),
+        )
+    return found
+
+
+def _size(text: str | None) -> int | None:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text or "", re.ASCII)
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
+
+
+def _last_level(caches: Mapping[int, Mapping[int, _Cache]]) -> tuple[CacheDomain, ...]:
+    """Group CPUs by their cache of the machine's highest unified level."""
+    level = max((level for levels in caches.values() for level in levels), default=None)
+    if level is None:
+        return ()
+    last = {cpu: levels[level] for cpu, levels in caches.items() if level in levels}
+    # One missing id (old kernels, some Arm firmware) makes all useless as names: count the domains.
+    by_id = all(cache.id is not None for cache in last.values())
+    shares = sorted({cache.shared for cache in last.values() if cache.shared})
+    members: dict[int, list[int]] = {}
+    for cpu, cache in last.items():
+        if by_id and cache.id is not None:
+            members.setdefault(cache.id, []).append(cpu)
+        elif not by_id and cache.shared:
+            members.setdefault(shares.index(cache.shared), []).append(cpu)
+    return tuple(
+        CacheDomain(number, level, last[cpus[0]].bytes, last[cpus[0]].ways, tuple(cpus))
+        for number, cpus in sorted(members.items())
+    )
+
+
+def _kinds(root: Path, ids: list[int]) -> dict[int, str]:
+    """Name the core types of a hybrid machine; empty where all cores are alike."""
+    kinds: dict[int, str] = {}
+    for device, kind in HYBRID_DEVICES.items():
+        for cpu in _cpu_list(root / "sys/devices" / device / "cpus") or ():
+            kinds[cpu] = kind
+    if kinds:
+        return kinds
+    base = root / "sys/devices/system/cpu"
+    capacity = {cpu: read_int(base / f"cpu{cpu}/cpu_capacity") for cpu in ids}
+    known = {cpu: value for cpu, value in capacity.items() if value is not None}
+    return {cpu: f"capacity {value}" for cpu, value in known.items()} if len(set(known.values())) > 1 else {}

@@ -1,0 +1,175 @@
+"""Reads a project's files: the study, the catalogue, the blocks measured so far; and knows where everything lies."""
+
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.machine.topology import read_topology
+from castmates.study import catalogue, mixes, planning
+from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.reading import read
+from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
+from castmates.workloads import environments
+from castmates.workloads.native import build as native
+
+DEFAULT_STUDY = Path("config/config.yaml")
+ENVIRONMENTS = Path("envs")
+RESULTS = Path("results")
+PLACEBO = "spin"
+
+
+def cache() -> Path:
+    """Where environments are built: $CASTMATES_CACHE, or .cache in the project."""
+    return Path(os.environ.get("CASTMATES_CACHE") or ".cache")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A study with everything it refers to."""
+
+    study_file: Path
+    study: Study
+    workloads: dict[str, Workload]
+    fingerprint: str  # of the study's text: the report shows it
+
+    @property
+    def results(self) -> Path:
+        """The folder that belongs to this study."""
+        return RESULTS / self.study.name
+
+    def record(self, block: Block) -> Path:
+        """Where a block's own record lies, once it is measured."""
+        return self.results / "blocks" / block.path / "block.json"
+
+    def plan(self) -> Plan:
+        """What the study consists of, measured blocks included."""
+        prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
+        placebo = native.content(PLACEBO)
+        cast, members = mixes.resolve(
+            self.study, self.workloads, usable_cpus(), prepared, placebo, str(self.study_file)
+        )
+        titles = {name: workload.title for name, workload in self.workloads.items()}
+        native_key = self._keys[environments.NATIVE]
+        return planning.extend(self.study, cast, members, titles, native_key, measured_blocks(self.results))
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        return {name: environments.key(name, ENVIRONMENTS) for name in environments.known(ENVIRONMENTS)}
+
+    def _prepared(self, workload: Workload) -> Prepared:
+        name = workload.environment
+        key = self._keys[name] if name else None
+        content = environments.content(name, key, workload.words, workload.progress)
+        return Prepared(environment_key=key, content=content)
+
+
+def let_jobs_find_us() -> None:
+    """Let jobs find the interpreter that runs the workflow, and this package, activated and installed or not."""
+    root = str(Path(__file__).resolve().parents[1])
+    for variable, place, usual in (("PATH", str(Path(sys.executable).parent), os.defpath), ("PYTHONPATH", root, "")):
+        os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
+
+
+def chosen_study(config: Mapping[str, object]) -> Path:
+    """The study named by Snakemake's `--config study=FILE`, or the default one."""
+    if strange := sorted(set(config) - {"study"}):
+        raise CastmatesError(
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE (not --configfile), and "
+            "change its keys in that file."
+        )
+    return Path(os.path.relpath(str(config.get("study", DEFAULT_STUDY))))
+
+
+def load(study_file: Path | str | None = None) -> Project:
+    """Read and check a study and its catalogue."""
+    path = Path(study_file or DEFAULT_STUDY)
+    text = _text(path, "the study")
+    study = read(Study, text, str(path))
+    folder = Path(study.catalogue)
+    if not folder.is_dir():
+        raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
+    files = [
+        (str(file), read(Catalogue, _text(file, "the catalogue"), str(file))) for file in sorted(folder.glob("*.yaml"))
+    ]
+    workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS))
+    catalogue.check_names(study, workloads, str(path))
+    return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def usable_cpus() -> list[int]:
+    """The CPUs we may use, one of every physical core first."""
+    cores = read_topology().cores()
+    deepest = max(map(len, cores), default=0)
+    return [core[place] for place in range(deepest) for core in cores if place < len(core)]
+
+
+def measured_blocks(results: Path) -> Iterator[Block]:
+    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not."""
+    for file in sorted(results.glob("blocks/*/*/block.json")):
+        spec = read_record(file).get("spec", {})
+        if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
+            continue
+        try:
+            yield Block.model_validate(spec)
+        except (ValueError, KeyError) as problem:
+            raise _no_record(file, problem) from None
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """What a block's `block.json` says."""
+    try:
+        record = json.loads(file.read_bytes())
+        if not isinstance(record, dict):
+            raise ValueError("no mapping")
+    except (OSError, ValueError) as problem:
+        raise _no_record(file, problem) from None
+    return record
+
+
+def _no_record(file: Path, problem: Exception) -> CastmatesError:
+    return CastmatesError(
+        f"{file}: this is not the record of a block ({type(problem).__name__}); remove its folder {file.parent} to "
+        "have the block measured again."
+    )
+
+
+def useless(record: Mapping[str, Any]) -> str:
+    """Why a block gives the analysis little or nothing ("failed", "no clean round"), or ""."""
+    if record.get("status") == "failed":
+        return "failed"
+    return "" if record.get("rounds") else "no clean round"
+
+
+def closing_words(project: Project, plan: Plan) -> str:
+    """What the terminal says at the end of a sweep about blocks that gave little; "" where all is well."""
+    files = map(project.record, plan.blocks)
+    reasons = Counter(reason for file in files if file.is_file() and (reason := useless(read_record(file))))
+    if not reasons:
+        return ""
+    told = " and ".join(f"{count} of {len(plan.blocks)} blocks: {reason}" for reason, count in reasons.items())
+    return f"{told}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
+
+
+def read_plan(file: Path) -> Plan:
+    """The plan as a rule wrote it."""
+    try:
+        return Plan.model_validate_json(_text(file, "the plan"))
+    except ValueError as problem:
+        raise CastmatesError(f"{file}: this is not a plan: {str(problem).splitlines()[0]}.") from None
+
+
+def _text(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CastmatesError(f"{path}: {what} is not there; give the path of a YAML file.") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{path}: {what} cannot be read: {problem}.") from None

@@ -1,0 +1,80 @@
+"""How the runner reaches hardware: four small protocols, each with a real and a "nothing here" implementation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading of one collector or monitor; `value` is None where the machine did not give one."""
+
+    t_ns: int  # CLOCK_MONOTONIC
+    source: str  # the collector's name
+    subject: str  # a member's name, or "cpu0", "node0", "l3:0" …
+    metric: str
+    value: float | None
+    note: str = ""  # why the value is missing, or how it was scaled
+
+
+class Collector(Protocol):
+    """Counts something between the two edges of a window."""
+
+    name: str
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Begin to watch these members (name -> pid), once, after their launch."""
+
+    def start(self, active: Sequence[str]) -> None:
+        """Mark the opening edge of a window in which these members run."""
+
+    def stop(self) -> list[Sample]:
+        """Mark the closing edge and return what was counted since `start`."""
+
+    def close(self) -> None:
+        """Let go of everything; safe to call twice."""
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is collected and how."""
+
+
+class Monitor(Protocol):
+    """Reads cache occupancy and bandwidth by member while a window runs."""
+
+    name: str
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Begin to watch these members (name -> pid), once, after their launch."""
+
+    def start(self) -> None:
+        """Begin a series."""
+
+    def stop(self) -> list[Sample]:
+        """End the series and return it."""
+
+    def close(self) -> None:
+        """Let go of everything; safe to call twice."""
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is read and how."""
+
+
+class Allocator(Protocol):
+    """Gives each member its cache ways and memory bandwidth."""
+
+    name: str
+
+    def prepare(self, members: Mapping[str, int]) -> None:
+        """Make one group for each member (name -> pid), once per block."""
+
+    def apply(self, partition: str) -> None:
+        """Write the masks of this partition and prove that they were taken."""
+
+    def read_back(self) -> dict[str, str]:
+        """Read the schemata now in force, by member."""
+
+    def restore(self) -> None:
+        """Put everything back as it was found; safe to call twice."""
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is driven and how."""

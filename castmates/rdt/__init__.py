@@ -1,0 +1,1 @@
+"""Cache partitions and occupancy (Intel RDT, AMD QoS)."""

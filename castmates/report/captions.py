@@ -1,0 +1,115 @@
+"""What stands below each figure, and what is read aloud in its place; both made from the numbers."""
+
+from typing import TYPE_CHECKING
+
+from castmates.report import windows
+from castmates.report.read import Results, records
+from castmates.report.style import plain
+from castmates.report.words import counted, interval, listed, number, within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DRAWN_ALT = 12  # values that an alternative text names; the table has them all
+
+
+def captions(results: Results) -> dict[str, str]:
+    """The captions by figure."""
+    return {"heatmap": _heatmap(results), "control": _control(results), "windows": _windows(results)}
+
+
+def alternatives(results: Results) -> dict[str, str]:
+    """The texts that stand in for the figures."""
+    return {"heatmap": _heatmap_alt(results), "control": _control_alt(results), "windows": _windows_alt(results)}
+
+
+def _heatmap(results: Results) -> str:
+    effects = results.lead_effects("solo")
+    blocks = _launches(effects["blocks"])
+    return (
+        "Degradation of the lead (columns) beside its antagonists (rows), in per cent: the share of its solo rate, or "
+        "of its rate beside placebos, that it loses. Positive numbers are losses. Intervals are 95 % t intervals "
+        f"between launches ({blocks}); where there are fewer than three launches the dashed cells show, in brackets, "
+        "the interval within launch. Significance is Holm-adjusted over the rows of the same baseline. "
+        + _host(results)
+    )
+
+
+def _control(results: Results) -> str:
+    return (
+        "Each lead's rate in its solo windows over its rate in an independent second set of solo windows. "
+        "Nothing differs between the two, so the interval should contain one and lie inside the margin. "
+        + _host(results)
+    )
+
+
+def _windows(results: Results) -> str:
+    source = windows.relative_rates(results.windows)
+    shown, chosen = source[source["relative_rate"].notna()], windows.chosen_blocks(source)
+    blocks = len(shown[["company", "block"]].drop_duplicates())
+    which = (
+        "Every block that has rates is shown."
+        if len(chosen) == blocks
+        else (
+            f"{len(chosen)} of {blocks} blocks are shown: the first, the last and evenly spaced ones between; "
+            "the others are in the figure's CSV."
+        )
+    )
+    lost = int(source["relative_rate"].isna().sum())
+    without = (
+        f" {counted(lost, 'window')} gave no rate, or had no solo rate to be compared with, and cannot be drawn."
+        if lost
+        else ""
+    )
+    return (
+        "The lead's rate in every window, over the median of its solo windows in the same block (of the valid ones, "
+        f"if there are any). Hollow crosses are rejected windows. {which}{without} {_host(results)}"
+    )
+
+
+def _heatmap_alt(results: Results) -> str:
+    rows = records(results.lead_effects("solo"))
+    if not rows:
+        return "No effect could be computed."
+    parts = []
+    for row in rows[:DRAWN_ALT]:
+        low, high = (
+            within(row) if row["verdict"] == "too few blocks" else (row["degradation_low"], row["degradation_high"])
+        )
+        known = "" if row["verdict"] == "no data" else f" {number(row['degradation_pct'])} % {interval(low, high)}"
+        parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{known}, {row['verdict']}")
+    more = f"; and {len(rows) - DRAWN_ALT} more in the table of effects" if len(rows) > DRAWN_ALT else ""
+    return f"Heatmap of degradation against solo: {'; '.join(parts)}{more}."
+
+
+def _control_alt(results: Results) -> str:
+    rows = records(results.controls)
+    if not rows:
+        return "No A/A control could be computed."
+    parts = [f"{plain(row['lead'])} {number(row['ratio'], 3)}, {row['verdict']}" for row in rows]
+    return f"A/A ratio of each lead: {'; '.join(parts)}."
+
+
+def _windows_alt(results: Results) -> str:
+    source = windows.relative_rates(results.windows)
+    kept = source[source["valid"] & source["relative_rate"].notna()]
+    if kept.empty:
+        return "No valid window can be compared with a solo one."
+    medians = kept.groupby("what", sort=False)["relative_rate"].median()
+    parts = [f"{plain(str(what))} {number(float(value), 2)}" for what, value in medians.head(DRAWN_ALT).items()]
+    blocks = counted(len(windows.chosen_blocks(source)), "block")
+    return f"Rates of the lead over time in {blocks}; medians over solo: {listed(parts)}."
+
+
+def _launches(counts: "pd.Series[int]") -> str:
+    """1 launch; 5 launches; 2 to 5 launches."""
+    if counts.empty or not counts.max():
+        return "no launches"
+    low, high = int(counts.min()), int(counts.max())
+    return counted(high, "launch") if low == high else f"{low} to {high} launches"
+
+
+def _host(results: Results) -> str:
+    host = results.machine.get("hostname")
+    source = listed(results.platforms) if results.platforms else "no numbers"
+    return f"Source: {source}{f', on {host}' if host else ''}."

@@ -1,0 +1,158 @@
+"""The report: one self-contained HTML page, verdict first."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import castmates
+from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL, study_verdict
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.report import captions, machine, plan, words
+from castmates.report.read import Results, records
+from castmates.report.style import plain
+
+TEMPLATES = files("castmates.report") / "templates"
+FIGURES = ("heatmap", "control", "windows")
+WITHIN = " within launch"
+
+
+def write_page(results: Results, figures: Path, output: Path) -> None:
+    """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
+    drawings = {name: inline_svg(figures / f"{name}.svg") for name in FIGURES}
+    replace_text(output, page(results, drawings))
+
+
+def page(results: Results, drawings: Mapping[str, str]) -> str:
+    """The page's HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=PackageLoader("castmates.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": words.number, "plain": plain, "marked": marked}
+    return environment.get_template("report.html.j2").render(_context(results, drawings))
+
+
+def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
+    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    from markupsafe import Markup, escape
+
+    text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
+    return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
+
+
+def inline_svg(file: Path) -> str:
+    """The svg element of a drawn figure; its text alternative is the page's."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figure.py first.") from None
+    # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
+    element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    return element.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
+
+
+def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    state, control_sentence = study_verdict(results.controls)
+    alternatives, texts = captions.alternatives(results), captions.captions(results)
+    parts = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    return {
+        "results": results,
+        "lang": "en-GB",
+        "css": Markup(parts["report.css"]),
+        "script": Markup(parts["report.js"]),
+        "platform_state": "measured" if results.platforms == ["measured"] else "other",
+        "platform_name": " and ".join(results.platforms) or "no numbers",
+        "platform_words": words.platform_words(results.platforms),
+        "verdicts": _verdicts(results),
+        "control_state": state,
+        "control_sentence": control_sentence,
+        "rejection_sentence": words.rejection_sentence(results.blocks, results.windows),
+        "failure_sentence": words.failure_sentence(results.blocks),
+        "figures": {
+            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in FIGURES
+        },
+        "effects": [_effect(row) for row in records(results.effects)],
+        "partitioned": results.effects["partition"].nunique() > 1,
+        "controls": [_control(row) for row in records(results.controls)],
+        "blocks": records(results.blocks),
+        "origins": machine.origins(results.records, results.machine),
+        "cast": plan.cast(results.plan),
+        "machine": machine.described(results.machine),
+        "lacks": machine.lacks(results.machine),
+        "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
+        "effect_level": f"{EFFECT_LEVEL:g}",
+        "control_level": words.percent_of(CONTROL_LEVEL),
+        "designs": plan.designs(results.plan),
+        "provenance": _provenance(results),
+        "unequal_points": round(100 * words.UNEQUAL_REJECTION),
+    }
+
+
+def _verdicts(results: Results) -> list[str]:
+    """All sentences on the leads, against solo; one that says so where there is no effect at all."""
+    effects = results.lead_effects("solo")
+    measured = int((results.blocks["status"] == "measured").sum())
+    if not measured:
+        return ["No block of this study was measured, so it says nothing about any loss."]
+    comparisons = int(effects["p_value"].notna().sum())  # what Holm's adjustment was taken over
+    sentences: list[str] = []
+    for lead in dict.fromkeys(effects["lead"]):
+        rows = records(effects[effects["lead"] == lead])
+        sentences += words.lead_sentences(lead, rows, results.margin, comparisons)
+    return sentences or ["No effect could be computed from the blocks of this study."]
+
+
+def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
+    few = row["verdict"] == "too few blocks"
+    low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
+    return {
+        **row,
+        "interval": "–" if row["verdict"] == "no data" else words.interval(low, high) + few * WITHIN,
+        "half": (high - low) / 2,
+        "unequal": words.unequal_rejection(row),
+    }
+
+
+def _control(row: Mapping[str, Any]) -> dict[str, Any]:
+    few = row["verdict"] == "too few blocks"
+    low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
+    none = row["verdict"] == "no data"
+    return {
+        **row,
+        "interval": "–" if none else words.interval(low, high, 3) + few * WITHIN,
+    }
+
+
+def _provenance(results: Results) -> list[tuple[str, str]]:
+    """Which study, which seed, which versions."""
+    rows = [("Study", results.name)]
+    if results.study:
+        rows.append(("Seed", str(results.study.seed)))
+    rows += [("Blocks in the plan", str(len(results.plan.get("blocks") or []))), ("Castmates", castmates.__version__)]
+    rows.append(("Snakemake", _version("snakemake")))
+    found: dict[str, set[str]] = {}
+    for record in results.records:
+        for name, version in (record.get("versions") or {}).items():
+            found.setdefault(str(name), set()).add(str(version))
+    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(found.items())]
+    freezers = sorted({str(record["freezer"]) for record in results.records if record.get("freezer")})
+    return [*rows, ("Members are frozen by", ", ".join(freezers))] if freezers else rows
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed here"

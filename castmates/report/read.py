@@ -1,0 +1,129 @@
+"""Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from castmates.errors import CastmatesError
+from castmates.report.plan import places
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.tables import BLOCKS, CONTROLS, EFFECTS, WINDOWS, Columns, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that figures and the page are made of."""
+
+    name: str
+    effects: "pd.DataFrame"
+    controls: "pd.DataFrame"
+    blocks: "pd.DataFrame"
+    windows: "pd.DataFrame"
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    records: tuple[
+        Mapping[str, Any], ...
+    ] = ()  # the block.json of every block of the plan; of every block at all without a plan
+    study: Study | None = None
+    study_text: str = ""
+
+    @property
+    def title(self) -> str:
+        """The heading that the study gave itself, or its name."""
+        return (self.study.title if self.study else "") or self.name
+
+    @property
+    def margin(self) -> float | None:
+        """The largest change that counts as none; None where the study file is not known."""
+        return self.study.margin if self.study else None
+
+    @property
+    def leads(self) -> list[str]:
+        """The leads in the order in which the tables name them."""
+        named = [*self.effects["lead"], *self.controls["lead"], *self.blocks["lead"]]
+        return list(dict.fromkeys(named))
+
+    @cached_property
+    def platforms(self) -> list[str]:
+        """Where the numbers come from: measured, emulated, modelled."""
+        tables = (self.effects, self.controls, self.blocks, self.windows)
+        return sorted({name for table in tables for name in table["platform"].dropna() if name})
+
+    def lead_effects(self, baseline: str) -> "pd.DataFrame":
+        """The leads' rows against one baseline."""
+        return self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]
+
+
+def read_results(folder: Path, study_file: Path | None = None) -> Results:
+    """Read results/<study>; what a study may lack (machine facts, a plan) is empty, a lacking table is an error."""
+    if not (folder / "tables").is_dir():
+        raise CastmatesError(
+            f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study."
+        )
+    plan = _json(folder / "plan.json")
+    text = _text(study_file) if study_file else ""
+    return Results(
+        name=str(plan.get("study") or folder.resolve().name),
+        effects=_table(folder, "effects", EFFECTS),
+        controls=_table(folder, "controls", CONTROLS),
+        blocks=_table(folder, "blocks", BLOCKS),
+        windows=_table(folder, "windows", WINDOWS),
+        machine=_json(folder / "machine.json"),
+        plan=plan,
+        records=tuple(_json(file) for file in _block_files(folder, plan)),
+        study=read(Study, text, str(study_file)) if study_file else None,
+        study_text=text,
+    )
+
+
+def _block_files(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
+    """The plan's blocks as far as they are measured: a block that no plan names any more says nothing here."""
+    found = sorted(folder.glob("blocks/*/*/block.json"))
+    if "blocks" not in plan:
+        return found
+    planned = {folder / "blocks" / place / "block.json" for place in places(plan)}
+    return [file for file in found if file in planned]
+
+
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a table."""
+    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
+
+
+def _table(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
+    import pandas as pd
+
+    file = folder / "tables" / f"{name}.parquet"
+    try:
+        table = pd.read_parquet(file)
+        return frame([], columns) if table.empty else table[list(columns)].astype(dict(columns))
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: the table is not there; analyse the study first.") from None
+    except (OSError, ValueError, KeyError) as problem:
+        raise CastmatesError(
+            f"{file}: this is not a table of this version ({problem}); analyse the study again."
+        ) from None
+
+
+def _json(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise CastmatesError(f"{file}: this cannot be read as JSON ({problem}); remove it and make it again.") from None
+    return content if isinstance(content, dict) else {}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the study file cannot be read: {problem}.") from None

@@ -1,0 +1,108 @@
+"""How every figure looks, and how it is written: SVG, PNG and the CSV of what it shows."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.files import replace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMN = 3.33  # inches: one column of a two-column paper
+PAGE = 7.0
+INK, GREY, PALE = "#1a1a1a", "#5f5f5f", "#ececec"
+# Okabe and Ito's colours without the yellow, which is lost on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SHADES = "RdBu_r"  # red: slower, blue: faster; told apart with any common colour blindness
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that figures are the same everywhere
+    "font.size": 8.0,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": 7.0,
+    "legend.frameon": False,
+    "lines.linewidth": 1.0,
+    "hatch.linewidth": 0.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",  # the same letters on every machine, with no font to load
+    "svg.hashsalt": "castmates",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style, without leaving a trace in the caller's settings."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        yield
+
+
+def plain(name: str) -> str:
+    """A member's name without its CPUs: stream@1 is stream."""
+    return re.sub(r"@[\d.]+", "", name)
+
+
+def broken(name: str, width: int) -> str:
+    """The name in lines of at most `width` characters, broken after hyphens and plus signs where possible."""
+    pieces = re.sub(r"([+_.])", r"\1 ", name)
+    lines = textwrap.wrap(pieces, width, break_on_hyphens=True) or [""]
+    return "\n".join(re.sub(r"([+_.]) ", r"\1", line) for line in lines)
+
+
+def stamp(platforms: list[str], study: str) -> str:
+    """The line at the foot of every figure: where its numbers come from."""
+    return f"{', '.join(platforms) or 'no numbers'} · study {study}"
+
+
+def empty_figure(message: str) -> "Figure":
+    """A figure that says why there is nothing to see."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(COLUMN, 1.2))
+    figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)
+    return figure
+
+
+def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
+    """Write STEM.svg, STEM.png and STEM.csv, each whole or not at all."""
+    with styled():
+        for suffix, about in (("svg", {"Date": None, "Creator": "Castmates"}), ("png", {"Software": "Castmates"})):
+            replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
+    replace(stem.with_name(f"{stem.name}.csv"), lambda file: source.to_csv(file, index=False))
+
+
+def _save(figure: "Figure", suffix: str, about: Mapping[str, str | None], name: str, file: Path) -> None:
+    figure.savefig(file, format=suffix, metadata=about)
+    if suffix == "svg":
+        file.write_text(own_ids(file.read_text(encoding="utf-8"), name), encoding="utf-8")
+
+
+def own_ids(svg: str, name: str) -> str:
+    """Put the figure's name before all ids, so that several SVGs can share a page."""
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)

@@ -1,0 +1,143 @@
+"""The figure `windows`: the lead's rate in every window of a block, over time."""
+
+import math
+from typing import TYPE_CHECKING
+
+from castmates.report.read import Results
+from castmates.report.style import COLOURS, GREY, INK, MARKERS, PAGE, empty_figure, plain, stamp, styled
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = 12
+NAME = 24  # letters of a lead's name that fit above a panel; the CSV has all of them
+BASELINES = {"solo": (INK, "o"), "solo-again": ("#7f7f7f", "o"), "placebo": ("#7f7f7f", "d")}
+SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
+SHOWN += ["platform"]
+Look = tuple[str, str]  # colour, marker
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = relative_rates(results.windows)
+    with styled():
+        if source["relative_rate"].notna().sum() == 0:
+            return empty_figure(f"No window of the study {results.name} can be compared with a solo one."), source
+        return _figure(source, chosen_blocks(source), results), source
+
+
+def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
+    """Each lead's rate in a window over the median of its solo windows in the same block: the valid ones, if any."""
+    import pandas as pd
+
+    rows = windows[windows["role"] == "lead"].copy()
+    block = [rows["company"], rows["block"]]
+    solo = rows["rate"].where(rows["kind"] == "solo")
+    valid_solo = solo.where(rows["valid"]).groupby(block).transform("median")
+    rows["relative_rate"] = rows["rate"] / valid_solo.fillna(solo.groupby(block).transform("median"))
+    rows["seconds"] = (rows["open_ns"] - rows["open_ns"].groupby(block).transform("min")) / 1e9
+    beside = rows["mix"].str.split("+", n=1).str[1].fillna("")
+    rows["what"] = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
+    rows["lead"] = rows["workload"]
+    return pd.DataFrame(rows[SHOWN].sort_values(["company", "block", "window"], ignore_index=True))
+
+
+def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
+    """The blocks that are drawn: all, or the first, the last and evenly spaced ones between them."""
+    shown = source[source["relative_rate"].notna()]
+    blocks = list(dict.fromkeys(zip(shown["company"], shown["block"].astype(int), strict=True)))
+    if len(blocks) <= PANELS:
+        return blocks
+    return [blocks[round(index * (len(blocks) - 1) / (PANELS - 1))] for index in range(PANELS)]
+
+
+def _looks(source: "pd.DataFrame") -> dict[str, Look]:
+    """Colour and marker of everything that is drawn; seven colours by six markers are 42 pairs."""
+    coruns = [what for what in dict.fromkeys(source["what"]) if what not in BASELINES]
+    looks = {what: look for what, look in BASELINES.items() if (source["what"] == what).any()}
+    for index, what in enumerate(sorted(coruns)):
+        looks[what] = (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)])
+    return looks
+
+
+def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    looks = _looks(source)
+    across = min(3, len(blocks))
+    down = math.ceil(len(blocks) / across)
+    width = PAGE if across > 1 else 4.6
+    columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
+    foot = 0.75 + 0.16 * math.ceil((len(looks) + 1) / columns)
+    height = 0.25 + down * 1.5 + foot
+    figure = Figure(figsize=(width, height))
+    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    figure.subplots_adjust(
+        left=0.58 / width, right=1 - 0.12 / width, top=1 - 0.3 / height, bottom=foot / height, hspace=0.48, wspace=0.1
+    )
+    places = [axes for line in grid for axes in line]
+    for axes, (company, block) in zip(places, blocks, strict=False):
+        _panel(axes, source[(source["company"] == company) & (source["block"] == block)], looks, block)
+    for axes in places[len(blocks) :]:
+        axes.remove()
+    middle = (foot + height - 0.3) / 2
+    figure.text(
+        0.07 / width, middle / height, "rate / median solo rate", rotation=90, va="center", ha="left", fontsize=8
+    )
+    figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
+    _legend(figure, looks, (foot - 0.46) / height, columns)
+    figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    return figure
+
+
+def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look], block: int) -> None:
+    axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    for what, (colour, marker) in looks.items():
+        here = source[source["what"] == what]
+        kept, rejected = here[here["valid"]], here[~here["valid"]]
+        face = "white" if what == "solo-again" else colour
+        axes.scatter(
+            kept["seconds"], kept["relative_rate"], s=14, c=face, edgecolors=colour, marker=marker, linewidths=0.8
+        )
+        axes.scatter(
+            rejected["seconds"],
+            rejected["relative_rate"],
+            s=30,
+            facecolors="none",
+            edgecolors=colour,
+            marker="X",
+            linewidths=0.8,
+        )
+    lead = plain(str(source["lead"].iloc[0]))
+    short = lead if len(lead) <= NAME else f"{lead[: NAME - 1]}…"
+    axes.set_title(f"{short}, block {block}", loc="left", pad=3)
+    axes.margins(x=0.04, y=0.08)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    def key(colour: str, marker: str, label: str, face: str) -> Line2D:
+        return Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=marker,
+            markersize=4.5,
+            markeredgecolor=colour,
+            markerfacecolor=face,
+            label=label,
+        )
+
+    keys = [
+        key(colour, marker, plain(what), "white" if what == "solo-again" else colour)
+        for what, (colour, marker) in looks.items()
+    ]
+    keys.append(key(GREY, "X", "rejected window", "none"))
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
+    )

@@ -1,0 +1,1 @@
+"""A block: launch, barrier, windows, ledger, clean-up."""

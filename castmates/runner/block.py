@@ -1,0 +1,148 @@
+"""One block: one launch of a company, in which every scene is measured in several rounds."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.machine.lock import machine_lock
+from castmates.machine.topology import read_topology
+from castmates.runner import cast as casting
+from castmates.runner.barrier import await_ready
+from castmates.runner.freezer import Freezer, choose_freezer
+from castmates.runner.hardware import Hardware
+from castmates.runner.launch import Running, WorkloadFailed, launch
+from castmates.runner.ledger import Ledger
+from castmates.runner.stage import Stage
+from castmates.runner.warden import Warden
+from castmates.runner.window import Window, measure
+from castmates.study.cpus import format_cpu_list
+from castmates.study.schedule import round_order
+from castmates.study.spec import Block
+from castmates.workloads.heartbeat import HeartbeatError
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a block came to."""
+
+    block: Block
+    status: str = "measured"
+    reason: str = ""
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    launch_seconds: float | None = None  # None where not everyone got ready
+    measure_seconds: float = 0.0
+    total_seconds: float = 0.0
+    rounds: int = 0  # without a rejected window
+    windows: list[Window] = field(default_factory=list)
+    cast: list[Running] = field(default_factory=list)
+    freezer: str = ""
+    runner_cpus: list[int] = field(default_factory=list)
+    hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    environments: dict[str, object] = field(default_factory=dict)
+
+
+def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
+    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
+    with machine_lock(f"block {block.path} of study {block.study}", report=say):
+        outcome = Outcome(block)
+        begin = time.monotonic()
+        try:
+            _run(block, outcome, logs, cache, say, check)
+        except (WorkloadFailed, HeartbeatError) as failure:
+            outcome.status, outcome.reason = "failed", str(failure)
+            outcome.windows.clear()
+            outcome.rounds = 0
+        outcome.total_seconds = time.monotonic() - begin
+        return outcome
+
+
+def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+    with ExitStack() as exits:
+        warden = Warden.start()
+        exits.callback(warden.release)
+        beats, scratch = (_temporary(exits, warden, place) for place in (_memory(), None))
+        freezer = choose_freezer(block.company.lead.workload)
+        exits.callback(freezer.close)
+        for group in freezer.groups():
+            warden.guard_cgroup(group)
+        outcome.freezer = freezer.kind
+        exits.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
+        outcome.runner_cpus = _step_aside(block)
+        outcome.environments = casting.environments_used(block.company, cache)
+        starts = casting.starts(block.company, scratch, cache)
+        say(f"launching {', '.join(start.name for start in starts)}")
+        begin = time.monotonic()
+        for start in starts:
+            outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
+        hardware = Hardware.choose(sorted({cpu for start in starts for cpu in start.cpus}))
+        exits.callback(hardware.release)
+        hardware.attach({one.name: one.pid for one in outcome.cast})
+        outcome.hardware = hardware.about()
+        await_ready(outcome.cast, freezer, check)
+        outcome.launch_seconds = time.monotonic() - begin
+        say(f"all ready after {outcome.launch_seconds:.1f} s")
+        stage = Stage(outcome.cast, freezer, hardware, check)
+        _measure_rounds(block, outcome, stage, say)
+        outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
+        stage.dismiss()
+
+
+def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:
+    """Measure rounds until enough of them are clean, or the spare ones are used up."""
+    design, members = block.design, {member.name: member for member in block.company.members}
+    ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
+    for number in range(1, design.rounds + design.spare_rounds + 1):
+        rejected: list[str] = []
+        for position, scene in enumerate(round_order(block, number), start=1):
+            window = measure(stage, scene, members, design)
+            window.round, window.position = number, position
+            window.reasons = ledger.judge(window)
+            rejected += window.reasons
+            outcome.windows.append(window)
+        outcome.rounds += not rejected
+        scenes = len(block.company.scenes)
+        say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))
+        if outcome.rounds >= design.rounds:
+            return
+
+
+def _adopter(freezer: Freezer, warden: Warden) -> Callable[[str, int], None]:
+    def adopt(name: str, pid: int) -> None:
+        warden.guard_process(pid)
+        freezer.adopt(name, pid)
+
+    return adopt
+
+
+def _step_aside(block: Block) -> list[int]:
+    """Move this process off the members' CPUs and their SMT siblings, or at least off the lead's."""
+    allowed = os.sched_getaffinity(0)
+    everyone = {cpu for member in block.company.members for cpu in member.cpus}
+    if missing := everyone - allowed:
+        raise CastmatesError(
+            f"block {block.path} was planned for CPU {min(missing)}, but only CPUs {format_cpu_list(allowed)} may be "
+            "used here; run the sweep where it was planned, or plan it anew here."
+        )
+    siblings = {cpu for core in read_topology().cores() if everyone & set(core) for cpu in core}
+    own = (allowed - siblings) or (allowed - everyone) or (allowed - set(block.company.lead.cpus)) or allowed
+    os.sched_setaffinity(0, own)
+    return sorted(own)
+
+
+def _temporary(exits: ExitStack, warden: Warden, place: str | None) -> Path:
+    folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="castmates-", dir=place)))
+    warden.guard_path(folder)
+    return folder
+
+
+def _memory() -> str | None:
+    """Heartbeats belong in memory: a file system that writes back would stall the writers."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -1,0 +1,69 @@
+"""The cast of a block: its members and placebos, and what it takes to start them."""
+
+import json
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.runner.launch import Start, clean_environment
+from castmates.study.spec import Company, Member
+from castmates.workloads import environments
+
+PLACEBO_READY_WITHIN = 20.0
+
+
+def starts(company: Company, scratch: Path, cache: Path) -> list[Start]:
+    """What to start, the lead first: every member, then a placebo for every CPU that some scene gives to one."""
+    native = _built(environments.NATIVE, company.native_key, cache) / "bin"
+    members = [_start(member, native, scratch, cache) for member in company.members]
+    cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
+    return members + [_placebo(cpu, native, scratch) for cpu in cpus]
+
+
+def environments_used(company: Company, cache: Path) -> dict[str, object]:
+    """What the environments say of themselves: versions, and the compiler of the kernels."""
+    used = {(environments.NATIVE, company.native_key)}
+    used |= {
+        (one.environment, one.environment_key) for one in company.members if one.environment and one.environment_key
+    }
+    return {
+        name: json.loads(environments.ready_file(_built(name, key, cache)).read_text()) for name, key in sorted(used)
+    }
+
+
+def placebo_member(cpu: int) -> str:
+    """The name under which the placebo of a CPU goes; no workload may have a colon in its name."""
+    return f"placebo:{cpu}"
+
+
+def _start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
+    prefix: dict[str, str] = {}
+    if member.environment is not None and member.environment_key is not None:
+        prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
+    keeper = [str(native / "loop"), "--"] if member.progress == "runs" else []
+    return Start(
+        name=member.name,
+        cpus=member.cpus,
+        command=[*keeper, *member.command],
+        environment=clean_environment(member.variables, member.cpus, scratch, prefix),
+        ready_within=member.ready_within,
+        keep_output=member.progress == "heartbeat",
+    )
+
+
+def _placebo(cpu: int, native: Path, scratch: Path) -> Start:
+    return Start(
+        name=placebo_member(cpu),
+        cpus=(cpu,),
+        command=[str(native / "spin")],
+        environment=clean_environment({}, (cpu,), scratch, {}),
+        ready_within=PLACEBO_READY_WITHIN,
+    )
+
+
+def _built(name: str, key: str, cache: Path) -> Path:
+    place = environments.place_of(name, key, cache.resolve())
+    if not environments.ready_file(place).is_file():
+        raise CastmatesError(
+            f"the environment '{name}' is not built yet ({place}); run `castmates build-environment {name}` first."
+        )
+    return place

@@ -1,0 +1,156 @@
+"""Starts a member: on its CPUs before exec, in an environment of its own, its words in a log."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.workloads import heartbeat
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class WorkloadFailed(Exception):
+    """A workload died, or never got ready: a result, not an error of the harness."""
+
+    @classmethod
+    def of(cls, one: "Running", what: str) -> "WorkloadFailed":
+        """Say which member it was, and with what last words."""
+        words = one.last_lines(1)
+        said = f'; it last wrote "{words[-1]}"' if words else "; it wrote nothing"
+        return cls(f"{one.name} {what}{said} (logs/{one.log.name})")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Everything needed to start one process of a block."""
+
+    name: str
+    cpus: tuple[int, ...]
+    command: list[str]
+    environment: dict[str, str]
+    ready_within: float
+    keep_output: bool = True  # of a command run again and again only the errors are kept: its output has no end
+
+
+@dataclass
+class Running:
+    """A started process and its heartbeat."""
+
+    start: Start
+    process: subprocess.Popen[bytes]
+    reader: heartbeat.Reader
+    log: Path
+    started: float = field(default_factory=time.monotonic)
+    ready_seconds: float | None = None
+    seen: int = 0  # heartbeats already read
+    records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
+    lost: int = 0  # heartbeats of the window that were overwritten before they were read
+
+    @property
+    def name(self) -> str:
+        """The member's name."""
+        return self.start.name
+
+    @property
+    def pid(self) -> int:
+        """The leader of its session and process group."""
+        return self.process.pid
+
+    def ended(self) -> str:
+        """How it ended, or "" while it lives."""
+        status = self.process.poll()
+        if status is None:
+            return ""
+        if status < 0:
+            return f"was killed by {signal.Signals(-status).name}"
+        return f"ended by itself with status {status}"
+
+    def forget_beats(self) -> None:
+        """Begin anew: what was reported so far belongs to no window."""
+        self.seen, self.records, self.lost = self.reader.head, [], 0
+
+    def read_beats(self) -> None:
+        """Take what was reported since; the file holds only the latest."""
+        beats = self.reader.beats(self.seen)
+        self.records += beats.records
+        self.lost += beats.lost
+        self.seen = beats.head
+
+    def last_lines(self, count: int = 5) -> list[str]:
+        """The last lines it wrote."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(0, self.log.stat().st_size - 8192))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return []
+        return [line.rstrip()[:300] for line in text.splitlines() if line.strip()][-count:]
+
+
+def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], None]) -> Running:
+    """Start a process and hand it to the freezer (`adopt`) at once."""
+    program = shutil.which(start.command[0], path=start.environment["PATH"])
+    if program is None:
+        raise WorkloadFailed(
+            f"{start.name}: there is no program '{start.command[0]}' on its PATH; install it, or correct 'command'"
+        )
+    beats = scratch / f"{start.name}.beats"
+    heartbeat.create(beats)
+    log = logs / f"{start.name}.log"
+    with log.open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                [program, *start.command[1:]],
+                env=start.environment | {heartbeat.VARIABLE: str(beats)},
+                stdin=subprocess.DEVNULL,
+                stdout=output if start.keep_output else subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=_before_exec(start.cpus),  # safe: the runner has no threads
+            )
+        except OSError as problem:
+            raise WorkloadFailed(f"{start.name}: {program} cannot be started: {problem.strerror}") from None
+    running = Running(start, process, heartbeat.Reader(beats), log)
+    try:
+        adopt(start.name, process.pid)
+    except CastmatesError:
+        if ended := running.ended():
+            raise WorkloadFailed.of(running, f"{ended} right after its launch") from None
+        raise
+    return running
+
+
+def clean_environment(
+    variables: Mapping[str, str], cpus: tuple[int, ...], scratch: Path, path_prefix: Mapping[str, str]
+) -> dict[str, str]:
+    """An environment built from nothing: what a workflow engine exports (OMP_NUM_THREADS, TMPDIR) must not leak in."""
+    inherited = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
+    threads = str(len(cpus))
+    pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    whole = inherited | {"LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)} | dict.fromkeys(pools, threads)
+    whole |= {key: value for key, value in path_prefix.items() if key != "PATH"}
+    usual = os.environ.get("PATH", os.defpath)
+    whole["PATH"] = os.pathsep.join(filter(None, [path_prefix.get("PATH"), usual]))
+    return whole | dict(variables)
+
+
+def _before_exec(cpus: tuple[int, ...]) -> Callable[[], None]:
+    parent = os.getpid()
+
+    def prepare() -> None:
+        os.sched_setaffinity(0, cpus)
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if os.getppid() != parent:  # the runner died between fork and prctl
+            os._exit(1)
+
+    return prepare

@@ -1,0 +1,148 @@
+"""Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
+
+import json
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from castmates import __version__, tables
+from castmates.files import replace, replace_text
+from castmates.runner.block import Outcome
+from castmates.runner.launch import Running
+from castmates.runner.window import Window
+
+PLATFORM = "measured"
+
+
+def write(outcome: Outcome, folder: Path) -> None:
+    """Write the block's four files into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _parquet(list(_windows(outcome)), tables.WINDOWS, folder / "windows.parquet")
+    _parquet(list(_steps(outcome)), tables.STEPS, folder / "steps.parquet")
+    _parquet(list(_samples(outcome)), tables.SAMPLES, folder / "samples.parquet")
+    text = json.dumps(_about(outcome), indent=1, sort_keys=True)
+    replace_text(folder / "block.json", text + "\n")
+
+
+def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    members = {member.name: member for member in outcome.block.company.members}
+    for number, window in enumerate(outcome.windows, start=1):
+        for name in window.scene.active:
+            progress, member = window.progress[name], members[name]
+            times = [t_ns for t_ns, _ in progress.records]
+            yield _key(outcome) | {
+                "round": window.round,
+                "position": window.position,
+                "window": number,
+                "scene": window.scene.name,
+                "kind": window.scene.kind,
+                "mix": window.scene.mix,
+                "partition": window.scene.partition,
+                "member": name,
+                "workload": member.workload,
+                "role": member.role,
+                "unit": member.unit,
+                "open_ns": window.open_ns,
+                "close_ns": window.close_ns,
+                "first_ns": min(times, default=None),
+                "last_ns": max(times, default=None),
+                "beats": len(times),
+                "units": progress.units,
+                "rate": progress.rate,
+                "valid": not window.reasons,
+                "reasons": "; ".join(window.reasons),
+                "platform": PLATFORM,
+            }
+
+
+def _steps(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    for number, window in enumerate(outcome.windows, start=1):
+        for name in window.scene.active:
+            for t_ns, units in window.progress[name].records:
+                yield _key(outcome) | {"window": number, "member": name, "t_ns": t_ns, "units": units}
+
+
+def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    for number, window in enumerate(outcome.windows, start=1):
+        for one in window.samples:
+            yield _key(outcome) | {
+                "window": number,
+                "t_ns": one.t_ns,
+                "source": one.source,
+                "subject": one.subject,
+                "metric": one.metric,
+                "value": float("nan") if one.value is None else one.value,
+                "note": one.note,
+            }
+
+
+def _key(outcome: Outcome) -> dict[str, Any]:
+    block = outcome.block
+    return {"study": block.study, "company": block.company.id, "block": block.number}
+
+
+def _about(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "spec": outcome.block.model_dump(mode="json"),
+        "started": outcome.started.isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "boot_id": _first_line(Path("/proc/sys/kernel/random/boot_id")),
+        "seconds": {
+            "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+            "measure": round(outcome.measure_seconds, 3),
+            "total": round(outcome.total_seconds, 3),
+        },
+        "rounds": outcome.rounds,
+        "windows": len(outcome.windows),
+        "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
+        "rejected_because": _reasons(outcome.windows),
+        "freezer": outcome.freezer,
+        "runner_cpus": outcome.runner_cpus,
+        "hardware": outcome.hardware,
+        "environments": outcome.environments,
+        "versions": _versions(),
+        "platform": PLATFORM,
+        "members": {one.name: _member(one) for one in outcome.cast},
+    }
+
+
+def _member(one: Running) -> dict[str, Any]:
+    return {
+        "pid": one.pid,
+        "cpus": list(one.start.cpus),
+        "command": one.start.command,
+        "environment": one.start.environment,
+        "ready_seconds": one.ready_seconds and round(one.ready_seconds, 3),
+        "last_lines": one.last_lines(),
+    }
+
+
+def _reasons(windows: list[Window]) -> list[dict[str, Any]]:
+    return [
+        {"window": number, "scene": window.scene.name, "reasons": window.reasons}
+        for number, window in enumerate(windows, start=1)
+        if window.reasons
+    ]
+
+
+def _versions() -> dict[str, str]:
+    names = ("numpy", "pandas", "pyarrow", "pydantic", "snakemake")
+    return {"castmates": __version__, "python": platform.python_version(), "kernel": platform.release()} | {
+        name: version(name) for name in names
+    }
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _parquet(rows: list[dict[str, Any]], columns: tables.Columns, path: Path) -> None:
+    table = tables.frame(rows, columns)
+    replace(path, lambda temporary: table.to_parquet(temporary, index=False))

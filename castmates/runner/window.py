@@ -1,0 +1,108 @@
+"""Measures one scene: switch, settle, open the window, close it, read what happened."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from castmates.protocols import Sample
+from castmates.runner.cast import placebo_member
+from castmates.runner.stage import Stage
+from castmates.study.spec import Design, Member, Scene
+
+SHORTEST_LOOK = 0.05  # seconds between two looks at a window that is kept open for slow members
+
+
+@dataclass
+class Progress:
+    """What one active process did inside a window."""
+
+    records: list[tuple[int, int]]  # (time, units so far) of the heartbeats inside the window
+    lost: int = 0
+
+    @property
+    def units(self) -> float:
+        """Units done between the first and the last heartbeat."""
+        return float(self.records[-1][1] - self.records[0][1]) if len(self.records) > 1 else float("nan")
+
+    @property
+    def rate(self) -> float:
+        """Units per second over the time between the first and the last heartbeat."""
+        if len(self.records) < 2 or self.records[-1][0] == self.records[0][0]:
+            return float("nan")
+        return self.units / (self.records[-1][0] - self.records[0][0]) * 1e9
+
+
+@dataclass
+class Window:
+    """One measured window."""
+
+    scene: Scene
+    open_ns: int
+    close_ns: int
+    progress: dict[str, Progress]  # by active process, placebos included
+    samples: list[Sample]
+    runner_s: float  # CPU time that this very process took meanwhile
+    round: int = 0
+    position: int = 0
+    reasons: list[str] = field(default_factory=list)  # why it does not count
+
+
+def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design) -> Window:
+    """Run `scene` for one window; the caller knows its round, position and the reasons not to count it."""
+    names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
+    stage.switch(names)
+    stage.hardware.allocator.apply(scene.partition)
+    _settle(stage, names, members, design)
+    stage.forget_beats()
+    runner_s = time.process_time()
+    stage.hardware.open_window(names)
+    open_ns = time.monotonic_ns()
+    _hold_open(stage, names, members, design, open_ns)
+    close_ns = time.monotonic_ns()
+    samples = stage.hardware.close_window()
+    stage.read_beats()
+    progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
+    return Window(scene, open_ns, close_ns, progress, samples, time.process_time() - runner_s)
+
+
+def _settle(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design) -> None:
+    """Wait out the settle time, and until everyone has completed a step since (but for commands that run long)."""
+    before = {name: stage.cast[name].reader.head for name in names if _owes_steps(members.get(name))}
+    begin = time.monotonic_ns()
+    stage.sleep_until(begin + int(design.settle * 1e9))
+    last = begin + int((design.settle + design.longest_window) * 1e9)
+    while time.monotonic_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
+        stage.sleep_until(time.monotonic_ns() + int(SHORTEST_LOOK * 1e9))
+
+
+def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design, open_ns: int) -> None:
+    """Keep the window open for its time, and longer (up to a limit) while a member has not made its steps."""
+    last = open_ns + int(design.longest_window * 1e9)
+    until = open_ns + int(design.window * 1e9)
+    while True:
+        stage.sleep_until(until)
+        now = time.monotonic_ns()
+        missing = max(
+            (_seconds_missing(len(stage.cast[name].records), members[name], design, now - open_ns))
+            for name in names
+            if name in members
+        )
+        if missing <= 0 or now >= last:
+            return
+        until = min(last, now + int(max(missing, SHORTEST_LOOK) * 1e9))
+
+
+def _seconds_missing(beats: int, member: Member, design: Design, open_for_ns: int) -> float:
+    """How long a member will take, at its pace so far, for the steps that it still owes."""
+    owed = (design.steps if _owes_steps(member) else 1) + 1 - beats
+    return owed * open_for_ns / 1e9 / max(beats, 1)
+
+
+def _owes_steps(member: Member | None) -> bool:
+    """Everyone, a placebo (no member) too, but an antagonist that is run again and again: its runs may be long."""
+    return member is None or member.role == "lead" or member.progress == "heartbeat"
+
+
+def _progress(stage: Stage, name: str, open_ns: int, close_ns: int) -> Progress:
+    one = stage.cast[name]
+    return Progress([record for record in one.records if open_ns <= record[0] <= close_ns], one.lost)

@@ -1,0 +1,83 @@
+"""The workloads a study may name: files put together, `like` followed, defaults filled in."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from castmates.errors import CastmatesError
+from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.reading import did_you_mean
+
+Workloads = Mapping[str, Workload]
+
+
+def gather(
+    files: Iterable[tuple[str, Catalogue]], study: Study, study_file: str, environments: Collection[str]
+) -> dict[str, Workload]:
+    """Put all catalogue files and the study's own workloads together, each finished."""
+    written: dict[str, Workload] = {}
+    origin: dict[str, str] = {}
+    for file, entries in [*((name, one.workloads) for name, one in files), (study_file, study.workloads)]:
+        for name, workload in entries.items():
+            if name in written:
+                raise CastmatesError(
+                    f"{file}: the workload '{name}' is also in {origin[name]}; names must be unique, so rename one."
+                )
+            written[name], origin[name] = workload, file
+    finished = {name: _finish(name, written, origin) for name in written}
+    for name, workload in finished.items():
+        if workload.environment is not None and workload.environment not in environments:
+            raise CastmatesError(
+                f"{origin[name]}: the workload '{name}' needs the environment '{workload.environment}', but there is "
+                f"only {', '.join(sorted(environments))}; add envs/{workload.environment}.lock."
+            )
+    return finished
+
+
+def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workload:
+    chain = _chain(name, written, origin)
+    keys: dict[str, object] = {}
+    for one in reversed(chain):
+        keys |= {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
+    whole = Workload.model_validate(keys)
+    if not whole.command:
+        raise CastmatesError(
+            f"{origin[name]}: the workload '{name}' has no 'command'; give it one, or 'like: ANOTHER'."
+        )
+    unit = whole.unit or ("run" if whole.progress == "runs" else "step")
+    return whole.model_copy(update={"title": keys.get("title") or name, "unit": unit})
+
+
+def _chain(name: str, written: Workloads, origin: Mapping[str, str]) -> list[str]:
+    chain = [name]
+    while (parent := written[chain[-1]].like) is not None:
+        if parent in chain:
+            circle = " -> ".join([*chain, parent])
+            raise CastmatesError(f"{origin[name]}: 'like' goes round in a circle: {circle}; remove one of them.")
+        if parent not in written:
+            raise CastmatesError(
+                f"{origin[chain[-1]]}: the workload '{chain[-1]}' is like '{parent}', which is not in the "
+                f"catalogue{did_you_mean(parent, written)}."
+            )
+        chain.append(parent)
+    return chain
+
+
+def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
+    """Refuse a study that names a workload that there is not, a name twice, or no mix at all."""
+    places = [("leads", study.leads), ("antagonists", study.antagonists)]
+    for key, names in places:
+        for name in names:
+            if names.count(name) > 1:
+                raise CastmatesError(f"{study_file}: '{name}' is listed twice in '{key}'; remove one.")
+    for index, rule in enumerate(study.mixes, start=1):
+        places += [(f"mixes.{index}.lead", [rule.lead]), (f"mixes.{index}.antagonists", rule.antagonists)]
+    for key, names in places:
+        for name in names:
+            if name not in workloads:
+                raise CastmatesError(
+                    f"{study_file}: '{name}' in '{key}' is not in the catalogue{did_you_mean(name, workloads)} "
+                    f"(there are: {', '.join(sorted(workloads))})."
+                )
+    if not study.mixes and not (study.leads and study.antagonists):
+        raise CastmatesError(
+            f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
+        )

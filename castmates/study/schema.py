@@ -1,0 +1,13 @@
+"""JSON Schemas of the YAML files, for editors; `make schemas` writes them, a test says when they are stale."""
+
+import json
+
+from castmates.study.model import Catalogue, Study, Written
+
+SCHEMAS: dict[str, type[Written]] = {"study.schema.json": Study, "catalogue.schema.json": Catalogue}
+
+
+def text_of(name: str) -> str:
+    """The schema file of this name, as text."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | SCHEMAS[name].model_json_schema()
+    return json.dumps(schema, indent=2) + "\n"

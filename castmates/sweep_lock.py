@@ -1,0 +1,33 @@
+"""One sweep at a time over the same results; the kernel lets go of the lock when the sweep dies, however it dies."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+
+_held: list[int] = []
+
+
+def hold_sweep_lock(results: Path) -> None:
+    """Take the lock for as long as this process lives."""
+    results.mkdir(parents=True, exist_ok=True)
+    file = results / ".sweep.lock"
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{file} cannot be opened ({problem.strerror}): these results belong to somebody else; give the study "
+            "another 'name', or run as their owner."
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 64, 0).decode().strip() or "unknown"
+        os.close(descriptor)
+        raise CastmatesError(
+            f"another sweep (process {holder}) is writing to {results}; wait for it, or end it."
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    _held.append(descriptor)

@@ -1,0 +1,141 @@
+"""The data contract: the columns of every table that a study leaves, in order, with their types.
+
+Other people's scripts read these tables: add columns at the end, never rename or reorder.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Columns = Mapping[str, str]  # column -> pandas dtype
+
+# blocks/<company>/<n>/windows.parquet: a row per window and active member. A rejected window stays, with its reasons.
+WINDOWS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "round": "int64",  # 1, 2, …; spare rounds go on counting
+    "position": "int64",  # place in the round's random order, from 1
+    "window": "int64",  # number within the block, from 1
+    "scene": "str",  # solo, solo-again, placebo:1, corun:<mix>, alone:<member>
+    "kind": "str",  # solo, solo-again, placebo, corun, alone
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "member": "str",  # stream@1
+    "workload": "str",
+    "role": "str",  # lead, antagonist
+    "unit": "str",
+    "open_ns": "int64",  # the window's edges, CLOCK_MONOTONIC
+    "close_ns": "int64",
+    "first_ns": "Int64",  # first and last heartbeat inside the window
+    "last_ns": "Int64",
+    "beats": "int64",
+    "units": "float64",  # done between the first and the last heartbeat
+    "rate": "float64",  # units per second; NaN where the member beat fewer than twice
+    "valid": "bool",  # the ledger of the whole window is clean
+    "reasons": "str",  # why not, separated by "; "
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.
+STEPS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "member": "str",
+    "t_ns": "int64",
+    "units": "int64",  # since the member's start
+}
+
+# blocks/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.
+SAMPLES: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "t_ns": "int64",
+    "source": "str",
+    "subject": "str",  # a member, or "cpu0", "host" …
+    "metric": "str",
+    "value": "float64",  # NaN where there was none; `note` says why
+    "note": "str",
+}
+
+# tables/effects.csv and .parquet: a row per mix × partition × baseline × member.
+EFFECTS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+"
+    "member": "str",
+    "role": "str",
+    "partition": "str",
+    "lead_ways": "Int64",  # NA where no mask was set
+    "baseline": "str",  # solo or placebo for the lead; alone for an antagonist
+    "metric": "str",  # rate
+    "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
+    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",  # complete pairs, over all blocks
+    "windows_valid": "int64",  # of the scene
+    "windows_rejected": "int64",
+    "platform": "str",
+    # Added after the promised columns.
+    "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; speaks of these launches only
+    "within_high": "float64",
+    "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
+    "p_holm": "float64",  # adjusted over the study's lead rows of this baseline
+    "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
+    "baseline_windows_valid": "int64",
+    "baseline_windows_rejected": "int64",
+}
+
+# tables/controls.csv: the A/A control of each lead (an independent second solo against the first).
+CONTROLS: Columns = {
+    "study": "str",
+    "lead": "str",
+    "control": "str",  # A/A
+    "ratio": "float64",  # rate(solo) / rate(solo-again)
+    "ratio_low": "float64",
+    "ratio_high": "float64",
+    "within_low": "float64",
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "p_value": "float64",
+    "p_holm": "float64",
+    "verdict": "str",  # passes, unstable, inconclusive, too few blocks, no data
+    "platform": "str",
+}
+
+# tables/blocks.csv: a row per block, also of failed ones.
+BLOCKS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "lead": "str",
+    "status": "str",  # measured, failed
+    "reason": "str",  # why it failed
+    "started": "str",  # ISO 8601, UTC
+    "launch_seconds": "float64",
+    "total_seconds": "float64",
+    "rounds": "int64",  # rounds without a rejected window
+    "windows": "int64",
+    "windows_rejected": "int64",
+    "platform": "str",
+}
+
+
+def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
+    """A table with exactly these columns and types, also when there are no rows."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=list(columns))
+    return table.astype(dict(columns))

@@ -1,0 +1,1 @@
+"""Programs: how to prepare, start and watch them. Importable from any interpreter: standard library only."""

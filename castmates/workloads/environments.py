@@ -1,0 +1,181 @@
+"""What workloads run in: the compiled kernels, and Python environments from locks; each built once per content."""
+
+import fcntl
+import hashlib
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import yaml
+
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.workloads.native import build as native_build
+
+NATIVE = "native"
+COMPILER = "compiler"
+JOBS = "castmates.workloads.tfmodels"
+WORKLOADS = Path(__file__).parent
+FRAMEWORKS_OWN = ("castmates", "dev", COMPILER)  # locks that no workload names
+
+
+def known(envs_dir: Path) -> list[str]:
+    """Name every environment that a workload may ask for."""
+    locks = sorted(file.stem for file in envs_dir.glob("*.lock"))
+    return [NATIVE, *(name for name in locks if name not in FRAMEWORKS_OWN)]
+
+
+def key(name: str, envs_dir: Path) -> str:
+    """Digest what an environment is made from; another key means another environment."""
+    if name == NATIVE:
+        content = native_build.fingerprint().encode()
+    else:
+        lock = _lock_file(name, envs_dir).read_bytes()
+        content = b"\0".join([lock, python_range(name, envs_dir).encode(), platform.machine().encode()])
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def content(name: str | None, content_key: str | None, command: Sequence[str], progress: str) -> str:
+    """Digest what runs when this command is started: its environment, and those of our own files that it uses.
+
+    What a command of the user's reads besides (its own script, its data) is not seen.
+    """
+    parts = [native_build.content("loop")] if progress == "runs" else []
+    if name == NATIVE and command[0] in native_build.KERNELS:
+        parts.append(native_build.content(command[0]))
+    elif content_key is not None and name != NATIVE:
+        parts.append(content_key)
+    if JOBS in command:
+        files = [*(WORKLOADS / "tfmodels").glob("*.py"), WORKLOADS / "heartbeat.py"]
+        parts += [file.read_text(encoding="utf-8") for file in sorted(files)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def place_of(name: str, content_key: str, cache: Path) -> Path:
+    """Say where the environment of this content lies, built or not."""
+    return cache / "environments" / f"{name}-{content_key}"
+
+
+def location(name: str, envs_dir: Path, cache: Path) -> Path:
+    """Say where an environment lies as it is wanted now."""
+    return place_of(name, key(name, envs_dir), cache.resolve())
+
+
+def ready_file(place: Path) -> Path:
+    """Name the file that is written last, when the environment is complete."""
+    return place / "ready.json"
+
+
+def python_range(name: str, envs_dir: Path) -> str:
+    """Read from NAME.yaml for which Pythons the lock was made, say '>=3.11,<3.14'."""
+    file = envs_dir / f"{name}.yaml"
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        lines = [line for line in content["dependencies"] if isinstance(line, str)]
+    except (OSError, yaml.YAMLError, KeyError, TypeError):
+        raise CastmatesError(
+            f"{file} cannot be read as a conda environment file: it must have 'dependencies' with a line such as "
+            "'python >=3.11,<3.14' beside the lock."
+        ) from None
+    found = (re.fullmatch(r"python\s*([<>=!~][<>=!~.,\s\d]*)", line) for line in lines)
+    ranges = [match[1].replace(" ", "") for match in found if match]
+    if len(ranges) != 1:
+        raise CastmatesError(
+            f"{file} must say once for which Pythons {name}.lock was made, in a line such as 'python >=3.11,<3.14'."
+        )
+    return ranges[0]
+
+
+def build(name: str, envs_dir: Path, cache: Path) -> Path:
+    """Build an environment unless it is there, and return where it lies."""
+    place = location(name, envs_dir, cache)
+    ready = ready_file(place)
+    if ready.is_file():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(place.with_name(f".{place.name}.lock")) as held:
+        if ready.is_file():  # another builder was faster
+            return place
+        shutil.rmtree(place, ignore_errors=True)  # what a killed builder left
+        begun = time.monotonic()
+        facts = _build_native(place, envs_dir, cache) if name == NATIVE else _build_python(name, envs_dir, place, held)
+        facts = {"name": name, "key": key(name, envs_dir), "seconds": round(time.monotonic() - begun, 1)} | facts
+        replace_text(ready, json.dumps(facts | {"bytes": _bytes_on_disk(place)}, indent=1) + "\n")
+    return place
+
+
+def environment_of(place: Path) -> dict[str, str]:
+    """Say what to set for a workload that runs in a built environment; PATH is what goes before the usual one."""
+    variables = {"PATH": str(place / "bin")}
+    if (place / "pyvenv.cfg").is_file():
+        variables |= {"VIRTUAL_ENV": str(place), "PYTHONPATH": str(_import_folder(place.parent.parent))}
+    return variables
+
+
+def _lock_file(name: str, envs_dir: Path) -> Path:
+    file = envs_dir / f"{name}.lock"
+    if not file.is_file():
+        names = ", ".join(known(envs_dir))
+        raise CastmatesError(f"There is no environment '{name}' ({file} is missing); there are: {names}.")
+    return file
+
+
+def _import_folder(cache: Path) -> Path:
+    """Make a folder that holds nothing but a link to this package.
+
+    Beside the package there may be the framework's own site-packages, which would hide the environment's.
+    """
+    package = Path(__file__).resolve().parents[1]
+    folder = cache / "import" / hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (folder / package.name).symlink_to(package)
+    return folder
+
+
+def _build_python(name: str, envs_dir: Path, place: Path, held: int) -> dict[str, object]:
+    from castmates.workloads import python_environment
+
+    return python_environment.build(name, _lock_file(name, envs_dir), python_range(name, envs_dir), place, held)
+
+
+def _build_native(place: Path, envs_dir: Path, cache: Path) -> dict[str, object]:
+    compiler = native_build.find_compiler() or _compiler_from_wheel(envs_dir, cache)
+    native_build.build(place / "bin", compiler)
+    said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    return {"compiler": compiler, "compiler_version": next(iter(said.splitlines()), "")}
+
+
+def _compiler_from_wheel(envs_dir: Path, cache: Path) -> list[str]:
+    print("No C compiler works here: fetching one as a Python package", file=sys.stderr)
+    try:
+        place = build(COMPILER, envs_dir, cache)
+    except CastmatesError as error:
+        raise CastmatesError(
+            "The native kernels need a C compiler, none works here and none could be fetched as a package: install "
+            f"one, for example with apt-get install gcc, or set CC ({' '.join(str(error).split())})"
+        ) from error
+    return [str(place / "bin" / "python"), "-m", "ziglang", "cc"]
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[int]:
+    """Hold this lock file, so that of two builders one waits for the other, and give its descriptor."""
+    with file.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"Another process is building in {file.parent}: waiting for it", file=sys.stderr)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield held.fileno()
+
+
+def _bytes_on_disk(place: Path) -> int:
+    return sum(512 * file.lstat().st_blocks for file in place.rglob("*"))

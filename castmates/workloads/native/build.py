@@ -1,0 +1,115 @@
+"""Compiles the native kernels with whatever C compiler works here."""
+
+import hashlib
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+
+KERNELS: tuple[str, ...] = ("stream", "chase", "compute", "spin", "loop")
+SOURCES = Path(__file__).parent
+
+# pipe2 and the clocks need the GNU dialect; `zig cc` would add the undefined-behaviour sanitizer by itself.
+FLAGS = ("-std=gnu11", "-O3", "-pthread", "-fno-sanitize=undefined")
+NATIVE_FLAGS = ("-march=native", "-mcpu=native")  # not every compiler knows the first on every machine
+
+_PROBE = '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n'
+
+
+def find_compiler() -> list[str] | None:
+    """Return the command of the first C compiler that really compiles a program, or None."""
+    chosen = shlex.split(os.environ.get("CC", ""))
+    candidates = [chosen] if chosen else []
+    candidates += [["cc"], ["gcc"], ["clang"]]
+    return next((compiler for compiler in candidates if _compiles(compiler, ())), None)
+
+
+def fingerprint() -> str:
+    """Digest what decides about the binaries, all of them: sources, flags and this machine's processor."""
+    return _digest([_flags(), platform.machine(), _cpu_flags(), *_texts(SOURCES.glob("*.[ch]"))])
+
+
+def content(kernel: str) -> str:
+    """Digest what one kernel does, wherever it is built: its own source, the headers and the flags."""
+    return _digest([_flags(), *_texts([SOURCES / f"{kernel}.c", *SOURCES.glob("*.h")])])
+
+
+def _flags() -> str:
+    return " ".join((*FLAGS, *NATIVE_FLAGS))
+
+
+def _texts(files: Iterable[Path]) -> Iterator[str]:
+    for file in sorted(files):
+        yield from (file.name, file.read_text(encoding="utf-8"))
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def build(bin_dir: Path, compiler: list[str]) -> None:
+    """Compile every kernel into this directory."""
+    bin_dir.mkdir(parents=True, exist_ok=True)
+    flags = compile_flags(compiler)
+    for kernel in KERNELS:
+        print(f"Compiling {kernel} with {shlex.join(compiler)}", file=sys.stderr)
+        compile_program(SOURCES / f"{kernel}.c", bin_dir / kernel, compiler, flags)
+
+
+def compile_flags(compiler: Sequence[str]) -> tuple[str, ...]:
+    """Return the flags for this compiler, with the way it spells "for this very processor" if it has one."""
+    native = (flag for flag in NATIVE_FLAGS if _compiles(compiler, (*FLAGS, flag)))
+    return (*FLAGS, *[flag for flag in [next(native, None)] if flag])
+
+
+def compile_program(source: Path, program: Path, compiler: Sequence[str], flags: Sequence[str]) -> None:
+    """Compile one C file that may include the headers of this directory."""
+    command = [*compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(program)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise CastmatesError(
+            f"The C compiler {shlex.join(compiler)} cannot be started ({error.strerror}): set CC to one that works."
+        ) from error
+    if done.returncode != 0:
+        raise CastmatesError(
+            f"The C compiler {shlex.join(compiler)} failed on {source.name}: "
+            f"{_first_error(done.stderr, done.returncode)}; set CC to another compiler or repair this one."
+        )
+
+
+def _first_error(output: str, status: int) -> str:
+    """Pick the line of a compiler's output that says what is wrong."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return next(iter(errors or lines), f"it ended with status {status} without a message")
+
+
+def _compiles(compiler: Sequence[str], flags: Sequence[str]) -> bool:
+    """Try a two-line program, for a compiler that is there may still be broken."""
+    with tempfile.TemporaryDirectory(prefix="castmates-cc-") as directory:
+        source = Path(directory) / "probe.c"
+        source.write_text(_PROBE, encoding="utf-8")
+        try:
+            compile_program(source, source.with_suffix(""), compiler, flags)
+        except CastmatesError:
+            return False
+        return True
+
+
+def _cpu_flags() -> str:
+    """Return the line of /proc/cpuinfo that lists what the processor can do; Arm calls it Features."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

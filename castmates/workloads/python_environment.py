@@ -1,0 +1,147 @@
+"""Builds a Python environment from a lock with hashes, by way of uv."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+
+ROUGH_PACKAGE_SIZES = {"tensorflow-cpu": "about 2 GB", "ziglang": "about 400 MB"}
+SIGN_OF_LIFE_SECONDS = 10.0
+SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[str, object]:
+    """Make the environment in this place and say what is in it; uv holds the builder's lock file too."""
+    packages = locked_versions(lock)
+    python = find_python(wanted, f"{lock.parent / name}.yaml")
+    size = next((size for package, size in ROUGH_PACKAGE_SIZES.items() if package in packages), "tens of MB")
+    print(
+        f"Building the environment '{name}' in {place}: {len(packages)} packages, {size} on disk, downloaded unless "
+        "uv has them in its cache",
+        file=sys.stderr,
+    )
+    log = place.with_name(f".{place.name}.log")
+    log.unlink(missing_ok=True)
+    _uv(["venv", "--no-project", "--python", python, str(place)], name, place, log, held)
+    # `sync` installs exactly the lock: what a package declares beyond it was left out on purpose.
+    lock_options = ["--require-hashes", "--compile-bytecode"]
+    inside = str(place / "bin" / "python")
+    _uv(["pip", "sync", *lock_options, "--python", inside, str(lock)], name, place, log, held)
+    return {"python": _version(inside), "packages": _top_packages(inside, lock.with_suffix(".in"), packages)}
+
+
+def find_python(wanted: str, said_in: str) -> str:
+    """Find an interpreter in this range that really runs: this one first, then what uv sees."""
+    from packaging.specifiers import SpecifierSet
+
+    accepted = SpecifierSet(wanted)
+    found = _uv_answer(["python", "find", "--no-project", "--no-python-downloads", wanted]).strip()
+    for candidate in filter(None, (sys.executable, found)):
+        version = _version(candidate)
+        if version and version in accepted:
+            return candidate
+    raise CastmatesError(
+        f"{said_in} needs Python {wanted} (its packages have no wheels for others) and this machine has only "
+        f"{', '.join(_pythons_here())}: install one, for example with uv python install '{wanted}'."
+    )
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    """Read package -> version from a lock, without its markers and hashes."""
+    pinned = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(pinned)
+
+
+def _top_packages(inside: str, asked: Path, packages: dict[str, str]) -> dict[str, str]:
+    """Ask the new interpreter for the versions of what the .in file names (of everything where there is none)."""
+    names = list(packages)
+    if asked.is_file():
+        names = re.findall(r"^[A-Za-z0-9._-]+", asked.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    done = subprocess.run([inside, "-c", code], env=_uv_environment(), capture_output=True, text=True, check=False)
+    installed = json.loads(done.stdout or "{}")
+    return {name: installed[name] for name in names if name in installed}
+
+
+def _pythons_here() -> list[str]:
+    listed = _uv_answer(["python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"])
+    versions = {f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for one in json.loads(listed or "[]"):
+        if one["implementation"] == "cpython":
+            versions.add(f"{one['version_parts']['major']}.{one['version_parts']['minor']}")
+    return sorted(versions, key=lambda version: tuple(map(int, version.split("."))))
+
+
+def _version(python: str) -> str:
+    """Ask an interpreter for its version by running it; "" if it does not run."""
+    command = [python, "-c", "import platform; print(platform.python_version())"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _uv_answer(arguments: list[str]) -> str:
+    return subprocess.run(
+        [_uv_program(), *arguments], env=_uv_environment(), capture_output=True, text=True, check=False
+    ).stdout
+
+
+def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> None:
+    """Run uv: its own progress on a terminal, else a line now and then; a failure becomes one sentence."""
+    on_terminal = sys.stderr.isatty()
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [_uv_program(), *arguments],
+            env=_uv_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=None if on_terminal else output,
+            stderr=None if on_terminal else output,
+            pass_fds=(held,),  # were this process killed, uv would go on: the next builder has to wait for it
+        )
+        try:
+            _watch(process, name, silent=on_terminal)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    if process.returncode != 0:
+        last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
+        words = "\n".join(last) if last else "uv's own words are above."
+        raise CastmatesError(
+            f"uv could not build the environment '{name}' in {place} (status {process.returncode}); look at its last "
+            f"lines, and at the network if they speak of it:\n{words}"
+        )
+
+
+def _watch(process: "subprocess.Popen[bytes]", name: str, *, silent: bool) -> None:
+    begun = time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=SIGN_OF_LIFE_SECONDS)
+            return
+        except subprocess.TimeoutExpired:
+            if not silent:
+                print(f"Still building '{name}' after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+
+
+def _uv_program() -> str:
+    import uv
+
+    return uv.find_uv_bin()
+
+
+def _uv_environment() -> dict[str, str]:
+    """What uv is started with: nothing that points it at the framework's own packages, and pip's trust.
+
+    uv brings certificates of its own; a company's proxy is known to the system's, which pip already trusted here.
+    """
+    kept = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
+    trust = {"UV_SYSTEM_CERTS": "1"} if SYSTEM_CERTIFICATES.is_file() else {}
+    return trust | kept

@@ -1,0 +1,1 @@
+"""Model Garden jobs; run inside the `tfmodels` environment."""

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# `make lock`: resolve every environment anew. The locks carry hashes and hold on all supported Pythons.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+options=(--quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock")
+uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lock
+uv pip compile pyproject.toml --extra build --extra dev -c envs/castmates.lock "${options[@]}" -o envs/dev.lock
+cd envs
+uv pip compile compiler.in "${options[@]}" -o compiler.lock
+uv pip compile tfmodels.in --overrides tfmodels.overrides "${options[@]}" -o tfmodels.lock

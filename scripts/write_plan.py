@@ -1,0 +1,22 @@
+"""Rule write_plan: study, catalogue and the blocks measured so far -> plan.json."""
+
+import argparse
+import json
+from pathlib import Path
+
+import castmates.script
+from castmates import project
+from castmates.files import replace_text
+
+
+def main() -> None:
+    """Write the plan."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    plan = project.load(arguments.study).plan()
+    replace_text(arguments.output, json.dumps(plan.model_dump(mode="json"), indent=1) + "\n")
+
+
+castmates.script.run(main)

@@ -1,0 +1,401 @@
+"""A block with real processes: what it records, how it fails, and that nothing is left running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from castmates import tables
+from castmates.runner import block, cgroups
+from castmates.runner.freezer import SignalFreezer
+from castmates.runner.hardware import Hardware
+from castmates.runner.measure import measure_block
+from castmates.study.model import Workload
+from castmates.study.spec import Plan
+from castmates.workloads.heartbeat import CAPACITY
+from tests.runner.stage import PYTHON, counter, plan_of
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+def measured(plan: Plan, cache: Path, folder: Path) -> dict:
+    measure_block(plan, plan.blocks[0].path, folder, cache)
+    return json.loads((folder / "block.json").read_text())
+
+
+# The script that measures a block, where there are no control groups.
+WITH_SIGNALS = """
+import runpy
+from castmates.runner import block
+from castmates.runner.freezer import SignalFreezer
+block.choose_freezer = lambda hint: SignalFreezer()
+runpy.run_path("scripts/measure_block.py", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module", params=["cgroup", "signals"])
+def kind(request):
+    if request.param == "cgroup" and cgroups.find_home() is None:
+        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+    return request.param
+
+
+@pytest.fixture
+def mark(tmp_path, monkeypatch) -> Iterator[str]:
+    """Give what only the members of this test's blocks have: their scratch folders are put below the test's own."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield str(tmp_path / "castmates-")
+    tempfile.tempdir = None
+
+
+@pytest.fixture(scope="module")
+def good(cache, kind, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good")
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    before = os.sched_getaffinity(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "64")  # as a workflow engine would export it
+        if kind == "signals":
+            patch.setattr(block, "choose_freezer", lambda _: SignalFreezer())
+        record = measured(plan, cache, folder)
+    assert record["freezer"] == kind
+    assert os.sched_getaffinity(0) == before
+    return plan, folder, record
+
+
+def test_every_scene_is_measured_in_every_round(good):
+    plan, folder, record = good
+    windows = pd.read_parquet(folder / "windows.parquet")
+    assert record["status"] == "measured"
+    assert record["rounds"] == 2
+    scenes = {scene.name for scene in plan.blocks[0].company.scenes}
+    assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "alone:beside@1"}
+    assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
+    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert (windows["rate"] > 0).all()
+    assert list(windows.columns) == list(tables.WINDOWS)
+
+
+def test_rates_come_from_heartbeats_inside_the_window(good):
+    _, folder, _ = good
+    windows = pd.read_parquet(folder / "windows.parquet")
+    steps = pd.read_parquet(folder / "steps.parquet")
+    assert (windows["first_ns"] >= windows["open_ns"]).all()
+    assert (windows["last_ns"] <= windows["close_ns"]).all()
+    for row in windows.itertuples():
+        own = steps[(steps["window"] == row.window) & (steps["member"] == row.member)]
+        assert len(own) == row.beats
+        rate = (own["units"].iloc[-1] - own["units"].iloc[0]) / (own["t_ns"].iloc[-1] - own["t_ns"].iloc[0]) * 1e9
+        assert row.rate == pytest.approx(rate)
+
+
+def test_members_sit_on_their_cpus_with_pools_to_match(good):
+    plan, folder, _ = good
+    for member in plan.blocks[0].company.members:
+        first = (folder / "logs" / f"{member.name}.log").read_text().splitlines()[0]
+        assert first == f"cpus {list(member.cpus)} threads 1"
+
+
+def test_nothing_of_the_engine_leaks_into_a_workload(good):
+    environment = good[2]["members"]["lead@0"]["environment"]
+    assert environment["OMP_NUM_THREADS"] == "1"
+    assert not any(key.startswith(("SNAKEMAKE", "PYTEST", "VIRTUAL_ENV")) for key in environment)
+
+
+def test_samples_say_who_counted_what(good):
+    samples = pd.read_parquet(good[1] / "samples.parquet")
+    assert {"steal_s", "cpu_s", "minor_faults"} <= set(samples["metric"])
+    assert good[2]["hardware"].keys() >= {"allocator", "monitor", "procstat"}
+
+
+def holders(mark: str) -> Iterator[psutil.Process]:
+    """Find every process that has the mark somewhere on its command line or in its environment."""
+    for one in psutil.process_iter(["cmdline", "environ"]):
+        words = " ".join(one.info["cmdline"] or [])
+        if mark in words or any(mark in value for value in (one.info["environ"] or {}).values()):
+            yield one
+
+
+def nobody_left(mark: str) -> bool:
+    """Wait until nobody has the mark."""
+    for _ in range(100):
+        if not any(holders(mark)):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def scratch_of(mark: str) -> set[Path]:
+    """Find the folders that the running members of a block were given."""
+    environments = [one.info["environ"] or {} for one in holders(mark)]
+    beats = {Path(one["CASTMATES_HEARTBEAT"]).parent for one in environments if "CASTMATES_HEARTBEAT" in one}
+    return beats | {Path(one["TMPDIR"]) for one in environments if "TMPDIR" in one}
+
+
+def test_the_search_for_those_left_finds_them(mark):
+    said = ["sh", "-c", f"sleep 600; : {mark}"]  # only a part of a word
+    sleepers = [subprocess.Popen(said, start_new_session=True)]
+    sleepers.append(subprocess.Popen(["sleep", "600"], env=os.environ | {"TMPDIR": mark + "x"}))
+    try:
+        found = {one.pid for one in holders(mark)}
+        assert found == {one.pid for one in sleepers}
+    finally:
+        os.killpg(sleepers[0].pid, signal.SIGKILL)
+        sleepers[1].kill()
+        for one in sleepers:
+            one.wait()
+    assert nobody_left(mark)
+
+
+@pytest.mark.parametrize(
+    ("command", "keys", "said"),
+    [
+        (["false"], {}, "false ended with status 1"),
+        (["no-such-program-at-all"], {}, "no-such-program-at-all"),
+        ([PYTHON, "-c", "raise SystemExit('out of memory, or so')"], {"progress": "heartbeat"}, "out of memory, or so"),
+        (["sleep", "60.25"], {"progress": "heartbeat", "ready_within": 0.3}, "was not ready within 0.3 s"),
+    ],
+)
+def test_a_workload_that_never_gets_ready_is_a_result(cache, tmp_path, mark, command, keys, said):
+    bad = Workload.model_validate({"command": command, **keys})
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "bad@1" in record["reason"]
+    assert said in record["reason"]
+    assert pd.read_parquet(tmp_path / "windows.parquet").empty
+    assert nobody_left(mark)
+
+
+def test_a_text_file_that_no_interpreter_is_named_for_is_a_result(cache, tmp_path, mark):
+    program = tmp_path / "program"
+    program.write_text("echo hello\n")
+    program.chmod(0o755)
+    bad = Workload(command=[str(program)], progress="heartbeat", unit="step")
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert record["reason"] == f"bad@1: {program} cannot be started: Exec format error"
+    assert nobody_left(mark)
+
+
+@pytest.mark.parametrize("then", ["sys.exit(1)", "signal.pause()"])
+def test_a_workload_that_finds_its_own_result_wrong_is_a_result(cache, tmp_path, mark, then):
+    check = f"""
+import signal, sys
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+def verify(number, frame):
+    beat.failed()
+    print("the sum is 3, not 4", flush=True)
+    {then}
+signal.signal(signal.SIGTERM, verify)
+beat.ready()
+while True:
+    sum(range(20000))
+    beat.beat()
+"""
+    wrong = Workload(command=[PYTHON, "-c", check], progress="heartbeat", unit="step")
+    record = measured(plan_of({"lead": counter(), "wrong": wrong}, ["wrong"], cache, rounds=1), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert 'wrong@1 found its own result to be wrong; it last wrote "the sum is 3, not 4"' in record["reason"]
+    assert pd.read_parquet(tmp_path / "windows.parquet").empty
+    assert nobody_left(mark)
+
+
+def test_a_workload_that_dies_in_the_middle_ends_the_block_with_its_reason(cache, tmp_path):
+    plan = plan_of({"lead": counter(0.6), "beside": counter()}, ["beside"], cache, rounds=20)
+    record = measured(plan, cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "lead@0 ended by itself with status 7" in record["reason"]
+    assert record["windows"] == 0
+
+
+def only_solo(plan: Plan) -> Plan:
+    """Cut the plan down to one scene."""
+    one = plan.blocks[0]
+    company = one.company.model_copy(update={"scenes": one.company.scenes[:1]})
+    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+
+
+@pytest.mark.parametrize("longest", [0.4, 0.8])
+def test_a_death_in_the_very_last_window_is_noticed(cache, tmp_path, mark, monkeypatch, longest):
+    program = """
+import os, sys
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+beat.ready()
+while not os.path.exists(sys.argv[1]):
+    beat.beat()
+sys.exit(7)
+"""
+    end = tmp_path / "end"
+    lead = Workload(command=[PYTHON, "-c", program, str(end)], progress="heartbeat", unit="step")
+    budget = {"rounds": 2, "spare_rounds": 0, "window": 0.4, "longest_window": longest}
+    plan = only_solo(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
+    opened = []
+    really_open = Hardware.open_window
+
+    def open_and_end_the_second(hardware: Hardware, active: list[str]) -> None:
+        really_open(hardware, active)
+        opened.append(active)
+        if len(opened) == 2:
+            end.touch()
+
+    monkeypatch.setattr(Hardware, "open_window", open_and_end_the_second)
+    record = measured(plan, cache, tmp_path)
+    assert len(opened) == 2
+    assert record["status"] == "failed"
+    assert "lead@0 ended by itself with status 7" in record["reason"]
+    assert record["windows"] == 0
+    assert nobody_left(mark)
+
+
+def test_a_window_longer_than_the_ring_loses_no_heartbeat(cache, tmp_path):
+    # One beat every 30 microseconds: the ring of 65536 records lasts for two seconds, the window for longer.
+    program = """
+from time import monotonic_ns
+from castmates.workloads.heartbeat import Writer
+beat = Writer.from_environment()
+beat.ready()
+due = monotonic_ns()
+while True:
+    now = monotonic_ns()
+    if now >= due:
+        due = max(due + 30_000, now - 10_000_000)
+        beat.beat()
+"""
+    lead = Workload(command=[PYTHON, "-c", program], progress="heartbeat", unit="step")
+    budget = {"rounds": 1, "spare_rounds": 0, "window": 2.5, "longest_window": 2.5}
+    record = measured(
+        only_solo(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget)), cache, tmp_path
+    )
+    assert record["rejected_because"] == []
+    steps = pd.read_parquet(tmp_path / "steps.parquet")
+    assert len(steps) > CAPACITY
+    assert (steps["units"].diff().dropna() == 1).all()
+
+
+def test_a_command_without_heartbeat_is_run_again_and_again(cache, tmp_path):
+    run = Workload(command=["sh", "-c", "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done"], unit="run")
+    record = measured(plan_of({"lead": counter(), "script": run}, ["script"], cache, window=0.3), cache, tmp_path)
+    assert record["status"] == "measured"
+    windows = pd.read_parquet(tmp_path / "windows.parquet").set_index("member")
+    assert (windows.loc["script@1", "rate"] > 1).all()
+
+
+def start_runner(
+    plan: Plan, cache: Path, folder: Path, *more: str, kind: str = "", nohup: bool = False
+) -> subprocess.Popen:
+    (folder / "plan.json").write_text(plan.model_dump_json())
+    script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_block.py"]
+    words = [plan.blocks[0].path, "--plan", str(folder / "plan.json"), "--output", str(folder / "out/block.json")]
+    return subprocess.Popen(
+        [*(["nohup"] if nohup else []), sys.executable, *script, *words, *more],
+        env=os.environ | {"CASTMATES_CACHE": str(cache)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_round(runner: subprocess.Popen, number: int = 1) -> None:
+    for line in runner.stderr:
+        if f"round {number}:" in line:
+            return
+    raise AssertionError(f"the runner ended before round {number}")
+
+
+def endless(cache: Path, mark: str, before: str = "") -> Plan:
+    beside = Workload(command=["sh", "-c", f"sleep 0.01 # {mark}"])
+    lead = counter()
+    lead = lead.model_copy(update={"command": [PYTHON, "-c", before + lead.command[2], "1e9", mark]})
+    return plan_of({"lead": lead, "beside": beside}, ["beside"], cache, rounds=1000)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_block_cleanly_and_records_nothing(cache, tmp_path, mark, kind, number):
+    runner = start_runner(endless(cache, mark), cache, tmp_path, kind=kind)
+    wait_for_round(runner)
+    scratch = scratch_of(mark)
+    runner.send_signal(number)
+    said = runner.communicate(timeout=20)[1]
+    assert runner.returncode == 130
+    assert "ended early, nothing recorded" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out/block.json").exists()
+    assert len(scratch) == 2
+    assert not any(folder.exists() for folder in scratch)
+    assert nobody_left(mark)
+
+
+# A child in a session of its own, and one whose parent has ended too: only its environment tells where it came from.
+STRAY = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+ORPHAN = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STRAY!r}])\n"
+
+
+@pytest.mark.parametrize("before", ["", STRAY, ORPHAN], ids=["plain", "stray", "orphan"])
+def test_sigkill_of_the_runner_leaves_nobody(cache, tmp_path, mark, kind, before):
+    runner = start_runner(endless(cache, mark, before), cache, tmp_path, kind=kind)
+    wait_for_round(runner)
+    scratch = scratch_of(mark)
+    strays = [one.pid for one in holders(mark) if one.info["cmdline"] == ["sleep", "600"]]
+    runner.kill()
+    runner.communicate(timeout=20)
+    assert len(scratch) == 2
+    assert len(strays) == bool(before)
+    assert nobody_left(mark)
+    for _ in range(100):
+        if not any(folder.exists() for folder in scratch):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"scratch folders are left: {scratch}")
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(cache, tmp_path, mark):
+    runner = start_runner(endless(cache, mark), cache, tmp_path, nohup=True)
+    wait_for_round(runner)
+    runner.send_signal(signal.SIGHUP)
+    wait_for_round(runner, 3)
+    runner.send_signal(signal.SIGTERM)
+    assert "SIGTERM came" in runner.communicate(timeout=20)[1]
+    assert runner.returncode == 130
+    assert nobody_left(mark)
+
+
+def test_a_block_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mark):
+    owner = subprocess.Popen(["sleep", "600"])
+    runner = start_runner(endless(cache, mark), cache, tmp_path, "--owner", str(owner.pid))
+    wait_for_round(runner)
+    owner.kill()
+    owner.wait()
+    assert "is gone" in runner.communicate(timeout=20)[1]
+    assert runner.returncode != 0
+    assert nobody_left(mark)
+
+
+def test_a_block_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    (tmp_path / "plan.json").write_text(plan.model_dump_json())
+    done = subprocess.run(
+        [sys.executable, "scripts/measure_block.py", "x/1", "--plan", str(tmp_path / "plan.json"), "--output", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "has no block 'x/1'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,233 @@
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.machine.lock import lock_path, machine_lock
+
+HOLDER = """
+import os, sys, subprocess, time
+from pathlib import Path
+from castmates.machine.lock import machine_lock
+def say(text): print(text, flush=True)
+with machine_lock(sys.argv[2], path=Path(sys.argv[1]), report=say):
+    say("held")
+    if "exec" in sys.argv: say(subprocess.Popen(["sleep", "60"], close_fds=False, stdout=2).pid)
+    if "fork" in sys.argv:
+        if os.fork() == 0: say(os.getpid()); time.sleep(60); os._exit(0)
+    sys.stdin.read()
+say("released")
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "machine.lock"
+
+
+@pytest.fixture
+def start(path):
+    """Start holders of the lock; what they print is read line by line."""
+    started = []
+
+    def start(what, *extra, prefix=()):
+        process = subprocess.Popen(
+            [*prefix, sys.executable, "-c", HOLDER, str(path), what, *extra],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def line(process):
+    return process.stdout.readline().strip()
+
+
+def test_a_second_process_waits_and_says_for_whom_once(start, path):
+    first = start("study one")
+    assert line(first) == "held"
+    second = start("study two")
+    told = line(second)
+    assert "study one" in told
+    assert f"process {first.pid}" in told
+    assert f"since {json.loads(path.read_text())['since']}" in told
+    first.stdin.close()
+    assert line(first) == "released"
+    assert line(second) == "held"
+    assert json.loads(path.read_text())["pid"] == second.pid
+
+
+def test_no_wait_is_refused_in_one_sentence(start, path):
+    holder = start("study one")
+    assert line(holder) == "held"
+    with pytest.raises(CastmatesError, match=f"in use by .* for study one .*{holder.pid}"):
+        machine_lock("mine", wait=False, path=path).__enter__()
+
+
+@pytest.mark.parametrize("child", ["", "exec", "fork"])
+def test_the_lock_dies_with_its_holder_though_children_live(start, path, child):
+    holder = start("study", child)
+    assert line(holder) == "held"
+    orphan = int(line(holder)) if child else None
+    try:
+        holder.kill()
+        holder.wait()
+        if orphan:
+            os.kill(orphan, 0)
+        with machine_lock("next", wait=False, path=path):
+            assert json.loads(path.read_text())["what"] == "next"
+    finally:
+        if orphan:
+            os.kill(orphan, signal.SIGKILL)
+    assert path.read_text() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_waiter_can_be_ended(start, path, number):
+    holder = start("study one")
+    assert line(holder) == "held"
+    waiter = start("study two")
+    assert "Waiting" in line(waiter)
+    waiter.send_signal(number)
+    assert waiter.wait(20) != 0
+    assert line(waiter) == ""
+    holder.stdin.close()
+    assert line(holder) == "released"
+
+
+def test_an_exception_inside_releases(path):
+    with pytest.raises(ZeroDivisionError), machine_lock("a", path=path):
+        _ = 1 / 0
+    with machine_lock("b", wait=False, path=path):
+        pass
+
+
+def test_a_fork_that_leaves_the_block_touches_nothing(path, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("kept")
+    child = None
+    try:
+        with machine_lock("parent", path=path):
+            child = os.fork()
+            if child == 0:
+                os.open(other, os.O_RDWR)  # gets the number of the lock's descriptor, closed at the fork
+                raise KeyboardInterrupt
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert json.loads(path.read_text())["what"] == "parent"
+    finally:
+        if child == 0:
+            os._exit(0 if other.read_text() == "kept" else 1)
+
+
+def test_a_file_removed_while_someone_waits_is_noticed(start, path):
+    first = start("one")
+    assert line(first) == "held"
+    second = start("two")
+    assert "Waiting" in line(second)
+    path.unlink()
+    first.stdin.close()
+    assert line(second) == "held"
+    assert json.loads(path.read_text())["pid"] == second.pid
+
+
+def test_the_file_is_for_everybody_whatever_the_umask(path):
+    before = os.umask(0o077)
+    try:
+        with machine_lock("a", path=path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(before)
+
+
+def test_a_link_in_its_place_is_refused_and_its_target_kept(path, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    path.symlink_to(precious)
+    with pytest.raises(CastmatesError, match="cannot be used"):
+        machine_lock("a", path=path).__enter__()
+    path.unlink()
+    path.hardlink_to(precious)
+    with pytest.raises(CastmatesError, match="plain file"):
+        machine_lock("a", path=path).__enter__()
+    assert precious.read_text() == "keep me"
+
+
+def test_what_a_stranger_wrote_is_shown_harmlessly(start, path):
+    holder = start("study")
+    assert line(holder) == "held"
+    evil = {"pid": 1, "user": "\x1b[31mroot", "what": "w" * 1000, "since": "now"}
+    for content in (json.dumps(evil), "[]", "\xff", "7"):
+        path.write_text(content)
+        with pytest.raises(CastmatesError) as caught:
+            machine_lock("mine", wait=False, path=path).__enter__()
+        assert "\x1b" not in str(caught.value)
+        assert len(str(caught.value)) < 600
+
+
+def as_nobody(action):
+    """Run the action in a child of another user; true if it returns true there."""
+    child = os.fork()
+    if child == 0:
+        done = False
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            done = action()
+        finally:
+            os._exit(0 if done else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_users_share_the_lock_whoever_made_the_file():
+    folder = Path(tempfile.mkdtemp())  # in the real /tmp: pytest's own folder is closed to others
+    folder.chmod(0o1777)
+    path = folder / "machine.lock"
+
+    def take():
+        with machine_lock("theirs", wait=False, path=path):
+            return json.loads(path.read_text())["what"] == "theirs"
+
+    def refused():
+        with pytest.raises(CastmatesError, match="root for ours"):
+            machine_lock("theirs", wait=False, path=path).__enter__()
+        return True
+
+    try:
+        with machine_lock("ours", path=path):
+            assert as_nobody(refused)
+        assert as_nobody(take)
+        path.unlink()
+        assert as_nobody(take)
+        assert path.stat().st_uid == 65534
+        with machine_lock("ours", wait=False, path=path):
+            assert as_nobody(refused)
+        path.chmod(0o600)
+        os.chown(path, 0, 0)
+        assert not as_nobody(take)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_the_place_is_one_that_all_users_may_write():
+    assert lock_path().parent.stat().st_mode & stat.S_IWOTH

@@ -1,0 +1,155 @@
+"""Nothing survives the runner: processes, groups and files, also after SIGKILL."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from castmates.counters.processes import read_process
+from castmates.errors import CastmatesError
+from castmates.runner import cgroups
+from castmates.runner.freezer import CgroupFreezer
+from castmates.runner.warden import Warden, sweep
+
+# Launches two members (one leaves its session in a child), freezes the first, tells who they are, and waits.
+RUNNER = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from castmates.counters.processes import Family
+from castmates.runner import cgroups
+from castmates.runner.freezer import CgroupFreezer, SignalFreezer
+from castmates.runner.warden import Warden
+warden = Warden.start()
+home = cgroups.find_home() if sys.argv[1] == "cgroup" else None
+freezer = CgroupFreezer(home, "test") if home else SignalFreezer()
+for group in freezer.groups():
+    warden.guard_cgroup(group)
+folder = Path(sys.argv[2], "scratch")
+warden.guard_path(folder)
+folder.mkdir()
+(folder / "file").write_text("x")
+code = "import os, time; os.fork() or os.setsid(); time.sleep(600)"
+pids = []
+for name in ("frozen", "running"):
+    member = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    warden.guard_process(member.pid)
+    freezer.adopt(name, member.pid)
+    while len(freezer.stragglers(name)) < 2:
+        time.sleep(0.01)
+    pids += freezer.stragglers(name)
+freezer.freeze("frozen")
+told = {"pids": pids, "warden": warden._process.pid, "groups": [str(group) for group in freezer.groups()]}
+print(json.dumps(told), flush=True)
+time.sleep(600)
+"""
+
+
+def alive(pid: int) -> bool:
+    process = read_process(pid)
+    return process is not None and process.alive
+
+
+def scheduled(pid: int) -> str:
+    return Path(f"/proc/{pid}/schedstat").read_text().split()[2]
+
+
+def wait_until(condition, what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["cgroup", "signals"])
+def test_nothing_outlives_a_killed_runner(kind, number, tmp_path):
+    if kind == "cgroup" and cgroups.find_home() is None:
+        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, kind, str(tmp_path)], stdout=subprocess.PIPE)
+    told = json.loads(runner.stdout.readline())
+    assert len(told["pids"]) == 4
+    assert all(map(alive, told["pids"]))
+    assert (tmp_path / "scratch" / "file").exists()
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(told["warden"], ignored)
+    runner.send_signal(number)
+    runner.wait()
+    runner.stdout.close()
+    wait_until(lambda: not alive(told["warden"]), "the warden did not end")
+    assert not any(map(alive, told["pids"]))
+    assert not any(Path(group).exists() for group in told["groups"])
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_release_sweeps_what_was_left(tmp_path):
+    left = tmp_path / "left"
+    left.write_text("x")
+    warden = Warden.start()
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    warden.guard_process(sleeper.pid)
+    warden.guard_path(left)
+    warden.guard_path(tmp_path / "never made")
+    warden.release()
+    assert sleeper.wait() == -signal.SIGKILL
+    assert not left.exists()
+    warden.release()
+
+
+def test_members_do_not_hold_the_pipe_and_waiting_costs_nothing():
+    warden = Warden.start()
+    pid = warden._process.pid
+    used = ""
+    while used != (used := scheduled(pid)):
+        time.sleep(0.2)  # until it has come to rest
+    member = subprocess.Popen(["sleep", "600"], start_new_session=True, close_fds=False)
+    try:
+        time.sleep(0.3)
+        assert scheduled(pid) == used  # it was not on a processor even once
+        assert os.getsid(pid) == pid
+        warden.release()  # returns although an unguarded member lives, which inherited whatever could be inherited
+        assert member.poll() is None
+    finally:
+        member.kill()
+        member.wait()
+
+
+def test_a_dead_warden_is_noticed():
+    warden = Warden.start()
+    warden._process.kill()
+    warden._process.wait()
+    with pytest.raises(CastmatesError, match="the warden has ended"):
+        warden.guard_path(Path("anything"))
+    warden.release()
+
+
+def test_a_reused_number_is_spared():
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    sweep([("process", [stranger.pid, read_process(stranger.pid).born - 1])])
+    assert stranger.poll() is None
+    sweep([("process", [stranger.pid, read_process(stranger.pid).born])])
+    assert stranger.wait() == -signal.SIGKILL
+
+
+def test_a_failing_item_does_not_save_the_others(tmp_path):
+    sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    (tmp_path / "group").mkdir()
+    sweep([("cgroup", str(tmp_path / "group")), ("process", [sleeper.pid, read_process(sleeper.pid).born])])
+    assert sleeper.wait() == -signal.SIGKILL
+
+
+def test_a_frozen_group_is_swept():
+    home = cgroups.find_home()
+    if home is None:
+        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+    freezer = CgroupFreezer(home, "test")
+    sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    freezer.adopt("member", sleeper.pid)
+    freezer.freeze("member")
+    sweep([("process", [sleeper.pid, read_process(sleeper.pid).born]), ("cgroup", str(freezer.groups()[0]))])
+    assert sleeper.wait() == -signal.SIGKILL
+    assert not freezer.groups()[0].exists()

@@ -1,0 +1,43 @@
+"""Small studies and plans for tests."""
+
+from collections.abc import Iterable
+
+from castmates.study import catalogue, mixes, planning
+from castmates.study.model import Study, Workload
+from castmates.study.spec import Block, Plan, Prepared
+
+ENVIRONMENTS = ("native", "tfmodels")
+
+
+def workloads(*names: str, **extra: Workload) -> dict[str, Workload]:
+    plain = {name: Workload(command=f"{name} --go", progress="heartbeat", unit="step") for name in names}
+    return plain | extra
+
+
+def study(leads: Iterable[str], antagonists: Iterable[str], **keys: object) -> Study:
+    return Study.model_validate({"name": "test", "leads": list(leads), "antagonists": list(antagonists), **keys})
+
+
+def prepared(programs: dict[str, Workload], content: str = "c", key: str = "k") -> dict[str, Prepared]:
+    return {name: Prepared(environment_key=one.environment and key, content=content) for name, one in programs.items()}
+
+
+def plan(
+    one: Study,
+    measured: Iterable[Block] = (),
+    cpus: Iterable[int] = (0, 1),
+    programs: dict[str, Workload] | None = None,
+    content: str = "c",
+    key: str = "k",
+    placebo: str = "p",
+) -> Plan:
+    programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
+    catalogue.check_names(one, programs, "study.yaml")
+    found = prepared(programs, content, key)
+    cast, members = mixes.resolve(one, programs, list(cpus), found, placebo, "study.yaml")
+    titles = {name: program.title for name, program in programs.items()}
+    return planning.extend(one, cast, members, titles, key, measured)
+
+
+def _named(one: Study) -> list[str]:
+    return [name for rule in one.mixes for name in (rule.lead, *rule.antagonists)]

@@ -1,0 +1,192 @@
+"""Writes a made-up results folder in the real layout. Synthetic, for tests only: nothing in it was measured."""
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+from castmates.tables import BLOCKS, CONTROLS, EFFECTS, WINDOWS, frame
+
+LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
+T95 = {3: 4.303, 4: 3.182, 5: 2.776}
+MACHINE = {
+    "read_at": "2026-01-05T10:00:00+00:00",
+    "hostname": "synthetic-host",
+    "cpu_model": "Synthetic CPU @ 2.0 GHz",
+    "kernel": "6.1.0-synthetic",
+    "memory_bytes": 16 * 2**30,
+    "topology": {"cpus": "0-7", "allowed": "0-7", "cores": 4, "packages": 1, "llcs": [{"id": 0, "level": 3,
+                 "bytes": 32 * 2**20, "ways": 16, "cpus": "0-7"}], "nodes": []},
+    "turbo": {"on": True, "switch": "x"},
+    "governors": None,
+    "resctrl": {"kernel": False, "mounted": None},
+    "perf": {"version": None, "why": None, "hardware": None, "software": None},
+    "virtualisation": {"vm": "kvm", "container": None},
+}  # fmt: skip
+
+
+def make(
+    folder: Path,
+    leads: Sequence[str] = ("dlrm-train", "resnet-infer"),
+    antagonists: Sequence[str] = ("stream", "compute", "chase"),
+    blocks: int = 5,
+    rounds: int = 3,
+    missing: Sequence[tuple[str, str]] = (),
+    failed: int = 0,
+    platform: str = "measured",
+    machine: dict | None = None,
+) -> Path:
+    """Make results/<study> with these leads beside these antagonists; `failed` blocks of every lead fail."""
+    dice = random.Random(7)
+    study = folder.name
+    windows, block_rows, effects, controls = [], [], [], []
+    for lead_number, lead in enumerate(leads):
+        mixes = [name for name in antagonists if (lead, name) not in missing]
+        scenes = [("solo", "solo", "", 0.0), ("solo-again", "solo-again", "", 0.0), ("placebo:1", "placebo", "", 0.01)]
+        for number, name in enumerate(mixes):
+            loss = LOSSES[(number + 2 * lead_number) % len(LOSSES)]
+            scenes.append((f"corun:{lead}+{name}", "corun", f"{lead}+{name}", loss))
+        logs: dict[str, list[list[float]]] = {scene[0]: [] for scene in scenes}
+        for block in range(1, blocks + 1):
+            head = {"study": study, "company": f"{lead}-0000abcd", "block": block, "platform": platform}
+            works = block > failed
+            rows = _block(head, lead, scenes, rounds, dice, logs) if works else []
+            windows += rows
+            block_rows.append(
+                head | {
+                    "lead": lead, "status": "measured" if works else "failed",
+                    "reason": "" if works else f"{lead} ended with status 1 before it was ready",
+                    "started": "2026-01-05T10:00:00+00:00", "launch_seconds": 7.5 if works else math.nan,
+                    "total_seconds": 61.0, "rounds": rounds if works else 0, "windows": len(rows),
+                    "windows_rejected": sum(not row["valid"] for row in rows),
+                }
+            )  # fmt: skip
+        measured = blocks - failed
+        if mixes:
+            effects.append(_alone(study, lead, mixes[0], measured, rounds, platform))
+        for name in mixes:
+            for baseline in ("solo", "placebo"):
+                scene, base = logs[f"corun:{lead}+{name}"], logs["solo" if baseline == "solo" else "placebo:1"]
+                ratio = _ratio(base, scene)
+                effects.append(_effect(study, lead, name, baseline, ratio, rounds, platform))
+        ratio = _ratio(logs["solo"], logs["solo-again"])
+        verdict = "no data" if not measured else "too few blocks" if measured < 3 else "passes"
+        controls.append(
+            {"study": study, "lead": lead, "control": "A/A", "ratio": ratio[0], "ratio_low": ratio[1],
+             "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "blocks": measured,
+             "rounds": measured * rounds, "p_value": math.nan, "p_holm": math.nan, "verdict": verdict,
+             "platform": platform}
+        )  # fmt: skip
+    _write(folder, study, windows, block_rows, effects, controls, MACHINE if machine is None else machine)
+    _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
+    return folder
+
+
+def _block(head, lead, scenes, rounds, dice, logs):
+    rows, clock, launch = [], 10**12, dice.gauss(0, 0.006)
+    for scene in scenes:
+        logs[scene[0]].append([])
+    for number in range(1, rounds + 1):
+        for position, (name, kind, mix, loss) in enumerate(dice.sample(scenes, len(scenes)), 1):
+            rate = 120 * math.exp(dice.gauss(0, 0.004) + (launch if kind == "corun" else 0)) * (1 - loss)
+            rejected = dice.random() < 0.05
+            logs[name][-1].append(math.log(rate))
+            rows.append(
+                head | {
+                    "round": number, "position": position, "window": len(rows) + 1, "scene": name, "kind": kind,
+                    "mix": mix, "partition": "unmanaged", "member": f"{lead}@0", "workload": lead, "role": "lead",
+                    "unit": "step", "open_ns": clock, "close_ns": clock + 10**9, "first_ns": clock + 5 * 10**6,
+                    "last_ns": clock + 995 * 10**6, "beats": 100, "units": 100.0, "valid": not rejected,
+                    "rate": rate * (0.93 if rejected else 1), "reasons": "steal: 2.4 % of cpu0" if rejected else "",
+                }
+            )  # fmt: skip
+            clock += 1_300_000_000
+    return rows
+
+
+def _ratio(base, scene):
+    """Geometric mean of the blocks' ratios, with an interval between launches and one within."""
+    means = [fmean(b) - fmean(s) for b, s in zip(base, scene, strict=True)]
+    if not means:
+        return (math.nan,) * 5 + (0,)
+    centre, n = fmean(means), len(means)
+    half = T95.get(n, 2.1) * stdev(means) / math.sqrt(n) if n >= 3 else math.nan
+    return (*(math.exp(x) for x in (centre, centre - half, centre + half, centre - 0.003, centre + 0.003)), n)
+
+
+def _alone(study, lead, name, blocks, rounds, platform):
+    """The row of an antagonist, which loses a little against running alone."""
+    ratio = (
+        (1.05, 1.04, 1.06, 1.045, 1.055, blocks) if blocks >= 3 else (1.05, math.nan, math.nan, 1.045, 1.055, blocks)
+    )
+    row = _effect(study, lead, name, "alone", ratio if blocks else _ratio([], []), rounds, platform)
+    return row | {"member": f"{name}@1", "role": "antagonist", "p_holm": math.nan}
+
+
+def _effect(study, lead, name, baseline, ratio, rounds, platform):
+    slowdown, low, high, within_low, within_high, blocks = ratio
+    p_holm = 0.04 if blocks >= 3 else math.nan
+    loss = [100 * (1 - 1 / value) for value in (slowdown, low, high)]
+    if not blocks:
+        verdict = "no data"
+    elif blocks < 3:
+        verdict = "too few blocks"
+    elif loss[1] > -2 and loss[2] < 2:
+        verdict = "equivalent"
+    else:
+        verdict = "slower" if loss[1] > 0 else "faster" if loss[2] < 0 else "unclear"
+    return {
+        "study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
+        "role": "lead", "partition": "unmanaged", "lead_ways": None, "baseline": baseline, "metric": "rate",
+        "slowdown": slowdown, "slowdown_low": low, "slowdown_high": high, "degradation_pct": loss[0],
+        "degradation_low": loss[1], "degradation_high": loss[2], "blocks": blocks, "rounds": blocks * rounds,
+        "windows_valid": blocks * rounds, "windows_rejected": 0, "platform": platform, "within_low": within_low,
+        "within_high": within_high, "p_value": p_holm, "p_holm": p_holm, "verdict": verdict,
+        "baseline_windows_valid": blocks * rounds, "baseline_windows_rejected": 0,
+    }  # fmt: skip
+
+
+def _write(folder, study, windows, blocks, effects, controls, machine):
+    tables = folder / "tables"
+    tables.mkdir(parents=True, exist_ok=True)
+    contents = {"windows": (windows, WINDOWS), "blocks": (blocks, BLOCKS), "effects": (effects, EFFECTS)}
+    for name, (rows, columns) in (contents | {"controls": (controls, CONTROLS)}).items():
+        table = frame(rows, columns)
+        table.to_parquet(tables / f"{name}.parquet")
+        table.to_csv(tables / f"{name}.csv", index=False)
+    (folder / "machine.json").write_text(json.dumps(machine))
+
+
+def _plan(folder, study, companies, blocks):
+    """The plan, and the record of every block."""
+    design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3, "steps": 10,
+              "steal_limit": 0.01, "foreign_limit": 0.02, "swap_limit": 0}  # fmt: skip
+    casts = {company: [_member(name, cpu) for cpu, name in enumerate(names)] for company, names in companies.items()}
+    planned = []
+    for row in blocks:
+        company = {"id": row["company"], "members": casts[row["company"]]}
+        planned.append({"study": study, "company": company, "number": row["block"], "seed": 3, "design": design})
+        record(folder, row["company"], row["block"], status=row["status"])
+    titles = {name: f"The {name}" for names in companies.values() for name in names}
+    plan = {"study": study, "titles": titles, "mixes": [], "blocks": planned}
+    (folder / "plan.json").write_text(json.dumps(plan))
+
+
+def _member(name, cpu):
+    return {
+        "name": f"{name}@{cpu}", "workload": name, "role": "antagonist" if cpu else "lead", "cpus": [cpu],
+        "command": ["python3", "-m", "synthetic", name], "environment": None, "unit": "step",
+    }  # fmt: skip
+
+
+def record(folder: Path, company: str, block: int, **facts: object) -> None:
+    """Write a block.json; `facts` replace what it usually says."""
+    place = folder / "blocks" / company / str(block)
+    place.mkdir(parents=True, exist_ok=True)
+    usual = {
+        "status": "measured", "host": MACHINE["hostname"], "freezer": "signals",
+        "versions": {"python": "3.11", "snakemake": "9.27.1", "kernel": MACHINE["kernel"]},
+    }  # fmt: skip
+    (place / "block.json").write_text(json.dumps(usual | facts))

@@ -1,0 +1,61 @@
+"""The arrows of docs/architecture.md: who may import whom."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "castmates"
+BASE = {"errors", "tables", "protocols", "files", "__version__"}
+ALLOWED = {
+    "study": {"study"},
+    "analysis": {"analysis", "study"},
+    "report": {"report", "analysis", "study"},
+    "machine": {"machine", "study"},
+    "counters": {"counters"},
+    "rdt": {"rdt", "machine"},
+    "workloads": {"workloads"},
+    "runner": {"runner", "workloads", "rdt", "counters", "machine", "study"},
+}
+PURE = {"study", "analysis"}
+NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
+
+
+def imports(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            if node.module == "castmates":
+                found |= {f"castmates.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_imports_follow_the_arrows(room):
+    for file in (PACKAGE / room).rglob("*.py"):
+        for name in imports(file):
+            if name.startswith("castmates."):
+                target = name.split(".")[1]
+                assert target in ALLOWED[room] | BASE, f"{file.relative_to(PACKAGE)} imports {name}"
+
+
+@pytest.mark.parametrize("room", sorted(PURE))
+def test_pure_rooms_touch_neither_files_nor_hardware(room):
+    for file in (PACKAGE / room).rglob("*.py"):
+        assert not {name.split(".")[0] for name in imports(file)} & NOT_PURE, file
+
+
+@pytest.mark.parametrize("module", ["heartbeat.py", "tfmodels/__main__.py"])
+def test_what_other_interpreters_import_needs_nothing_of_ours(module):
+    allowed = {"castmates.workloads.heartbeat", "castmates.workloads.tfmodels", "castmates.workloads"}
+    for name in imports(PACKAGE / "workloads" / module):
+        if name.startswith("castmates"):
+            assert any(name.startswith(one) for one in allowed), name
+
+
+def test_modules_stay_small():
+    long = [file for file in PACKAGE.rglob("*.py") if len(file.read_text().splitlines()) >= 400]
+    assert not long

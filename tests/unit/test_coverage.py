@@ -1,0 +1,172 @@
+"""Do the printed intervals cover the truth as often as they claim? Simulated studies, through the very functions.
+
+`python -m tests.unit.test_coverage` prints the table of docs/methodology.md.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from castmates.analysis.contrasts import mix_contrasts
+from castmates.analysis.controls import estimate_controls
+from castmates.analysis.effects import estimate_effects
+from castmates.analysis.intervals import holm
+from castmates.analysis.pairs import pair
+from castmates.analysis.verdicts import control_verdicts
+from tests.unit.windows_maker import Truth, simulated
+
+SEED = 20261120
+STUDIES = 1500
+ROUNDS = 3
+MARGIN = 0.02
+LEADS = 5  # of a study whose A/A controls are judged together
+
+MACHINES = {
+    "quiet windows": Truth(launch=0.02, interaction=0.015, noise=0.01),
+    "noisy windows": Truth(launch=0.02, interaction=0.015, noise=0.03, rejected=0.05),
+}
+CONDITIONS = [(machine, blocks) for machine in MACHINES for blocks in (3, 5, 10)]
+
+
+def covers(low, high, truth):
+    """Share of the intervals that hold the truth; a study that lost a block to rejections may have none."""
+    low, high = np.asarray(low), np.asarray(high)
+    there = np.isfinite(low)
+    return float(np.mean(((low <= truth) & (truth <= high))[there]))
+
+
+@cache
+def measured(machine, blocks):
+    """Shares of simulated studies, by name."""
+    truth = MACHINES[machine]
+    campaigns = simulated(truth, STUDIES, blocks, ROUNDS, seed=SEED + blocks)
+    effects = estimate_effects(campaigns.plan, campaigns.windows, MARGIN)
+    truths = {"solo": truth.corun, "placebo": truth.corun - truth.placebo, "alone": truth.corun}
+    found = {}
+    for baseline, loss in truths.items():
+        own = effects[effects["baseline"] == baseline]
+        found[baseline] = covers(own["slowdown_low"], own["slowdown_high"], np.exp(loss))
+    solo = effects[effects["baseline"] == "solo"]
+    within = np.log(solo["within_low"]), np.log(solo["within_high"])
+    found["within, these launches"] = covers(*within, campaigns.solo_here)
+    found["within, the truth"] = covers(*within, truth.corun)
+    found["pooled rounds"] = pooled_rounds(campaigns, truth.corun)
+    found["pooled windows"] = pooled_windows(campaigns, truth.corun)
+    found["campaigns apart"] = pooled_windows(campaigns, truth.corun, apart=True)
+    found["half-width"] = float(np.nanmedian(np.log(solo["slowdown_high"] / solo["slowdown_low"]) / 2))
+    controls = estimate_controls(campaigns.plan, campaigns.windows, MARGIN)
+    found["control"] = covers(controls["ratio_low"], controls["ratio_high"], 1.0)
+    found["false alarms"] = false_alarms(controls)
+    return found
+
+
+def pooled_rounds(campaigns, loss):
+    """The naive interval: every pair of windows is taken for an independent observation."""
+    contrasts = mix_contrasts(campaigns.plan)
+    pairs = pair(campaigns.windows, contrasts[contrasts["baseline"] == "solo"])
+    by_study = pairs.groupby("company")["difference"].agg(["mean", "std", "size"])
+    half = stats.t.ppf(0.975, by_study["size"] - 1) * by_study["std"] / np.sqrt(by_study["size"])
+    return covers(by_study["mean"] - half, by_study["mean"] + half, loss)
+
+
+def pooled_windows(campaigns, loss, apart=False):
+    """All solo windows against all co-run windows, unpaired (Welch); `apart`: each in a campaign of its own."""
+    windows = campaigns.windows
+    windows = windows[windows["valid"] & (windows["role"] == "lead") & windows["kind"].isin(["solo", "corun"])]
+    logs = windows.assign(log=np.log(windows["rate"])).groupby(["kind", "company"])["log"].agg(["mean", "var", "size"])
+    solo, corun = logs.loc["solo"], logs.loc["corun"]
+    if apart:  # the co-run of another campaign, of the same truth
+        corun = corun.set_axis(np.roll(corun.index, 1))
+    errors = [each["var"] / each["size"] for each in (solo, corun)]
+    freedom = sum(errors) ** 2 / sum(e**2 / (n - 1) for e, n in zip(errors, (solo["size"], corun["size"]), strict=True))
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(sum(errors))
+    return covers(solo["mean"] - corun["mean"] - half, solo["mean"] - corun["mean"] + half, loss)
+
+
+def false_alarms(controls):
+    """Share of sound studies, of LEADS leads each, that the control calls unstable."""
+    study = np.arange(len(controls)) // LEADS
+    judged = controls.assign(
+        p_holm=controls["p_value"].groupby(study).transform(holm),
+        log=np.log(controls["ratio"]),
+        log_low=np.log(controls["ratio_low"]),
+        log_high=np.log(controls["ratio_high"]),
+    )
+    unstable = np.array(control_verdicts(judged, MARGIN)) == "unstable"
+    return float(np.mean([unstable[study == number].any() for number in np.unique(study)]))
+
+
+@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
+def test_the_headline_covers_the_truth(machine, blocks):
+    found = measured(machine, blocks)
+    for baseline in ("solo", "placebo", "alone", "control"):
+        assert 0.925 <= found[baseline] <= 0.975, baseline
+
+
+@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
+def test_within_launch_speaks_of_these_launches_only(machine, blocks):
+    found = measured(machine, blocks)
+    assert 0.925 <= found["within, these launches"] <= 0.975
+    assert found["within, the truth"] < found["solo"] - 0.01
+    if machine == "quiet windows":
+        assert found["within, the truth"] < 0.8
+
+
+@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
+def test_taking_rounds_for_independent_covers_too_little(machine, blocks):
+    found = measured(machine, blocks)
+    assert found["pooled rounds"] < found["solo"] - 0.01
+    assert found["campaigns apart"] < 0.91
+    if machine == "quiet windows":
+        assert found["pooled rounds"] < 0.88
+
+
+@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
+def test_the_control_seldom_calls_a_sound_machine_unstable(machine, blocks):
+    assert measured(machine, blocks)["false alarms"] <= 0.03
+
+
+def test_verdicts_err_as_seldom_as_they_claim():
+    none = simulated(Truth(0.02, 0.015, 0.02, corun=0.0, placebo=0.0), STUDIES, 5, ROUNDS, seed=SEED)
+    edge = simulated(Truth(0.0, 0.003, 0.005, corun=np.log1p(MARGIN)), STUDIES, 5, ROUNDS, seed=SEED)
+    effects = estimate_effects(none.plan, none.windows, MARGIN)
+    solo = effects[effects["baseline"] == "solo"]
+    study = np.arange(len(solo)) // 10
+    wrong = solo["p_value"].groupby(study).transform(holm).groupby(study).min() < 0.05
+    assert wrong.mean() <= 0.10  # 5 % of studies of ten mixes, and four binomial errors
+    low = estimate_effects(edge.plan, edge.windows, MARGIN).query("baseline == 'solo'")
+    assert (low["slowdown_high"] <= 1 + MARGIN).mean() <= 0.045  # 2.5 %, likewise
+
+
+def table():
+    """The figures as the rows of a Markdown table."""
+    columns = [
+        "solo",
+        "placebo",
+        "alone",
+        "half-width",
+        "within, these launches",
+        "within, the truth",
+        "pooled rounds",
+        "pooled windows",
+        "campaigns apart",
+        "control",
+        "false alarms",
+    ]
+    rows = [f"| machine | blocks | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for machine, blocks in CONDITIONS:
+        shares = (f"{100 * measured(machine, blocks)[name]:.1f}" for name in columns)
+        rows.append(f"| {machine} | {blocks} | {' | '.join(shares)} |")
+    return "\n".join(rows)
+
+
+def test_the_documented_figures_are_these():
+    page = Path(__file__).parents[2] / "docs" / "methodology.md"
+    assert table() in page.read_text(), "put the output of `python -m tests.unit.test_coverage` into the page"
+
+
+if __name__ == "__main__":
+    print(table())

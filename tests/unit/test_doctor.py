@@ -1,0 +1,255 @@
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from castmates.machine.doctor import as_json, as_table, examine
+from castmates.machine.facts import cgroup, machine_facts
+from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
+from castmates.machine.topology import read_topology
+from tests.unit import sysfs
+
+INFO = {
+    "L3/cbm_mask": "7ff",
+    "L3/min_cbm_bits": "1",
+    "L3/num_closids": "16",
+    "L3/shareable_bits": "600",
+    "MB/min_bandwidth": "10",
+    "MB/bandwidth_gran": "10",
+    "MB/num_closids": "8",
+    "L3_MON/mon_features": "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes",
+    "L3_MON/num_rmids": "192",
+}
+FLAGS = "fpu rdt_a cat_l3 cdp_l3 mba cqm cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local"
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A bare-metal two-socket server on which nothing is missing that can be read."""
+    root = sysfs.build(tmp_path, sysfs.xeon())
+    sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : Xeon\nmicrocode : 0x5\nflags : {FLAGS}")
+    sysfs.write(root / "proc/filesystems", "nodev\tsysfs\nnodev\tresctrl\nnodev\ttracefs\n\text4")
+    sysfs.write(root / "proc/stat", "cpu  100 0 100 9800 0 0 0 0 0 0")
+    sysfs.write(root / "proc/meminfo", "MemTotal: 1000 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
+    sysfs.write(root / "proc/sys/kernel/perf_event_paranoid", -1)
+    sysfs.write(root / "sys/devices/system/cpu/intel_pstate/no_turbo", 1)
+    for cpu in range(8):
+        sysfs.write(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", "performance")
+    return root
+
+
+def mount(root, info=INFO, options="rw", groups=()):
+    sysfs.write(root / "proc/self/mountinfo", f"30 1 0:9 / /sys/fs/resctrl rw - resctrl resctrl {options}")
+    sysfs.write(root / "sys/fs/resctrl/schemata", "L3:0=7ff")
+    for folder in ("mon_data", "mon_groups", *groups):
+        (root / "sys/fs/resctrl" / folder).mkdir(parents=True)
+    for name, text in info.items():
+        sysfs.write(root / "sys/fs/resctrl/info" / name, text)
+
+
+def rows(tree, **changed):
+    topology = read_topology(tree)
+    facts = machine_facts(tree, topology) | changed
+    return {check.name: check for check in examine(facts, topology)}
+
+
+def test_a_complete_server_lacks_only_what_was_not_tried(server):
+    mount(server)
+    found = rows(
+        server,
+        perf={"version": "perf 6.8", "why": None, "hardware": "counted", "software": "counted"},
+        freezing={"works": True, "why": None},
+        tracefs={"kernel": True, "mounted": "/t", "readable": True},
+        compiler="cc 12",
+        tensorflow_python="3.11.7",
+    )
+    assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
+        "SMT off": "partly",
+        "CDP": "partly",
+        "pqos": "no",
+    }
+    assert found["CAT"].found == "11 ways, 8 classes, at least 1 way(s) a mask, ways 600 shared with I/O"
+    assert found["MBM"].found == "mbm_total_bytes, mbm_local_bytes, 192 monitoring ids"
+    assert "L3:1 35.75 MiB 11 ways, CPUs 2-3,6-7" in found["shared LLC"].found
+
+
+def test_every_lack_has_a_cost_and_a_remedy(server, tmp_path_factory):
+    empty = tmp_path_factory.mktemp("empty")
+    for root in (server, empty):
+        for check in rows(root).values():
+            if check.state in ("no", "partly"):
+                assert check.cost.endswith((".", "…"))
+                assert check.remedy
+    assert rows(empty)["cores"].state == "no"
+    assert rows(empty)["shared LLC"].state == "no"
+
+
+def test_not_mounted_differs_from_not_there(server):
+    found = rows(server)
+    assert found["resctrl mounted"].remedy == "Mount it: sudo mount -t resctrl resctrl /sys/fs/resctrl"
+    assert found["CAT"].state == found["CMT"].state == "partly"
+    sysfs.write(server / "proc/filesystems", "nodev\tsysfs")
+    assert rows(server)["CAT"].state == "no"
+    (server / "proc/filesystems").unlink()
+    assert rows(server)["resctrl"].state == "unknown"
+
+
+def test_missing_flags_are_a_no_and_a_guest_is_told_so(server):
+    sysfs.write(server / "proc/cpuinfo", "flags : fpu hypervisor")
+    found = rows(server)
+    assert found["CAT"].state == "no"
+    assert "hypervisor" in found["CAT"].remedy
+    assert found["shared LLC"].state == "partly"
+
+
+def test_cdp_mount_and_too_few_classes(server):
+    halved = {"L3CODE/num_closids": "2", "L3CODE/cbm_mask": "fffff", "L3CODE/min_cbm_bits": "1"}
+    mount(server, halved, options="rw,cdp")
+    found = rows(server)
+    assert found["CDP"].state == "yes"
+    assert (found["CAT"].state, found["CAT"].found[:18]) == ("partly", "20 ways, 2 classes")
+    assert found["MBA"].state == found["CMT"].state == found["MBM"].state == "no"
+
+
+def test_groups_of_others_are_named_and_our_own_are_not(server):
+    mount(server, groups=("COS1", "castmates.demo.lead"))
+    check = rows(server)["resctrl mounted"]
+    assert check.state == "partly"
+    assert check.found.endswith("groups of others: COS1")
+    assert check.remedy.endswith("sudo rmdir /sys/fs/resctrl/COS1")
+
+
+def test_a_read_only_resctrl_is_a_no(server):
+    mount(server)
+    assert rows(server)["resctrl permission"].state == "yes"
+    (server / "sys/fs/resctrl/schemata").unlink()  # root may write everywhere, but not to what is not there
+    assert rows(server)["resctrl permission"].state == "no"
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "verdict"),
+    [
+        ("<not supported>,,instructions,0,100.00,,\n", 0, "<not supported>"),
+        ("<not counted>,,instructions,0,0.00,,\n", 0, "<not counted>"),
+        ("812345,,instructions,423460,100.00,,\n", 0, "counted"),
+        ("512345,,instructions:u,423460,100.00,,\n", 0, "user only"),
+        ("<not counted>,,cpu_atom/instructions/,0,0.00,,\n9,,cpu_core/instructions/,1,100,,\n", 0, "counted"),
+        (
+            "Error:\nNo permission to enable instructions event.\n",
+            255,
+            "No permission to enable instructions event.",
+        ),
+        ("", 129, "perf ended with status 129"),
+    ],
+)
+def test_what_perf_answers(output, status, verdict):
+    assert parse_perf_stat("instructions", status, "", output) == verdict
+
+
+@pytest.mark.parametrize(
+    ("level", "root", "state"),
+    [(-1, False, "yes"), (2, False, "partly"), (4, False, "no"), (4, True, "yes"), (None, False, "no")],
+)
+def test_perf_event_paranoid(server, level, root, state):
+    assert rows(server, perf_event_paranoid=level, root=root)["perf_event_paranoid"].state == state
+
+
+def test_knobs_and_steal(server):
+    sysfs.write(server / "sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave")
+    sysfs.write(server / "sys/devices/system/cpu/intel_pstate/no_turbo", 0)
+    sysfs.write(server / "proc/stat", "cpu  100 0 100 9700 0 0 0 100 0 0")
+    sysfs.write(server / "proc/meminfo", "SwapTotal: 4096 kB\nSwapFree: 2048 kB")
+    sysfs.write(server / "sys/devices/system/cpu/isolated", "6-7")
+    sysfs.write(server / "proc/sys/kernel/numa_balancing", 1)
+    found = rows(server)
+    assert found["governor"].found == "performance on CPUs 0-2,4-7, powersave on CPUs 3"
+    assert found["turbo off"].remedy.endswith("echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
+    assert (found["no steal"].state, found["no steal"].found[:5]) == ("no", "1.00%")
+    assert (found["swap unused"].state, found["swap unused"].found) == ("partly", "2 MiB in use")
+    assert found["balanced CPUs"].found == "CPUs 6-7 are isolated"
+    assert found["NUMA"].state == "partly"
+
+
+def test_cores_of_several_kinds_and_no_shared_cache(tmp_path):
+    client = sysfs.client()
+    machine = sysfs.Machine(client.cores, client.caches, devices=client.devices, allowed=[0, 1, 8, 9])
+    found = rows(sysfs.build(tmp_path, machine))
+    assert (found["equal cores"].state, found["equal cores"].found) == ("partly", "several kinds: atom, core")
+    assert found["shared LLC"].state == "no"
+
+
+@pytest.mark.parametrize(
+    ("mountinfo", "own", "layout", "inside"),
+    [
+        ("9 1 0:1 / /cg rw - cgroup2 cgroup2 rw", "0::/a", "v2", "cg/a"),
+        ("9 1 0:1 /docker/x /cg rw - cgroup2 cgroup2 rw", "0::/docker/x/a", "v2", "cg/a"),
+        ("9 1 0:1 / /cg rw - cgroup2 c rw\n8 1 0:2 / /v1 rw - cgroup c rw,cpu", "0::/a", "hybrid", "cg/a"),
+        ("9 1 0:1 / /v1 rw - cgroup c rw,cpu", "3:cpu:/a", "v1", None),
+        ("9 1 0:1 / /cg rw - cgroup2 cgroup2 rw", "0::/../a", "v2", None),
+    ],
+)
+def test_our_own_group_is_found_in_every_layout(tmp_path, mountinfo, own, layout, inside):
+    (tmp_path / "cg/a").mkdir(parents=True)
+    sysfs.write(tmp_path / "proc/self/mountinfo", mountinfo)
+    sysfs.write(tmp_path / "proc/self/cgroup", own)
+    found = cgroup(tmp_path)
+    assert found == {"layout": layout, "v2_group": inside and str(tmp_path / inside)}
+
+
+def test_freezing_is_tried_and_leaves_nothing_behind():
+    group = cgroup(Path("/"))["v2_group"]
+    if group is None:
+        pytest.skip("no cgroup v2 group of our own")
+    answer = try_freezing(Path(group))
+    assert answer["works"] or answer["why"]
+    assert not list(Path(group).glob(f"castmates-doctor-{os.getpid()}"))
+
+
+def test_freezing_outside_control_groups_says_why(tmp_path):
+    missing = tmp_path / "missing"
+    assert try_freezing(missing) == {
+        "works": False,
+        "why": "cannot make a child group: No such file or directory",
+    }
+
+
+def test_facts_of_this_machine_are_json(tmp_path):
+    facts = machine_facts()
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["kernel"] == os.uname().release
+    assert facts["topology"]["allowed"]
+    assert {c.name for c in examine(facts, read_topology())} == set(rows(tmp_path))
+
+
+def test_the_commit_of_a_checkout(tmp_path):
+    assert git_state(tmp_path) is None
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    assert git_state(tmp_path) is None
+    (tmp_path / "file").write_text("a")
+    git = ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "file"], check=True)
+    subprocess.run([*git, "commit", "-qm", "one"], check=True)
+    state = git_state(tmp_path)
+    assert (len(state["commit"]), state["modified"]) == (40, False)
+    (tmp_path / "file").write_text("b")
+    assert git_state(tmp_path)["modified"] is True
+
+
+def test_the_table_fits_80_columns_and_keeps_brackets_without_colour(server):
+    checks = list(rows(server, compiler="cc [bold]12[/bold]").values())
+    out = io.StringIO()
+    Console(file=out, width=80).print(as_table(checks))
+    text = out.getvalue()
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "[bold]12[/bold]" in text
+    assert "sudo mount -t resctrl resctrl /sys/fs/resctrl" in text
+
+
+def test_json_keys_are_stable(server):
+    first = json.loads(as_json(list(rows(server).values())))[0]
+    assert list(first) == ["name", "state", "found", "cost", "remedy"]

@@ -1,0 +1,64 @@
+"""The blocks on disk become the study's tables on disk."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.estimate import write_tables
+from castmates.project import read_plan
+from tests.unit.test_controls import TWO, manifest, written
+
+
+def on_disk(folder):
+    def rate(block, number, scene, member):
+        return 1.0 / (3 + number + len(scene))
+
+    windows = written(TWO, rate)
+    for block in TWO.blocks:
+        home = folder / "blocks" / block.path
+        home.mkdir(parents=True)
+        own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
+        # The first block failed: its tables have columns and no rows.
+        (own[:0] if block == TWO.blocks[0] else own).to_parquet(home / "windows.parquet", index=False)
+        (home / "block.json").write_text(json.dumps(manifest(block)))
+    (folder / "plan.json").write_text(TWO.canonical())
+    return folder
+
+
+def write(folder):
+    write_tables(read_plan(folder / "plan.json"), folder / "blocks", 0.02, folder / "tables")
+
+
+def test_writes_every_table_twice_and_in_full(tmp_path):
+    write(on_disk(tmp_path))
+    tables = {"effects", "controls", "blocks", "windows"}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")
+    }
+    for name, numbers in (("effects", ["slowdown", "p_value"]), ("windows", ["rate"])):
+        csv = pd.read_csv(tmp_path / "tables" / f"{name}.csv")
+        parquet = pd.read_parquet(tmp_path / "tables" / f"{name}.parquet")
+        assert csv.columns.tolist() == parquet.columns.tolist()
+        pd.testing.assert_frame_equal(csv[numbers], parquet[numbers], check_exact=True)
+    effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "baseline"])
+    assert effects.loc[("dlrm", "solo"), "verdict"] == "too few blocks"
+    assert effects.loc[("bert", "solo"), "blocks"] == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("plan.json", "{}", "plan.json: this is not a plan"),
+        ("blocks/a/1/block.json", "{", "block.json: this is not the record of a block"),
+        ("blocks/a/1/windows.parquet", "PAR?", "windows.parquet cannot be read"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, file, content, sentence):
+    on_disk(tmp_path)
+    (tmp_path / file).write_text(content)
+    with pytest.raises(CastmatesError, match=sentence) as caught:
+        write(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("tables/*"))

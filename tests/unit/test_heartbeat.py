@@ -1,0 +1,260 @@
+"""The heartbeat file: what is written is read, and what is overwritten is counted."""
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.workloads.heartbeat import (
+    VARIABLE,
+    HeartbeatError,
+    Reader,
+    State,
+    Writer,
+    create,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "beats"
+
+
+def units_of(records):
+    return [units for _, units in records]
+
+
+def test_round_trip(path):
+    create(path)
+    writer = Writer(path)
+    with Reader(path) as reader:
+        assert (reader.state, reader.pid, reader.head) == (State.STARTING, os.getpid(), 0)
+        writer.ready()
+        assert reader.state is State.READY
+        writer.beat()
+        writer.beat(5)
+        beats = reader.beats(0)
+        assert units_of(beats.records) == [1, 6]
+        assert beats.records[0][0] <= beats.records[1][0]
+        assert (beats.head, beats.lost) == (2, 0)
+        assert reader.beats(beats.head).records == []
+        writer.finished()
+        assert reader.state is State.FINISHED
+        writer.failed()
+        assert reader.state is State.FAILED
+
+
+def test_layout_is_the_documented_one(path):
+    create(path, capacity=4)
+    writer = Writer(path)
+    writer.ready()
+    for _ in range(5):
+        writer.beat(10)
+    raw = path.read_bytes()
+    assert len(raw) == 64 + 4 * 16
+    assert struct.unpack_from("=8sIIIIQ", raw) == (b"CASTBEAT", 1, 4, 1, os.getpid(), 5)
+    assert raw[32:64] == bytes(32)
+    assert [struct.unpack_from("=QQ", raw, 64 + 16 * slot)[1] for slot in range(4)] == [50, 20, 30, 40]
+
+
+def test_wrap_around_and_late_attach(path):
+    create(path, capacity=8)
+    writer = Writer(path)
+    for _ in range(20):
+        writer.beat()
+    with Reader(path) as reader:
+        beats = reader.beats(0)
+    # Record 12 shares its slot with record 20, which may be on its way.
+    assert units_of(beats.records) == list(range(14, 21))
+    assert (beats.head, beats.lost) == (20, 13)
+
+
+@given(
+    capacity=st.sampled_from([2, 4, 16]),
+    steps=st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=80),
+)
+def test_reads_give_all_that_was_written_but_the_lost(capacity, steps):
+    """`None` is a read, a number is a beat of so many units."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "beats"
+        create(path, capacity)
+        writer = Writer(path)
+        written, since = [], 0
+        with Reader(path) as reader:
+            for step in [*steps, None]:
+                if step is not None:
+                    writer.beat(step)
+                    written.append(step + (written[-1] if written else 0))
+                    continue
+                beats = reader.beats(since)
+                assert beats.head == len(written)
+                assert units_of(beats.records) == written[since + beats.lost : beats.head]
+                assert beats.lost == max(0, len(written) - since - (capacity - 1))
+                since = beats.head
+
+
+@given(
+    before=st.integers(0, 20),
+    during=st.integers(0, 20),
+    since=st.integers(0, 20),
+)
+def test_records_overwritten_during_the_copy_are_dropped(before, during, since):
+    """The writer goes on between the reader's two looks at the head, as a real one may."""
+    capacity = 8
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "beats"
+        create(path, capacity)
+        writer = Writer(path)
+        for _ in range(before):
+            writer.beat()
+
+        class Interrupted(Reader):
+            def _copy(self, first, head):
+                for _ in range(during):
+                    writer.beat()
+                return super()._copy(first, head)
+
+        since = min(since, before)
+        with Interrupted(path) as reader:
+            beats = reader.beats(since)
+    assert beats.head == before
+    assert units_of(beats.records) == list(range(since + beats.lost + 1, before + 1))
+    oldest_whole = before + during - capacity + 1
+    assert beats.lost == min(max(0, oldest_whole - since), before - since)
+
+
+RACER = """
+import sys
+from castmates.workloads.heartbeat import Writer
+writer = Writer.from_environment()
+writer.ready()
+for _ in range(int(sys.argv[1])):
+    writer.beat(3)
+writer.finished()
+"""
+
+
+def test_a_reader_beside_a_racing_writer_sees_no_torn_record(path):
+    """A small ring and a writer at full speed: every record that is handed out is whole."""
+    total = 200_000
+    create(path, capacity=16)
+    writer = subprocess.Popen([sys.executable, "-c", RACER, str(total)], env={**os.environ, VARIABLE: str(path)})
+    seen = lost = since = 0
+    last_ns = 0
+    with Reader(path) as reader:
+        while True:
+            over = reader.state is State.FINISHED or writer.poll() is not None
+            beats = reader.beats(since)
+            for index, (ns, units) in enumerate(beats.records, start=since + beats.lost):
+                assert units == 3 * (index + 1)
+                assert ns >= last_ns
+                last_ns = ns
+            seen, lost, since = seen + len(beats.records), lost + beats.lost, beats.head
+            if over:
+                break
+    assert writer.wait() == 0
+    assert seen + lost == since == total
+
+
+def test_a_second_writer_goes_on_counting(path):
+    create(path, capacity=4)
+    first = Writer(path)
+    for _ in range(6):
+        first.beat(2)
+    Writer(path).beat(1)
+    with Reader(path) as reader:
+        assert units_of(reader.beats(5).records) == [12, 13]
+
+
+def test_without_the_variable_every_call_is_a_no_op(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    writer = Writer.from_environment()
+    writer.ready()
+    writer.beat(7)
+    writer.finished()
+    writer.failed()
+
+
+def test_a_foreign_file_is_refused_and_left_alone(path):
+    path.write_bytes(b"#!/bin/sh\n" * 20)
+    with pytest.raises(HeartbeatError, match="is not a Castmates heartbeat file"):
+        Writer(path)
+    with pytest.raises(HeartbeatError, match="is not a Castmates heartbeat file"):
+        Reader(path)
+    assert path.read_bytes() == b"#!/bin/sh\n" * 20
+
+
+def damaged(offset, value):
+    def change(raw):
+        struct.pack_into("=I", raw, offset, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda raw: raw.clear(), "is not a Castmates heartbeat file"),
+        (lambda raw: raw.__delitem__(slice(20, None)), "is not a Castmates heartbeat file"),
+        (damaged(8, 2), "has version 2 and this module reads version 1"),
+        (damaged(12, 12), "do not fit its capacity of 12 records"),
+        (damaged(12, 0), "do not fit its capacity of 0 records"),
+        (lambda raw: raw.__delitem__(slice(-1, None)), "127 bytes do not fit its capacity of 4 records"),
+    ],
+)
+def test_a_damaged_file_is_refused(path, damage, message):
+    create(path, capacity=4)
+    raw = bytearray(path.read_bytes())
+    damage(raw)
+    path.write_bytes(raw)
+    with pytest.raises(HeartbeatError, match=message):
+        Reader(path)
+
+
+def test_an_impossible_state_is_reported(path):
+    create(path, capacity=4)
+    raw = bytearray(path.read_bytes())
+    struct.pack_into("=I", raw, 16, 9)
+    path.write_bytes(raw)
+    with Reader(path) as reader, pytest.raises(HeartbeatError, match="its state is 9"):
+        _ = reader.state
+
+
+def test_a_missing_file_is_reported(path):
+    with pytest.raises(HeartbeatError, match="No such file"):
+        Reader(path)
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 3, 100, -4])
+def test_capacity_must_be_a_power_of_two(path, capacity):
+    with pytest.raises(HeartbeatError, match="power of two"):
+        create(path, capacity)
+    assert not path.exists()
+
+
+def test_create_never_truncates_a_file_in_use(path):
+    create(path)
+    with pytest.raises(HeartbeatError, match="exists"):
+        create(path)
+
+
+@pytest.mark.parametrize("since", [-1, 3])
+def test_reading_on_from_nowhere_is_refused(path, since):
+    create(path)
+    writer = Writer(path)
+    writer.beat()
+    with Reader(path) as reader, pytest.raises(HeartbeatError, match=f"no record {since}"):
+        reader.beats(since)
+
+
+def test_close_twice(path):
+    create(path)
+    reader = Reader(path)
+    reader.close()
+    reader.close()

@@ -1,0 +1,106 @@
+"""The estimator against numbers worked out by hand, and what must hold for any numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from castmates.analysis.intervals import estimate, holm
+
+
+def pairs(blocks):
+    """{block: differences} -> the table that `estimate` takes."""
+    return pd.DataFrame(
+        [
+            {"row": 0, "company": "c", "block": block, "difference": value}
+            for block, values in blocks.items()
+            for value in values
+        ]
+    )
+
+
+def only(blocks):
+    return estimate(pairs(blocks), by=["row"]).iloc[0]
+
+
+def test_headline_by_hand():
+    # Block means 0.1, 0.2, 0.3; s = 0.1; t(0.975, 2) = 4.302653.
+    found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.3, 0.3, 0.3]})
+    half = 4.302652729696142 * 0.1 / np.sqrt(3)
+    assert found["log"] == pytest.approx(0.2)
+    assert (found["log_low"], found["log_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+    assert found["p_value"] == pytest.approx(stats.ttest_1samp([0.1, 0.2, 0.3], 0).pvalue)
+    assert (found["blocks"], found["rounds"]) == (3, 6)
+
+
+def test_every_launch_weighs_the_same_however_many_rounds_it_has():
+    assert only({1: [1.0] * 50, 2: [0.0], 3: [0.0]})["log"] == pytest.approx(1 / 3)
+
+
+def test_within_launch_by_hand_with_unequal_rounds():
+    # Squares 0.005 + 0 + 0.02, freedom 1 + 0 + 2, shares 1/2 + 1 + 1/3; t(0.975, 3) = 3.182446.
+    found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.2, 0.3, 0.4]})
+    half = 3.182446305284263 * np.sqrt(0.025 / 3 * (1 / 2 + 1 + 1 / 3)) / 3
+    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+
+
+def test_within_launch_of_one_block_is_the_ordinary_t_interval():
+    values = [0.1, 0.13, 0.08, 0.11]
+    low, high = stats.ttest_1samp(values, 0).confidence_interval()
+    found = only({1: values})
+    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("blocks", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])
+def test_below_three_blocks_there_is_no_headline_interval(blocks):
+    found = only(blocks)
+    assert np.isnan([found["log_low"], found["log_high"], found["p_value"]]).all()
+    assert np.isfinite([found["log"], found["log_within_low"], found["log_within_high"]]).all()
+
+
+def test_single_rounds_leave_nothing_to_say_within_launch():
+    found = only({1: [0.1], 2: [0.2], 3: [0.3]})
+    assert np.isnan([found["log_within_low"], found["log_within_high"]]).all()
+    assert np.isfinite(found["log_low"])
+
+
+@pytest.mark.parametrize(("value", "p_value"), [(0.0, 1.0), (0.125, 0.0)])
+def test_launches_that_agree_to_the_last_bit(value, p_value):
+    found = only({1: [value], 2: [value], 3: [value]})
+    assert found["p_value"] == p_value
+    assert found["log_low"] == found["log_high"] == value
+
+
+def test_groups_and_companies_stay_apart():
+    table = pd.DataFrame(
+        {
+            "row": [0, 0, 0, 1],
+            "company": ["c", "d", "d", "c"],
+            "block": [1, 1, 1, 1],
+            "difference": [0.0, 0.2, 0.4, 7.0],
+        }
+    )
+    found = estimate(table, by=["row"])
+    assert found.loc[0, "log"] == pytest.approx(0.15)
+    assert found.loc[0, "blocks"] == 2
+    assert found.loc[1, "log"] == 7.0
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_leaves_nan_out_of_the_count():
+    assert holm([0.01, np.nan, 0.04])[[0, 2]] == pytest.approx([0.02, 0.04])
+    assert np.isnan(holm([0.01, np.nan, 0.04])[1])
+    assert holm([]).size == 0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_holm_keeps_the_order_and_never_lowers(p_values):
+    raw, adjusted = np.array(p_values), holm(p_values)
+    assert (adjusted >= raw).all()
+    assert (adjusted <= np.minimum(1, raw * len(raw))).all()
+    assert (np.diff(adjusted[np.argsort(raw, kind="stable")]) >= 0).all()

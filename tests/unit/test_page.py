@@ -1,0 +1,300 @@
+"""The page is whole, stands alone, is accessible, and says what the tables say."""
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.report import plan
+from castmates.report.figures import FIGURES, draw_figure
+from castmates.report.page import page, write_page
+from castmates.report.read import read_results
+from tests.unit.results_maker import make, record
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
+STUDY = """\
+name: study
+title: A <script>alert(1)</script> & study
+question: What is lost?
+leads: [dlrm-train]
+antagonists: [stream]
+margin: 0.03
+seed: 41
+"""
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+class Reader(HTMLParser):
+    """Collects what the tests ask for, and refuses tags that are not closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.attributes, self.words, self.headings = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes.append((tag, dict(attrs)))
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes another tag in line {self.getpos()[0]}"
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.attributes if name == tag]
+
+
+def parsed(html):
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def words_of(folder):
+    """The page's words, without the trouble of drawing."""
+    return parsed(page(read_results(folder), dict.fromkeys(FIGURES, "<svg></svg>"))).text()
+
+
+def page_of(folder, study_text=None):
+    """Draw, write and parse the page of made-up results."""
+    study = None
+    if study_text:
+        study = folder / "study.yaml"
+        study.write_text(study_text)
+    results = read_results(folder, study)
+    for figure in FIGURES:
+        draw_figure(figure, results, folder / "figures" / figure)
+    output = folder / "report" / "index.html"
+    write_page(results, folder / "figures", output)
+    assert [file.name for file in output.parent.iterdir()] == ["index.html"]
+    return parsed(output.read_text(encoding="utf-8")), results
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    return page_of(make(tmp_path_factory.mktemp("usual") / "study"), STUDY)
+
+
+def test_nothing_is_loaded_from_elsewhere(usual):
+    reader, _ = usual
+    for tag, attributes in reader.attributes:
+        for name in ("src", "href", "xlink:href", "data", "action", "srcset"):
+            target = attributes.get(name) or ""
+            assert not target.startswith(("http:", "https:", "//")), (tag, target)
+    assert "@import" not in reader.text()
+
+
+def test_ids_are_unique_though_three_figures_share_the_page(usual):
+    reader, _ = usual
+    ids = [attributes["id"] for _, attributes in reader.attributes if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [attributes.get("href", "") for attributes in reader.all("a")]
+    assert {target[1:] for target in targets if target.startswith("#")} <= set(ids)
+
+
+def test_a_title_cannot_smuggle_in_a_script(usual):
+    reader, _ = usual
+    assert len(reader.all("script")) == 1
+    assert "A <script>alert(1)</script> & study" in reader.text()
+
+
+def test_it_is_accessible(usual):
+    reader, _ = usual
+    assert reader.all("html")[0]["lang"] == "en-GB"
+    assert reader.headings[0] == 1
+    assert reader.headings.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in zip(reader.headings, reader.headings[1:], strict=False))
+    drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
+    assert len(drawings) == len(reader.all("figure")) == 3
+    assert all(len(drawing["aria-label"]) > 20 for drawing in drawings)
+    assert len(reader.all("caption")) == len(reader.all("table")) == 4
+    assert all(attributes.get("scope") in ("col", "row") for attributes in reader.all("th"))
+
+
+def test_the_verdict_says_the_tables_numbers(usual):
+    reader, results = usual
+    text = reader.text()
+    slower = results.lead_effects("solo").query("verdict == 'slower'").iloc[0]
+    bounds = f"[{slower['degradation_low']:.1f}, {slower['degradation_high']:.1f}]"
+    assert f"{slower['lead']} loses {slower['degradation_pct']:.1f} % {bounds} beside {slower['antagonists']}" in text
+    assert "no change larger than 3 %" in text
+    assert text.index("Verdict") < text.index("What the leads lose")
+    assert f"{int(results.blocks['windows_rejected'].sum())} of 180 windows" in text
+    assert "Seed 41" in text
+    assert "No cache partitions" in text
+    assert "Measured: every number comes from real runs" in text
+    assert "Holm-adjusted over all rows of the same baseline, is below 0.05" in text
+    assert "the whole 95 % interval lies inside ±3 %, and otherwise unclear" in text
+    assert "controls are judged at 1 %" in text
+    assert "Significance is Holm-adjusted over the rows of the same baseline." in text
+    assert "The blocks come from" not in text
+
+
+def test_every_row_of_the_tables_is_there_and_every_link_leads_to_a_file(usual, tmp_path):
+    reader, results = usual
+    cast = {"dlrm-train", "resnet-infer", "stream", "compute", "chase"}
+    rows = len(results.effects) + len(results.controls) + len(results.blocks) + len(cast)
+    assert len(reader.all("tr")) == rows + 4
+    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+    reader, _ = page_of(folder)
+    links = {attributes["href"] for attributes in reader.all("a") if not attributes["href"].startswith("#")}
+    assert links
+    assert all((folder / "report" / link).resolve().exists() for link in links)
+
+
+def test_a_study_whose_blocks_all_failed_says_so(tmp_path):
+    text = words_of(make(tmp_path / "study", failed=5, machine={}))
+    assert "No block of this study was measured" in text
+    assert "10 of 10 blocks failed: dlrm-train ended with status 1 before it was ready" in text
+    assert "facts were not recorded" in text
+    assert "nan" not in text.lower().split()
+
+
+def test_one_block_speaks_of_its_own_launch_only(tmp_path):
+    text = words_of(make(tmp_path / "study", leads=["dlrm-train"], antagonists=["stream"], blocks=1))
+    assert "beside stream within this launch" in text
+    assert "(1 launch)" not in text.split("What the leads lose")[0]
+    assert "The only block was measured." in text
+
+
+def test_an_empty_study_has_a_page(tmp_path):
+    text = words_of(make(tmp_path / "study", leads=[]))
+    assert "There are no blocks." in text
+    assert "No numbers" in text
+
+
+def test_what_is_emulated_is_stamped_so(tmp_path):
+    results = read_results(make(tmp_path / "study", leads=["a"], blocks=3, platform="emulated"))
+    reader = parsed(page(results, dict.fromkeys(FIGURES, "<svg></svg>")))
+    assert "Emulated: a real kernel" in reader.text()
+    assert "Measured:" not in reader.text()
+    assert any("stamp other" in (attributes.get("class") or "") for attributes in reader.all("p"))
+
+
+def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+    with pytest.raises(CastmatesError, match=r"heatmap\.svg: the figure is not there; draw it"):
+        write_page(read_results(folder), folder / "figures", folder / "report" / "index.html")
+
+
+def test_the_scripts_do_it_from_the_command_line(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+    common = ["--results", str(folder)]
+    for figure in ("heatmap", "windows"):
+        draw_figure(figure, read_results(folder), folder / "figures" / figure)
+    stem = folder / "figures" / "control"
+    command = [SCRIPTS / "draw_figure.py", "--figure", "control", *common, "--output-stem", stem]
+    subprocess.run([sys.executable, *map(str, command)], check=True)
+    output = folder / "report" / "index.html"
+    subprocess.run([sys.executable, str(SCRIPTS / "write_report.py"), *common, "--output", str(output)], check=True)
+    assert output.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    wrong = [str(SCRIPTS / "write_report.py"), "--results", str(tmp_path), "--output", str(output)]
+    failed = subprocess.run([sys.executable, *wrong], capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert "Traceback" not in failed.stderr
+
+
+def test_an_interval_that_excludes_zero_is_not_said_to_be_undecided(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["stream", "compute", "chase"])
+    file = folder / "tables" / "effects.parquet"
+    effects = pd.read_parquet(file)
+    here = (effects["antagonists"] == "stream") & (effects["baseline"] == "solo")
+    effects.loc[here, ["degradation_pct", "degradation_low", "degradation_high"]] = 5.8, 0.2, 11.1
+    effects.loc[here, "verdict"] = "unclear"
+    effects.to_parquet(file)
+    text = words_of(folder)
+    assert "beside stream (5.8 % [0.2, 11.1] ): taken alone" in text  # the interval is an element of its own
+    assert "as much in 3 comparisons." in text  # the lead's rows against solo, not those against placebo
+
+
+def changed_plan(folder, change):
+    file = folder / "plan.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def test_every_design_is_listed_with_its_number_of_blocks(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=3)
+    text = words_of(folder)
+    assert text.count("Design of") == text.count("Design of the blocks (times in seconds)") == 1
+    changed_plan(folder, lambda plan: plan["blocks"][2]["design"].update(window=7.25))
+    text = words_of(folder)
+    assert text.index("Design of 2 blocks") < text.index("Design of 1 block (") < text.index("7.25")
+    assert text.count("Design of") == 2
+
+
+def test_only_the_plans_blocks_speak_of_versions_and_hosts(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=2)
+    record(folder, "orphan-1111", 1, host="elsewhere", versions={"python": "2.7-orphan"})
+    assert len(read_results(folder).records) == 2
+    assert not {"2.7-orphan", "elsewhere"} & set(words_of(folder).replace(":", " ").split())
+    record(folder, "a-0000abcd", 2, host="elsewhere")
+    text = words_of(folder)
+    assert "2 hosts (elsewhere: 1, synthetic-host: 1); their effects are pooled" in text
+    assert "lies inside the study's margin" in text
+    assert text.index("their effects are pooled") < text.index("What the leads lose")
+    (folder / "plan.json").unlink()
+    assert len(read_results(folder).records) == 3
+
+
+def test_the_cast_is_shown_and_escaped(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["b", "c"])
+
+    def change(content):
+        content["titles"] = {"b": "The <b>second</b>", "a": "The first"}
+        for block in content["blocks"]:
+            block["company"]["members"][1] |= {"command": ["sh", "-c", "<i>x</i> && y"], "environment": "tf",
+                                               "cpus": [2, 3, 4, 8], "unit": "sweep"}  # fmt: skip
+        content["blocks"][0]["company"]["members"][1] |= {"cpus": [5], "role": "lead"}
+
+    changed_plan(folder, change)
+    results = read_results(folder)
+    assert [row["workload"] for row in plan.cast(results.plan)] == ["b", "a", "c"]
+    assert plan.cast(results.plan)[0] == {
+        "workload": "b", "title": "The <b>second</b>", "roles": "lead, antagonist", "cpus": "5; 2-4,8",
+        "command": "sh -c '<i>x</i> && y'", "unit": "sweep", "environment": "tf",
+    }  # fmt: skip
+    html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert "The &lt;b&gt;second&lt;/b&gt;" in html
+    assert "&lt;i&gt;x&lt;/i&gt; &amp;&amp; y" in html
+    text = parsed(html).text()
+    assert text.index("The machine") < text.index("The cast") < text.index("Method")
+    assert "The first" in text
+
+
+def test_a_plan_without_titles_or_blocks_or_no_plan_at_all_still_has_a_page(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=1)
+    changed_plan(folder, lambda plan: plan.pop("titles"))
+    assert "The cast" in words_of(folder)
+    changed_plan(folder, lambda plan: plan["blocks"][0].pop("company"))
+    assert "The cast" not in words_of(folder)
+    (folder / "plan.json").unlink()
+    text = words_of(folder)
+    assert "The cast" not in text
+    assert "Design of" not in text
+
+
+def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(tmp_path):
+    results = read_results(make(tmp_path / "study", leads=["a"], blocks=2, failed=1))
+    html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert html.count('<td class="n" data-value="nan">–</td>\n    <td class="n" data-value="61.0">61.0</td>') == 1
+    assert html.count("<code>castmates retry</code>") == 1
+    assert "forgets it, so that the next sweep measures it again." in parsed(html).text()

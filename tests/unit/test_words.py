@@ -1,0 +1,250 @@
+"""What the report claims in words."""
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.report import machine, words
+from castmates.tables import BLOCKS, WINDOWS, frame
+
+NAN = math.nan
+
+
+def row(antagonists, verdict, value=NAN, low=NAN, high=NAN, blocks=5, within=(NAN, NAN), partition="unmanaged"):
+    """An effect; `within` is a degradation in per cent."""
+    within_low, within_high = (1 / (1 - bound / 100) for bound in within)
+    return {
+        "antagonists": antagonists, "verdict": verdict, "degradation_pct": value, "degradation_low": low,
+        "degradation_high": high, "blocks": blocks, "within_low": within_low, "within_high": within_high,
+        "partition": partition,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("effect", "sentence"),
+    [
+        (row("stream@1", "slower", 9.6, 7.1, 12.0), "dlrm-train loses 9.6 % [7.1, 12.0] beside stream (5 launches)."),
+        (row("chase", "faster", -3.1, -5.2, -1.0), "dlrm-train gains 3.1 % [1.0, 5.2] beside chase (5 launches)."),
+        (
+            row("compute", "equivalent", -0.04, -0.7, 0.8),
+            "dlrm-train shows no change larger than 2 % beside compute (0.0 % [−0.7, 0.8]).",
+        ),
+        (
+            row("chase", "unclear", 0.8, -1.5, 3.1),
+            "dlrm-train may or may not change; the data cannot tell beside chase (0.8 % [−1.5, 3.1]).",
+        ),
+        (
+            row("stream", "unclear", 5.8, 0.2, 11.1),
+            "dlrm-train may have changed beside stream (5.8 % [0.2, 11.1]): taken alone, the interval excludes zero, "
+            "but chance can produce as much in 6 comparisons.",
+        ),
+        (
+            row("stream", "too few blocks", 10.0, blocks=1, within=(9.8, 10.3)),
+            "dlrm-train lost 10.0 % [9.8, 10.3] beside stream within this launch; "
+            "that is too few launches to speak of any other.",
+        ),
+        (
+            row("stream", "too few blocks", -2.0, blocks=2, within=(-2.5, -1.5)),
+            "dlrm-train gained 2.0 % [1.5, 2.5] beside stream within these 2 launches; "
+            "that is too few launches to speak of any other.",
+        ),
+        (row("stream+chase", "no data", blocks=0), "dlrm-train has no data beside stream+chase."),
+    ],
+)
+def test_each_verdict_has_its_sentence(effect, sentence):
+    assert words.lead_sentences("dlrm-train@0.1", [effect], 0.02, 6) == [sentence]
+
+
+def test_below_three_blocks_no_interval_between_launches_is_claimed():
+    effect = row("stream", "too few blocks", 10.0, low=1.0, high=99.0, blocks=2, within=(9.8, 10.3))
+    (sentence,) = words.lead_sentences("a", [effect], 0.02, 6)
+    assert "99" not in sentence
+    assert "within these 2 launches" in sentence
+
+
+def test_sentences_are_grouped_and_the_heaviest_loss_comes_first():
+    rows = [
+        row("none", "no data", blocks=0),
+        row("little", "slower", 3.0, 2.0, 4.0),
+        row("calm", "equivalent", 0.1, -0.2, 0.3),
+        row("much", "slower", 30.0, 29.0, 31.0),
+    ]
+    loses, equal, none = words.lead_sentences("a", rows, None, 6)
+    assert loses.index("much") < loses.index("little")
+    assert loses.count("loses") == 1
+    assert "the study's margin" in equal
+    assert none == "a has no data beside none."
+
+
+def test_the_data_cannot_tell_is_said_only_of_intervals_that_hold_zero():
+    rows = [
+        row("stream", "unclear", 5.8, 0.2, 11.1),
+        row("gain", "unclear", -5.8, -11.1, -0.2),
+        row("level", "unclear", 0.8, -1.5, 3.1),
+        row("edge", "unclear", 5.0, 0.03, 9.97),  # printed [0.0, 10.0]
+    ]
+    nearly, unclear = words.lead_sentences("a", rows, 0.02, 4)
+    assert "beside stream (5.8 % [0.2, 11.1]) and gain (−5.8 % [−11.1, −0.2]): taken alone, each interval" in nearly
+    assert "level" not in nearly
+    assert unclear.endswith("cannot tell beside edge (5.0 % [0.0, 10.0]) and level (0.8 % [−1.5, 3.1]).")
+
+
+def test_a_partition_is_named():
+    (sentence,) = words.lead_sentences("a", [row("b", "slower", 3.0, 2.0, 4.0, partition="isolated")], 0.02, 6)
+    assert "beside b under isolated" in sentence
+
+
+@given(st.floats(-1e6, 1e6))
+def test_numbers_have_a_real_minus_and_no_negative_zero(value):
+    text = words.number(value)
+    assert "-" not in text
+    assert text != "−0.0"
+    assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.0501)
+
+
+def test_what_is_no_number_is_a_dash():
+    assert words.number(NAN) == "–"
+
+
+def blocks(*rows):
+    usual = {"status": "measured", "reason": "", "block": 1, "windows": 10, "windows_rejected": 0, "rounds": 3}
+    return frame([usual | row for row in rows], BLOCKS)
+
+
+def rejected(*reasons):
+    numbers = dict.fromkeys((name for name, kind in WINDOWS.items() if kind in ("int64", "float64")), 0)
+    rows = [numbers | {"company": "c", "window": n, "valid": False, "reasons": why} for n, why in enumerate(reasons)]
+    return frame(rows, WINDOWS)
+
+
+def test_rejections_are_counted_and_like_reasons_put_together():
+    windows = rejected(
+        "too few steps: lead@0 made 7 of 10 in 1.0 s",
+        "too few steps: lead@0 made 8 of 10 in 1.1 s; steal: the hypervisor took 3 % of cpu1",
+    )
+    said = words.rejection_sentence(blocks({"windows_rejected": 2}), windows)
+    assert said == "2 of 10 windows (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
+    assert words.rejection_sentence(blocks({}), rejected()) == "None of the 10 windows was rejected."
+    assert words.rejection_sentence(blocks(), rejected()) == "No window was measured."
+
+
+def test_failures_are_counted_with_their_reasons():
+    failed = {"status": "failed", "reason": "stream@1 was never ready."}
+    assert words.failure_sentence(blocks(failed, failed, {})) == (
+        "2 of 3 blocks failed: stream@1 was never ready. "
+        "`castmates retry` forgets them, so that the next sweep measures them again."
+    )
+    assert words.failure_sentence(blocks(failed)) == (
+        "1 of 1 block failed: stream@1 was never ready. "
+        "`castmates retry` forgets it, so that the next sweep measures it again."
+    )
+    assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
+    assert words.failure_sentence(blocks({}, {})) == "All 2 blocks were measured."
+    assert words.failure_sentence(blocks()) == "There are no blocks."
+    many = [{"status": "failed", "reason": f"reason {letter}"} for letter in "abcde"]
+    assert words.failure_sentence(blocks(*many)).count("; and 2 further reasons, in the table of blocks. `") == 1
+
+
+def test_blocks_without_a_clean_round_are_told_with_the_failures():
+    failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
+    said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
+    assert said.startswith("1 of 4 blocks failed: it ended. `castmates retry` forgets it,")
+    assert said.endswith(" 2 blocks have no round without a rejected window; `castmates retry` forgets them too.")
+    assert words.failure_sentence(blocks(unclean, {})) == (
+        "All 2 blocks were measured. 1 block has no round without a rejected window. "
+        "`castmates retry` forgets it, so that the next sweep measures it again."
+    )
+    for fine in (blocks(failed, {}), blocks({}, {})):
+        assert "without a rejected window" not in words.failure_sentence(fine)
+
+
+def test_what_is_not_measured_is_never_called_measured():
+    assert "not a measurement" in words.platform_words(["emulated"])
+    assert "not a measurement" in words.platform_words(["modelled"])
+    assert words.platform_words(["measured"]).startswith("Measured")
+    assert words.platform_words([]) == words.NO_PLATFORM
+
+
+@pytest.mark.parametrize(
+    ("counts", "unequal"), [((15, 0, 15, 0), False), ((12, 3, 15, 0), True), ((0, 0, 15, 0), False)]
+)
+def test_unequal_rejection_is_pointed_at(counts, unequal):
+    names = ("windows_valid", "windows_rejected", "baseline_windows_valid", "baseline_windows_rejected")
+    assert words.unequal_rejection(dict(zip(names, counts, strict=True))) is unequal
+
+
+def test_degradation_is_that_of_the_design():
+    assert words.as_degradation(2.0) == 50.0
+    assert words.within(pd.Series({"within_low": 1.25, "within_high": 2.0})) == (pytest.approx(20.0), 50.0)
+
+
+def test_machine_facts_may_be_missing_or_none():
+    assert machine.described({}) == []
+    assert "were not recorded" in machine.lacks({})[0]
+    none = dict.fromkeys(
+        ("topology", "turbo", "governors", "resctrl", "perf", "virtualisation", "memory_bytes", "steal_share")
+    )
+    assert machine.described(none) == []
+    assert any("No cache partitions" in said for said in machine.lacks(none))
+
+
+def records(*origins):
+    return [{"status": "measured", "host": host, "versions": {"kernel": kernel}} for host, kernel in origins]
+
+
+def test_blocks_of_several_hosts_or_kernels_are_told():
+    facts = {"hostname": "a", "kernel": "6.1"}
+    assert machine.origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), facts) == [
+        "The blocks come from 2 hosts (a: 3, b: 2); their effects are pooled, "
+        "and the machine below is only one of them."
+    ]
+    (said,) = machine.origins(records(("a", "6.1"), ("a", "6.2")), facts)
+    assert said.startswith("The blocks come from 2 kernels (6.1: 1, 6.2: 1); their effects are pooled, and the kernel")
+    assert machine.origins(records(("b", "6.1"), ("c", "6.1")), facts)[0].endswith("below is none of them.")
+    assert machine.origins(records(("b", "6.1"), ("c", "6.1")), {})[0].endswith("are pooled.")
+
+
+def test_blocks_of_another_host_or_kernel_than_the_described_one_are_told():
+    assert machine.origins(records(("b", "6.2")), {"hostname": "a", "kernel": "6.1"}) == [
+        "The blocks come from the host b, which is not the machine below (a).",
+        "The blocks come from the kernel 6.2, which is not the kernel below (6.1).",
+    ]
+
+
+def test_nothing_is_told_of_origins_that_agree_are_unknown_or_gave_no_number():
+    facts = {"hostname": "a", "kernel": "6.1"}
+    assert machine.origins(records(("a", "6.1"), ("a", "6.1")), facts) == []
+    assert machine.origins(records(("a", "6.1")), {}) == []
+    assert machine.origins([{"status": "measured"}, {}], facts) == []
+    assert machine.origins([*records(("a", "6.1")), {"status": "failed", "host": "b"}], facts) == []
+
+
+def test_a_machine_that_has_everything_lacks_nothing():
+    facts = {
+        "resctrl": {"mounted": "/x", "writable": True},
+        "perf": {"hardware": "counted"},
+        "governors": {"performance": "0-3"},
+    }
+    assert machine.lacks(facts) == []
+    assert machine.lacks(facts | {"perf": {"hardware": "<not supported>"}}) == [
+        "No hardware counters (<not supported>): losses are measured but their causes in the processor are not "
+        "explained."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(512, "512 B"), (2**25, "32 MiB"), (int(37.5 * 2**20), "37.5 MiB"), (2**45, "32 TiB")]
+)
+def test_sizes_are_in_binary_units(count, text):
+    assert machine.size(count) == text
+
+
+def test_the_real_machine_can_be_described():
+    from castmates.machine.facts import machine_facts
+
+    facts = machine_facts()
+    assert dict(machine.described(facts))["Kernel"] == facts["kernel"]
+    assert all(sentence.endswith(".") for sentence in machine.lacks(facts))

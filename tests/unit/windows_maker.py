@@ -1,0 +1,210 @@
+"""Plans and tables of windows for tests: written by hand, rate by rate, or simulated from a known truth."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.study.model import Study
+from castmates.study.planning import design_of
+from castmates.study.scenes import scenes_of
+from castmates.study.spec import Block, Company, Member, Mix, Plan
+from castmates.tables import WINDOWS, frame
+
+DESIGN = design_of(Study(name="example"))
+
+# (block, round, scene, member) -> rate, None for a rejected window, "" for no window at all
+Rate = Callable[[Block, int, str, str], float | str | None]
+
+
+def member(name, role="antagonist"):
+    workload, _, cpus = name.partition("@")
+    return Member(
+        name=name,
+        workload=workload,
+        role=role,
+        cpus=tuple(map(int, cpus.split("."))),
+        command=(workload,),
+        environment=None,
+        environment_key=None,
+        content="",
+        progress="heartbeat",
+        unit="step",
+        variables={},
+        ready_within=1,
+    )
+
+
+def mix(lead: str, *antagonists: str, identity: str = "") -> Mix:
+    name = "+".join(one.partition("@")[0] for one in (lead, *antagonists))
+    return Mix(name=name, identity=identity or f"{lead}+{'+'.join(antagonists)}", lead=lead, antagonists=antagonists)
+
+
+def company(name: str, *mixes: Mix) -> Company:
+    antagonists = dict.fromkeys(one for each in mixes for one in each.antagonists)
+    members = {one.name: one for one in [member(mixes[0].lead, "lead"), *map(member, antagonists)]}
+    return Company(
+        id=name,
+        protocol=1,
+        native_key="",
+        members=tuple(members.values()),
+        mixes=mixes,
+        scenes=scenes_of(mixes, members),
+    )
+
+
+def plan(companies: Sequence[Company], blocks: int, mixes: Sequence[Mix] = ()) -> Plan:
+    """`mixes` are the active ones; all of the companies' if left out."""
+    return Plan(
+        study="example",
+        titles={},
+        mixes=tuple(mixes) or tuple(one for each in companies for one in each.mixes),
+        blocks=tuple(
+            Block(study="example", company=each, number=number, seed=number, design=DESIGN)
+            for each in companies
+            for number in range(1, blocks + 1)
+        ),
+    )
+
+
+def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured") -> pd.DataFrame:
+    """Every window of the plan with the rate that this function gives it."""
+    rows = []
+    for block in plan.blocks:
+        members = {one.name: one for one in block.company.members}
+        for number in range(1, rounds + 1):
+            for position, scene in enumerate(block.company.scenes, start=1):
+                for name in scene.active:
+                    value = rate(block, number, scene.name, name)
+                    if value == "":
+                        continue
+                    rows.append(
+                        {
+                            "study": plan.study,
+                            "company": block.company.id,
+                            "block": block.number,
+                            "round": number,
+                            "position": position,
+                            "window": (number - 1) * len(block.company.scenes) + position,
+                            "scene": scene.name,
+                            "kind": scene.kind,
+                            "mix": scene.mix,
+                            "partition": scene.partition,
+                            "member": name,
+                            "workload": members[name].workload,
+                            "role": members[name].role,
+                            "unit": "step",
+                            "open_ns": 0,
+                            "close_ns": 10**9,
+                            "beats": 10,
+                            "units": 10.0,
+                            "rate": 1.0 if value is None else value,
+                            "valid": value is not None,
+                            "reasons": "stolen time" if value is None else "",
+                            "platform": platform,
+                        }
+                    )
+    return frame(rows, WINDOWS)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How a simulated machine behaves; all in log units, so 0.02 is 2 %."""
+
+    launch: float  # sd between launches, common to all scenes of a block
+    interaction: float  # sd between launches of what a scene does to a member
+    noise: float  # sd between windows
+    walk: float = 0.002  # sd of a step of the random walk, a step per window
+    trend: float = 0.05  # from the campaign's first window to its last
+    rejected: float = 0.0  # share of windows
+    corun: float = 0.10  # what the co-run costs: log rate(solo) - log rate(corun)
+    placebo: float = 0.03  # what the placebo costs
+
+
+@dataclass(frozen=True)
+class Campaigns:
+    """Many independent studies of one mix side by side, as one plan and one table."""
+
+    plan: Plan
+    windows: pd.DataFrame
+    solo_here: np.ndarray  # by study: the loss against solo of exactly these launches
+
+
+def simulated(truth: Truth, studies: int, blocks: int, rounds: int, seed: int) -> Campaigns:
+    """Each study is a campaign of its own: blocks one after another, fresh random scene order in each round."""
+    rng = np.random.default_rng(seed)
+    companies = [company(f"c{number:05d}", mix(f"lead{number:05d}@0", "stream@1")) for number in range(studies)]
+    made = plan(companies, blocks)
+    scenes = companies[0].scenes
+    shape = (studies, blocks, rounds, len(scenes))
+    position = rng.random(shape).argsort(axis=3).argsort(axis=3)
+    drift = _drift(truth, rng, shape, position)
+    launch = rng.normal(0, truth.launch, (studies, blocks, 1, 1))
+    # Solo is where the others start from; its twin is the same condition and so has no interaction either.
+    cost = {"solo": 0.0, "solo-again": 0.0, "placebo:1": truth.placebo, "alone:stream@1": 0.0}
+    moved = rng.normal(0, truth.interaction, (*shape[:2], len(scenes)))
+    moved[:, :, [name.name in ("solo", "solo-again") for name in scenes]] = 0.0
+    loss = moved + [cost.get(scene.name, truth.corun) for scene in scenes]
+    valid = rng.random(shape) >= truth.rejected
+    tables = []
+    for role, index in (("lead", 0), ("antagonist", 1)):
+        active = [number for number, scene in enumerate(scenes) if companies[0].members[index].name in scene.active]
+        log_rate = launch - loss[:, :, None, :] + drift + rng.normal(0, truth.noise, shape)
+        tables.append(_table(companies, scenes, active, role, index, position, log_rate, valid))
+    corun = [scene.kind for scene in scenes].index("corun")
+    return Campaigns(made, pd.concat(tables, ignore_index=True), loss[:, :, corun].mean(axis=1))
+
+
+def _drift(truth, rng, shape, position):
+    """Random walk and trend by the time at which each window was opened."""
+    studies, blocks, rounds, scenes = shape
+    length = blocks * rounds * scenes
+    by_time = rng.normal(0, truth.walk, (studies, length)).cumsum(axis=1) - np.linspace(0, truth.trend, length)
+    return np.take_along_axis(by_time.reshape(shape), position, axis=3)
+
+
+def _table(companies, scenes, active, role, index, position, log_rate, valid):
+    studies, blocks, rounds, _ = log_rate.shape
+    where = np.indices((studies, blocks, rounds, len(active))).reshape(4, -1)
+    study, block, number = where[0], where[1], where[2]
+    scene = np.array(active)[where[3]]
+    at = (study, block, number, scene)
+    members = [each.members[index] for each in companies]
+    table = pd.DataFrame(
+        {
+            "study": "example",
+            "company": np.array([each.id for each in companies], dtype=object)[study],
+            "block": block + 1,
+            "round": number + 1,
+            "position": position[at] + 1,
+            "window": number * len(scenes) + position[at] + 1,
+            "scene": np.array([_here(each.name) for each in scenes], dtype=object)[scene],
+            "kind": np.array([each.kind for each in scenes], dtype=object)[scene],
+            "mix": "",
+            "partition": scenes[0].partition,
+            "member": np.array([each.name for each in members], dtype=object)[study],
+            "workload": np.array([each.workload for each in members], dtype=object)[study],
+            "role": role,
+            "unit": "step",
+            "open_ns": 0,
+            "close_ns": 10**9,
+            "first_ns": pd.NA,
+            "last_ns": pd.NA,
+            "beats": 10,
+            "units": 10.0,
+            "rate": np.exp(log_rate[at]),
+            "valid": valid[at],
+            "reasons": np.where(valid[at], "", "stolen time"),
+            "platform": "measured",
+        }
+    )
+    corun = table["kind"] == "corun"
+    table.loc[corun, "mix"] = table["company"].map({each.id: each.mixes[0].name for each in companies})
+    table.loc[corun, "scene"] = "corun:" + table["mix"]
+    return table.astype(dict(WINDOWS))
+
+
+def _here(name: str) -> str:
+    """The co-run scenes are named after their own mix, later."""
+    return "" if name.startswith("corun:") else name

@@ -1,0 +1,88 @@
+"""A small project of its own for a test, and sweeps over it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ["Snakefile", "workflow", "profiles", "config", "scripts", "envs"]
+STUDY = {
+    "name": "small",
+    "leads": ["chase"],
+    "antagonists": ["stream"],
+    "budget": {"blocks": 2, "rounds": 2, "spare_rounds": 0, "window": 0.1, "settle": 0.02, "longest_window": 1.0},
+    # The machine that runs the tests is shared: nothing may be rejected for what others do there.
+    "limits": {"steal": 1, "foreign": 1},
+}
+
+
+class Sweeps:
+    """A project folder."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder, self.cache = folder, cache
+
+    @classmethod
+    def make(cls, folder: Path, cache: Path) -> "Sweeps":
+        folder.mkdir()
+        for part in PARTS:
+            (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, folder / part)
+        (folder / "castmates").symlink_to(ROOT / "castmates")
+        one = cls(folder, cache)
+        one.write_study({})
+        return one
+
+    def copy(self, folder: Path) -> "Sweeps":
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Sweeps(folder, self.cache)
+
+    def write_study(self, changes: dict[str, object]) -> None:
+        (self.folder / "config/config.yaml").write_text(yaml.safe_dump(STUDY | changes))
+
+    def environment(self) -> dict[str, str]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        return os.environ | {"PATH": path, "CASTMATES_CACHE": str(self.cache)}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["snakemake", "--cores", "all", *arguments],
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["snakemake", "--cores", "all", *arguments],
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results/small"
+
+    def blocks(self) -> dict[str, int]:
+        """The measured blocks and when they were written."""
+        found = sorted(self.results.glob("blocks/*/*/block.json"))
+        return {str(one.parent.relative_to(self.results / "blocks")): one.stat().st_mtime_ns for one in found}
+
+    def record(self, block: str) -> dict:
+        return json.loads((self.results / "blocks" / block / "block.json").read_text())
+
+    def effects(self):
+        import pandas as pd
+
+        return pd.read_csv(self.results / "tables/effects.csv")

@@ -1,0 +1,92 @@
+"""The command line, as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.workflow.sweeps import ROOT
+
+
+def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "castmates", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_doctor_says_what_there_is_and_what_a_no_costs():
+    done = castmates("doctor")
+    assert done.returncode == 0
+    for row in (
+        "cores",
+        "SMT",
+        "LLC",
+        "NUMA",
+        "resctrl",
+        "pqos",
+        "perf",
+        "freezing",
+        "governor",
+        "turbo",
+        "swap",
+        "steal",
+    ):
+        assert row in done.stdout, row
+
+
+def test_doctor_speaks_json():
+    checks = json.loads(castmates("doctor", "--json").stdout)
+    checks = checks["checks"] if isinstance(checks, dict) else checks
+    assert all({"name", "state", "found", "cost", "remedy"} <= check.keys() for check in checks)
+    assert all(check["cost"] and check["remedy"] for check in checks if check["state"] == "no")
+
+
+def test_plan_says_what_comes(tmp_path):
+    done = castmates("plan", "config/studies/quick.yaml")
+    assert done.returncode == 0
+    for word in ("chase+stream", "solo-again", "placebo:", "alone:stream@", "blocks", "windows"):
+        assert word in done.stdout, word
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plan", "no-such.yaml"], "no-such.yaml: the study is not there"),
+        (["plan", "README.md"], "README.md"),
+        (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
+        (["build-environment", "torch"], "there is no environment 'torch'; there are: native, tfmodels"),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, said):
+    done = castmates(*arguments)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_a_folder_that_is_no_project(tmp_path):
+    done = castmates("plan", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "config/config.yaml: the study is not there" in done.stderr
+
+
+def test_retry_forgets_only_failed_blocks(tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/workloads").symlink_to(ROOT / "config/workloads")
+    (tmp_path / "envs").symlink_to(ROOT / "envs")
+    (tmp_path / "study.yaml").write_text("name: s\nleads: [chase]\nantagonists: [stream]\n")
+    for number, status in enumerate(("measured", "failed"), start=1):
+        folder = tmp_path / f"results/s/blocks/c/{number}"
+        folder.mkdir(parents=True)
+        (folder / "block.json").write_text(json.dumps({"status": status, "rounds": 2}))
+    said = castmates("retry", "study.yaml", cwd=tmp_path).stdout
+    assert "forgotten (failed): results/s/blocks/c/2" in said
+    assert "1 block forgotten" in said
+    assert [one.name for one in (tmp_path / "results/s/blocks/c").iterdir()] == ["1"]

@@ -1,0 +1,111 @@
+"""The whole workflow, from a YAML file to a report, with native programs."""
+
+import itertools
+import re
+import shutil
+
+import pandas as pd
+
+from castmates import tables
+from tests.workflow.sweeps import ROOT
+
+
+def test_the_sweep_leaves_what_the_contract_promises(finished):
+    results = finished.results
+    for table, columns in {"effects": tables.EFFECTS, "controls": tables.CONTROLS, "blocks": tables.BLOCKS}.items():
+        assert list(pd.read_csv(results / f"tables/{table}.csv").columns) == list(columns)
+        assert list(pd.read_parquet(results / f"tables/{table}.parquet").columns) == list(columns)
+    for figure in ("heatmap", "windows", "control"):
+        for suffix in ("svg", "png", "csv"):
+            assert (results / f"figures/{figure}.{suffix}").stat().st_size > 0
+    assert (results / "mixes/chase+stream.json").is_file()
+    assert (results / "machine.json").is_file()
+    effects = finished.effects()
+    assert set(effects["baseline"]) == {"solo", "placebo", "alone"}
+    assert (effects["platform"] == "measured").all()
+    assert (effects["blocks"] == 2).all()
+
+
+def test_the_report_is_one_file_that_says_what_was_measured(finished):
+    page = (finished.results / "report/index.html").read_text()
+    assert not re.search(r"""(src|href)\s*=\s*["']https?://[^"']*\.(js|css|png|svg)""", page)
+    verdict = re.search(r'<section class="verdict".*?</section>', page, re.DOTALL)[0]
+    assert "within these 2 launches" in verdict  # two blocks: no interval between launches
+    assert "beside stream" in verdict
+
+
+def test_a_finished_sweep_has_nothing_to_do(finished):
+    assert "Nothing to be done" in finished.run("--dry-run").stdout
+
+
+def test_snakemakes_own_report_works(finished):
+    done = finished.run("--report", "report.zip")
+    assert done.returncode == 0, done.stderr
+    assert (finished.folder / "report.zip").stat().st_size > 10_000
+
+
+def test_blocks_never_overlap_even_with_jobs_given(project):
+    project.write_study({"budget": project_budget(blocks=4)})
+    assert project.run("-j", "4").returncode == 0
+    spans = []
+    for block in project.blocks():
+        windows = pd.read_parquet(project.results / "blocks" / block / "windows.parquet")
+        spans.append((windows["open_ns"].min(), windows["close_ns"].max()))
+    spans.sort()
+    assert len(spans) == 4
+    assert all(first[1] < second[0] for first, second in itertools.pairwise(spans))
+
+
+def test_moving_touching_and_restyling_measure_nothing_again(project):
+    study = project.folder / "config/config.yaml"
+    study.write_text("# a comment\n" + study.read_text())
+    for file in [project.folder / "Snakefile", *project.folder.glob("scripts/*.py"), *project.folder.glob("envs/*")]:
+        file.touch()
+    done = project.run("--dry-run")
+    assert done.returncode == 0
+    assert "measure_block" not in done.stdout, done.stdout  # the page shows the study's text, and is written anew
+
+
+def test_neither_a_moved_cache_nor_another_text_of_the_rule_measures_again(project, tmp_path):
+    rule = project.folder / "workflow/rules/measure.smk"
+    rule.write_text(rule.read_text().replace("--plan {input.plan:q}", "--plan  {input.plan:q}"))
+    project.cache = tmp_path / "elsewhere"
+    done = project.run("--dry-run")
+    assert "Nothing to be done" in done.stdout, done.stdout
+
+
+def test_a_new_title_reaches_the_report_and_measures_nothing(project):
+    before = project.blocks()
+    project.write_study({"title": "Another <title>"})
+    assert project.run().returncode == 0
+    assert project.blocks() == before
+    assert "<h1>Another &lt;title&gt;</h1>" in (project.results / "report/index.html").read_text()
+
+
+def test_results_without_snakemakes_own_records_are_kept(project):
+    shutil.rmtree(project.folder / ".snakemake")
+    before = project.blocks()
+    assert project.run().returncode == 0
+    assert project.blocks() == before
+
+
+def test_the_shipped_studies_can_be_planned():
+    import subprocess
+    import sys
+
+    for study in [ROOT / "config/config.yaml", *sorted((ROOT / "config/studies").glob("*.yaml"))]:
+        done = subprocess.run(
+            [sys.executable, "-m", "castmates", "plan", str(study)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "windows" in done.stdout
+
+
+def project_budget(**changes):
+    from tests.workflow.sweeps import STUDY
+
+    return STUDY["budget"] | changes

@@ -1,0 +1,102 @@
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+# A clone runs without being installed.
+sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
+
+from castmates import project
+from castmates.errors import CastmatesError
+from castmates.study import schedule
+from castmates.sweep_lock import hold_sweep_lock
+from castmates.workloads import environments
+
+project.let_jobs_find_us()
+
+try:
+    PROJECT = project.load(project.chosen_study(config))
+    PLAN = PROJECT.plan()
+except CastmatesError as problem:
+    raise WorkflowError(str(problem)) from None
+
+STUDY = PROJECT.study.name
+CACHE = project.cache()
+BLOCKS = {block.path: block for block in PLAN.blocks}
+MIXES = {mix.name: mix for mix in PLAN.mixes}
+FIGURES = ["heatmap", "windows", "control"]
+BLOCK_TABLES = ["windows", "steps", "samples"]
+
+
+wildcard_constraints:
+    study=STUDY,
+    company="[^/]+",
+    number=r"\d+",
+    figure="|".join(FIGURES),
+
+
+onstart:
+    hold_sweep_lock(PROJECT.results)
+
+
+onsuccess:
+    print(
+        f"\n{project.closing_words(PROJECT, PLAN)}The report is in {report_page()}",
+        file=sys.stderr,
+    )
+
+
+onerror:
+    print(
+        f"\nThe sweep did not finish; the same command goes on where it stopped.",
+        file=sys.stderr,
+    )
+
+
+def report_page():
+    return f"results/{STUDY}/report/index.html"
+
+
+def mix_files():
+    return [f"results/{STUDY}/mixes/{name}.json" for name in MIXES]
+
+
+def block_files(name):
+    return [f"results/{STUDY}/blocks/{path}/{name}" for path in BLOCKS]
+
+
+def block_of(wildcards):
+    return BLOCKS[f"{wildcards.company}/{wildcards.number}"]
+
+
+def spec_of_block(wildcards):
+    """Everything that defines the block, and nothing else: what decides whether it must be measured again."""
+    return block_of(wildcards).fingerprint(16)
+
+
+def environments_of_block(wildcards):
+    """The environments that a block's members and placebos run in; their path carries their content."""
+    company = block_of(wildcards).company
+    keys = {("native", company.native_key)}
+    keys |= {
+        (one.environment, one.environment_key)
+        for one in company.members
+        if one.environment
+    }
+    return [
+        str(environments.ready_file(environments.place_of(name, key, CACHE)))
+        for name, key in sorted(keys)
+    ]
+
+
+def run_order(wildcards):
+    block = block_of(wildcards)
+    return schedule.block_priority(block.seed, block.number)
+
+
+def whole_machine(wildcards):
+    """All cores, so that a measured block runs alone; 1 where no number of cores is set (a cluster, a graph)."""
+    try:
+        return workflow.cores or 1
+    except WorkflowError:
+        return 1

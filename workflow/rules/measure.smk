@@ -1,0 +1,23 @@
+# A measured block has the machine to itself, by three layers: all threads, all of the resource `machine`
+# (profiles/default), and the runner's machine-wide lock. Inputs are ancient: only `spec` may cause a new measurement.
+rule measure_block:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        machine=ancient("results/{study}/machine.json"),
+        environments=ancient(environments_of_block),
+    output:
+        block="results/{study}/blocks/{company}/{number}/block.json",
+        tables=expand(
+            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
+            table=BLOCK_TABLES,
+        ),
+    log:
+        "logs/measure_block/{study}/{company}/{number}.log",
+    priority: run_order
+    conda:
+        "../../envs/castmates.yaml"
+    threads: whole_machine
+    params:
+        spec=spec_of_block,
+    shell:
+        "python scripts/measure_block.py {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID --log {log:q}"

@@ -1,0 +1,30 @@
+localrules:
+    write_plan,
+    describe_mix,
+
+
+rule write_plan:
+    output:
+        "results/{study}/plan.json",
+    log:
+        "logs/write_plan/{study}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        study_file=str(PROJECT.study_file),
+        fingerprint=PLAN.fingerprint(16),
+    shell:
+        "python scripts/write_plan.py {params.study_file:q} --output {output:q} 2> {log:q}"
+
+
+rule describe_mix:
+    input:
+        plan="results/{study}/plan.json",
+    output:
+        "results/{study}/mixes/{mix}.json",
+    log:
+        "logs/describe_mix/{study}/{mix}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    shell:
+        "python scripts/describe_mix.py {wildcards.mix:q} --plan {input.plan:q} --output {output:q} 2> {log:q}"
