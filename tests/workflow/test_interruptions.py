@@ -72,9 +72,28 @@ def test_a_sweep_that_was_ended_goes_on(project, number):
     assert done.returncode == 0, done.stderr
     after = project.blocks()
     assert len(after) == 5
-    assert all(after[block] == written for block, written in (before | kept).items())
+    assert {block: after[block] for block in before | kept} == before | kept
     assert rows(project) == expected_rows(project)
     assert "Nothing to be done" in project.run("--dry-run").stdout
+
+
+def test_a_block_is_kept_though_snakemake_did_not_live_to_see_it_end(project):
+    project.write_study(LONGER)
+    before = project.blocks()
+    sweep = project.start()
+    for _ in range(30_000):
+        if set(project.blocks()) > set(before):
+            break
+        time.sleep(0.001)
+    sweep.kill()
+    sweep.communicate(timeout=60)
+    wait_until_nobody_is_left(project)
+    kept = project.blocks()
+    assert len(kept) > len(before)
+    assert project.run().returncode == 0
+    after = project.blocks()
+    assert len(after) == 5
+    assert {block: after[block] for block in kept} == kept
 
 
 def test_a_second_sweep_over_the_same_results_is_refused_in_a_sentence(project):
