@@ -53,12 +53,10 @@ class Project:
         """What the study consists of, measured blocks included."""
         prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
         placebo = native.content(PLACEBO)
-        cast, members = mixes.resolve(
-            self.study, self.workloads, usable_cpus(), prepared, placebo, str(self.study_file)
-        )
+        cast = mixes.resolve(self.study, self.workloads, usable_cpus(), prepared, placebo, str(self.study_file))
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = self._keys[environments.NATIVE]
-        return planning.extend(self.study, cast, members, titles, native_key, measured_blocks(self.results))
+        return planning.extend(self.study, cast, titles, native_key, measured_blocks(self.results))
 
     @cached_property
     def _keys(self) -> dict[str, str]:

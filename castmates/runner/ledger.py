@@ -64,7 +64,7 @@ class Ledger:
 
     def _steal(self, readings: "_Readings") -> list[str]:
         """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
-        limit = self.design.steal_limit
+        limit = self.design.limits.steal
         shares = {cpu: (readings.get(f"cpu{cpu}", "steal_s") or 0.0) / readings.seconds for cpu in self._cpus()}
         return [
             f"steal: the hypervisor took {share:.1%} of CPU {cpu} (limit {limit:.1%})"
@@ -87,15 +87,15 @@ class Ledger:
                 own += window.runner_s
             # Ticks are coarse: two of them are forgiven.
             share = (busy - own - 2 * TICK) / len(cpus) / readings.seconds
-            if share > self.design.foreign_limit:
+            if share > self.design.limits.foreign:
                 reasons.append(
-                    f"foreign load: others took {share:.0%} of {place} (limit {self.design.foreign_limit:.0%})"
+                    f"foreign load: others took {share:.0%} of {place} (limit {self.design.limits.foreign:.0%})"
                 )
         return reasons
 
     def _swap(self, readings: "_Readings") -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
-        return [f"swapping: {pages:.0f} pages"] if pages > self.design.swap_limit else []
+        return [f"swapping: {pages:.0f} pages"] if pages > self.design.limits.swap else []
 
     def _cpus(self) -> set[int]:
         return {cpu for one in self.stage.cast.values() for cpu in one.start.cpus}

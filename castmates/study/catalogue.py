@@ -70,6 +70,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                 raise CastmatesError(f"{study_file}: '{name}' is listed twice in '{key}'; remove one.")
     for index, rule in enumerate(study.mixes, start=1):
         places += [(f"mixes.{index}.lead", [rule.lead]), (f"mixes.{index}.antagonists", rule.antagonists)]
+    places += [(f"controls.{kind}", [rule.lead, *rule.antagonists]) for kind, rule in study.control_rules]
     for key, names in places:
         for name in names:
             if name not in workloads:

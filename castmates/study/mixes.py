@@ -2,12 +2,22 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.catalogue import Workloads
 from castmates.study.model import MixRule, Study, Workload
-from castmates.study.spec import PROTOCOL, Member, Mix, Prepared, Role
+from castmates.study.spec import PROTOCOL, Control, Member, Mix, Prepared, Role
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Everything that a study puts on stage."""
+
+    mixes: list[Mix]
+    controls: list[Control]
+    members: dict[str, Member]  # by name, shared by the mixes that have them
 
 
 def rules(study: Study) -> list[MixRule]:
@@ -26,31 +36,32 @@ def resolve(
     prepared: Mapping[str, Prepared],
     placebo: str,
     study_file: str,
-) -> tuple[list[Mix], dict[str, Member]]:
-    """Place every mix on these CPUs (best first); members come by name, shared by the mixes that have them.
+) -> Cast:
+    """Place every mix on these CPUs (best first).
 
     `prepared` says for each workload what it finds when it starts, `placebo` is the content of the placebo.
     """
-    mixes: list[Mix] = []
     members: dict[str, Member] = {}
-    for rule in rules(study):
-        places = _place(study, workloads, rule, allowed, study_file)
+
+    def place(rule: MixRule) -> Mix:
         names = [rule.lead, *rule.antagonists]
         roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
+        places = _place(study, workloads, rule, allowed, study_file)
         cast = [
             _member(name, role, place, workloads[name], prepared[name])
             for name, role, place in zip(names, roles, places, strict=True)
         ]
-        members |= {member.name: member for member in cast}
-        mixes.append(
-            Mix(
-                name="+".join([rule.lead, *sorted(rule.antagonists)]),
-                identity=_identity(cast, placebo),
-                lead=cast[0].name,
-                antagonists=tuple(member.name for member in cast[1:]),
-            )
+        members.update({member.name: member for member in cast})
+        return Mix(
+            name="+".join([rule.lead, *sorted(rule.antagonists)]),
+            identity=_identity(cast, placebo),
+            lead=cast[0].name,
+            antagonists=tuple(member.name for member in cast[1:]),
         )
-    return mixes, members
+
+    mixes = [place(rule) for rule in rules(study)]
+    controls = [Control(kind=kind, mix=place(rule)) for kind, rule in study.control_rules]
+    return Cast(mixes, controls, members)
 
 
 def _place(
@@ -94,6 +105,7 @@ def _member(name: str, role: Role, place: tuple[int, ...], workload: Workload, p
         workload=name,
         role=role,
         cpus=place,
+        nodes=(),
         command=tuple(workload.words),
         environment=workload.environment,
         environment_key=prepared.environment_key,

@@ -11,6 +11,7 @@ Name = Annotated[
     Field(description="lower-case letters, digits, '.', '_' and '-'"),
 ]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+ControlKind = Literal["positive", "negative"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
 
 
@@ -128,6 +129,19 @@ class Limits(Written):
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
 
 
+class Controls(Written):
+    """Mixes whose outcome is known beforehand: they say whether the study can be believed, and are no result of it."""
+
+    positive: MixRule | None = Field(
+        default=MixRule(lead="chase", antagonists=["stream"]),
+        description="a mix that must show a loss; without one, no sensitivity is shown",
+    )
+    negative: MixRule | None = Field(
+        default=MixRule(lead="compute", antagonists=["compute"]),
+        description="a mix that must show none",
+    )
+
+
 class Study(Written):
     """One YAML file: what to measure and how well."""
 
@@ -144,6 +158,9 @@ class Study(Written):
     placement: Placement = Placement()
     budget: Budget = Budget()
     limits: Limits = Limits()
+    controls: Controls | None = Field(
+        default=Controls(), description="the positive and the negative control; null measures neither"
+    )
     margin: float = Field(
         default=0.02,
         gt=0,
@@ -151,3 +168,10 @@ class Study(Written):
         description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
+
+    @property
+    def control_rules(self) -> list[tuple[ControlKind, MixRule]]:
+        """The controls that are wanted."""
+        one = self.controls or Controls(positive=None, negative=None)
+        kinds: list[tuple[ControlKind, MixRule | None]] = [("positive", one.positive), ("negative", one.negative)]
+        return [(kind, rule) for kind, rule in kinds if rule is not None]

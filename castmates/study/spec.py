@@ -6,8 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from castmates.study.model import ControlKind, Limits
+
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 1
+PROTOCOL = 2
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
@@ -42,6 +44,7 @@ class Member(Spec):
     workload: str
     role: Role
     cpus: tuple[int, ...]
+    nodes: tuple[int, ...]  # memory nodes that it is bound to; none where it is not bound
     command: tuple[str, ...]
     environment: str | None
     environment_key: str | None  # where the environment is built
@@ -59,6 +62,13 @@ class Mix(Spec):
     identity: str  # fingerprint of all members: equal identity, same measurement
     lead: str  # member names
     antagonists: tuple[str, ...]
+
+
+class Control(Spec):
+    """A mix whose outcome is known beforehand."""
+
+    kind: ControlKind
+    mix: Mix
 
 
 class Scene(Spec):
@@ -81,9 +91,7 @@ class Design(Spec):
     longest_window: float
     settle: float
     steps: int
-    steal_limit: float
-    foreign_limit: float
-    swap_limit: int
+    limits: Limits
 
 
 class Company(Spec):
@@ -123,4 +131,10 @@ class Plan(Spec):
     study: str
     titles: dict[str, str]  # workload -> what people call it
     mixes: tuple[Mix, ...]  # the active ones, in the study's order
+    controls: tuple[Control, ...]  # measured like mixes, and no result of the study
     blocks: tuple[Block, ...]
+
+    @property
+    def wanted(self) -> dict[str, Mix]:
+        """Every mix that is to be measured, a result or a control, by identity."""
+        return {mix.identity: mix for mix in (*self.mixes, *(control.mix for control in self.controls))}

@@ -44,9 +44,16 @@ def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, 
     key = build_native(cache)
     small = {"blocks": 1, "rounds": 2, "window": 0.1, "settle": 0.02, "longest_window": 1.0} | budget
     study = Study.model_validate(
-        {"name": "test", "leads": ["lead"], "antagonists": antagonists, "budget": small, "limits": LIMITS}
+        {
+            "name": "test",
+            "leads": ["lead"],
+            "antagonists": antagonists,
+            "budget": small,
+            "limits": LIMITS,
+            "controls": None,
+        }
     )
     cpus = project.usable_cpus()[:2]
     prepared = dict.fromkeys(programs, Prepared(environment_key=None, content="c"))
-    cast, members = mixes.resolve(study, programs, cpus, prepared, "p", "test.yaml")
-    return planning.extend(study, cast, members, dict.fromkeys(programs, ""), key)
+    cast = mixes.resolve(study, programs, cpus, prepared, "p", "test.yaml")
+    return planning.extend(study, cast, dict.fromkeys(programs, ""), key)

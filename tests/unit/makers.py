@@ -15,7 +15,9 @@ def workloads(*names: str, **extra: Workload) -> dict[str, Workload]:
 
 
 def study(leads: Iterable[str], antagonists: Iterable[str], **keys: object) -> Study:
-    return Study.model_validate({"name": "test", "leads": list(leads), "antagonists": list(antagonists), **keys})
+    return Study.model_validate(
+        {"name": "test", "leads": list(leads), "antagonists": list(antagonists), "controls": None, **keys}
+    )
 
 
 def prepared(programs: dict[str, Workload], content: str = "c", key: str = "k") -> dict[str, Prepared]:
@@ -34,9 +36,9 @@ def plan(
     programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
     catalogue.check_names(one, programs, "study.yaml")
     found = prepared(programs, content, key)
-    cast, members = mixes.resolve(one, programs, list(cpus), found, placebo, "study.yaml")
+    cast = mixes.resolve(one, programs, list(cpus), found, placebo, "study.yaml")
     titles = {name: program.title for name, program in programs.items()}
-    return planning.extend(one, cast, members, titles, key, measured)
+    return planning.extend(one, cast, titles, key, measured)
 
 
 def _named(one: Study) -> list[str]:

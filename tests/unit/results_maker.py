@@ -162,7 +162,7 @@ def _write(folder, study, windows, blocks, effects, controls, machine):
 def _plan(folder, study, companies, blocks):
     """The plan, and the record of every block."""
     design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3, "steps": 10,
-              "steal_limit": 0.01, "foreign_limit": 0.02, "swap_limit": 0}  # fmt: skip
+              "limits": {"steal": 0.01, "foreign": 0.02, "swap": 0}}  # fmt: skip
     casts = {company: [_member(name, cpu) for cpu, name in enumerate(names)] for company, names in companies.items()}
     planned = []
     for row in blocks:
@@ -170,7 +170,7 @@ def _plan(folder, study, companies, blocks):
         planned.append({"study": study, "company": company, "number": row["block"], "seed": 3, "design": design})
         record(folder, row["company"], row["block"], status=row["status"])
     titles = {name: f"The {name}" for names in companies.values() for name in names}
-    plan = {"study": study, "titles": titles, "mixes": [], "blocks": planned}
+    plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "blocks": planned}
     (folder / "plan.json").write_text(json.dumps(plan))
 
 

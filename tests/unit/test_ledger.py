@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from castmates.protocols import Sample
 from castmates.runner.ledger import TICK, Ledger
 from castmates.runner.window import Progress, Window
+from castmates.study.model import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
 
 SECONDS = 2.0
@@ -23,9 +24,7 @@ DESIGN = Design(
     longest_window=5.0,
     settle=0.0,
     steps=10,
-    steal_limit=0.03,
-    foreign_limit=0.05,
-    swap_limit=8,
+    limits=Limits(steal=0.03, foreign=0.05, swap=8),
 )
 FORGIVEN = 2 * TICK
 A_LITTLE = 1e-6
@@ -37,6 +36,7 @@ def member(name: str) -> Member:
         workload=name.partition("@")[0],
         role="lead" if name == LEAD else "antagonist",
         cpus=PLACES[name],
+        nodes=(),
         command=("program",),
         environment=None,
         environment_key=None,
@@ -159,7 +159,7 @@ def test_a_thread_that_may_leave_its_cpus_is_off_them():
 
 @pytest.mark.parametrize("cpu", CPUS)  # the lead runs on 0, an antagonist on 1, nobody on 2 and 3
 def test_stolen_time_counts_on_every_cpu_of_the_block(cpu):
-    limit = DESIGN.steal_limit * SECONDS
+    limit = DESIGN.limits.steal * SECONDS
     assert Case(values={(f"cpu{cpu}", "steal_s"): limit}).reasons() == []
     (reason,) = Case(values={(f"cpu{cpu}", "steal_s"): limit + 0.01}).reasons()
     assert reason == f"steal: the hypervisor took 3.5% of CPU {cpu} (limit 3.0%)"
@@ -170,7 +170,7 @@ def test_a_cpu_outside_the_block_is_nobodys_business():
     assert Case(values=values).reasons() == []
 
 
-ALLOWED = DESIGN.foreign_limit * SECONDS + FORGIVEN
+ALLOWED = DESIGN.limits.foreign * SECONDS + FORGIVEN
 
 
 @pytest.mark.parametrize("metric", ["user_s", "system_s", "irq_s"])
@@ -184,7 +184,7 @@ def test_others_time_beside_a_member_and_on_a_quiet_cpu(metric, cpu, own, place)
 
 def test_a_member_of_several_cpus_is_judged_by_their_mean():
     values = {("cpu2", "user_s"): 1.5, (FROZEN, "cpu_s"): 1.5}
-    over = 2 * DESIGN.foreign_limit * SECONDS + FORGIVEN
+    over = 2 * DESIGN.limits.foreign * SECONDS + FORGIVEN
     everyone = (LEAD, BESIDE, FROZEN)
     assert Case(active=everyone, values=values | {("cpu3", "user_s"): over - A_LITTLE}).reasons() == []
     assert len(Case(active=everyone, values=values | {("cpu3", "user_s"): over + A_LITTLE}).reasons()) == 1
@@ -246,13 +246,13 @@ def quiet(draw):
         own = draw(share) * SECONDS if cpu in holder else 0.0
         if cpu in holder:
             values[holder[cpu], "cpu_s"] += own
-        busy = own + draw(share) * (DESIGN.foreign_limit * SECONDS - A_LITTLE)
+        busy = own + draw(share) * (DESIGN.limits.foreign * SECONDS - A_LITTLE)
         cut = sorted([draw(share), draw(share)])
         parts = (cut[0], cut[1] - cut[0], 1 - cut[1])
         for metric, part in zip(("user_s", "system_s", "irq_s"), parts, strict=True):
             values[f"cpu{cpu}", metric] = busy * part
-        values[f"cpu{cpu}", "steal_s"] = draw(share) * DESIGN.steal_limit * SECONDS
-    pages = draw(st.integers(0, DESIGN.swap_limit))
+        values[f"cpu{cpu}", "steal_s"] = draw(share) * DESIGN.limits.steal * SECONDS
+    pages = draw(st.integers(0, DESIGN.limits.swap))
     values["host", "pswpin"] = draw(st.integers(0, pages))
     values["host", "pswpout"] = pages - values["host", "pswpin"]
     missing = draw(st.sets(st.sampled_from(sorted(values))))

@@ -15,7 +15,8 @@ from tests.unit.makers import ENVIRONMENTS, prepared, study, workloads
 def mixes_of(one: Study, cpus=(0, 1), programs=None):
     programs = programs or workloads("x", "y", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
-    return resolve(one, programs, list(cpus), prepared(programs), "p", "study.yaml")
+    cast = resolve(one, programs, list(cpus), prepared(programs), "p", "study.yaml")
+    return cast.mixes, cast.members
 
 
 def error(*arguments, **keys) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
-from castmates.study.spec import Block, Company, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Block, Company, Member, Mix, Plan
 from castmates.tables import WINDOWS, frame
 
 DESIGN = design_of(Study(name="example"))
@@ -25,6 +25,7 @@ def member(name, role="antagonist"):
         workload=workload,
         role=role,
         cpus=tuple(map(int, cpus.split("."))),
+        nodes=(),
         command=(workload,),
         environment=None,
         environment_key=None,
@@ -46,7 +47,7 @@ def company(name: str, *mixes: Mix) -> Company:
     members = {one.name: one for one in [member(mixes[0].lead, "lead"), *map(member, antagonists)]}
     return Company(
         id=name,
-        protocol=1,
+        protocol=PROTOCOL,
         native_key="",
         members=tuple(members.values()),
         mixes=mixes,
@@ -60,6 +61,7 @@ def plan(companies: Sequence[Company], blocks: int, mixes: Sequence[Mix] = ()) -
         study="example",
         titles={},
         mixes=tuple(mixes) or tuple(one for each in companies for one in each.mixes),
+        controls=(),
         blocks=tuple(
             Block(study="example", company=each, number=number, seed=number, design=DESIGN)
             for each in companies
