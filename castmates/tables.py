@@ -37,6 +37,7 @@ WINDOWS: Columns = {
     "valid": "bool",  # the ledger of the whole window is clean
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
+    "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.

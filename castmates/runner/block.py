@@ -18,6 +18,7 @@ from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
 from castmates.runner.launch import Running, WorkloadFailed, launch
 from castmates.runner.ledger import Ledger
+from castmates.runner.settling import Settling
 from castmates.runner.stage import Stage
 from castmates.runner.warden import Warden
 from castmates.runner.window import Window, measure
@@ -45,6 +46,7 @@ class Outcome:
     cast: list[Running] = field(default_factory=list)
     freezer: str = ""
     runner_cpus: list[int] = field(default_factory=list)
+    settling: Settling | None = None
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
 
@@ -98,15 +100,22 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
 def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     design, members = block.design, {member.name: member for member in block.company.members}
+    outcome.settling = settling = Settling(design.settle, design.longest_settle)
     ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
     for number in range(1, design.rounds + design.spare_rounds + 1):
-        rejected: list[str] = []
+        windows: list[Window] = []
         for position, scene in enumerate(round_order(block, number), start=1):
-            window = measure(stage, scene, members, design)
+            window = measure(stage, scene, members, design, settling.seconds)
             window.round, window.position = number, position
             window.reasons = ledger.judge(window)
-            rejected += window.reasons
-            outcome.windows.append(window)
+            windows.append(window)
+        if too_early := settling.learn(windows):
+            for window in windows:
+                window.reasons.append(too_early)
+        for window in windows:
+            window.since_switch.clear()
+        outcome.windows += windows
+        rejected = list(dict.fromkeys(reason for window in windows for reason in window.reasons))
         outcome.rounds += not rejected
         scenes = len(block.company.scenes)
         say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))

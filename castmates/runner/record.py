@@ -54,6 +54,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "valid": not window.reasons,
                 "reasons": "; ".join(window.reasons),
                 "platform": PLATFORM,
+                "switch_ns": window.switch_ns,
             }
 
 
@@ -97,6 +98,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
             "total": round(outcome.total_seconds, 3),
         },
         "rounds": outcome.rounds,
+        "settle": outcome.settling and outcome.settling.about(),
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
         "rejected_because": _reasons(outcome.windows),

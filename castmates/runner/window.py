@@ -1,6 +1,7 @@
 """Measures one scene: switch, settle, open the window, close it, read what happened."""
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -45,15 +46,18 @@ class Window:
     round: int = 0
     position: int = 0
     reasons: list[str] = field(default_factory=list)  # why it does not count
+    switch_ns: int = 0  # when the scene was set; what lies between this and the opening is the settle time
+    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # heartbeats, the window's included
 
 
-def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design) -> Window:
+def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float) -> Window:
     """Run `scene` for one window; the caller knows its round, position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
     stage.switch(names)
     stage.hardware.allocator.apply(scene.partition)
-    _settle(stage, names, members, design)
     stage.forget_beats()
+    switch_ns = time.monotonic_ns()
+    _settle(stage, names, members, switch_ns, settle, design.longest_window)
     runner_s = time.process_time()
     stage.hardware.open_window(names)
     open_ns = time.monotonic_ns()
@@ -62,15 +66,18 @@ def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: D
     samples = stage.hardware.close_window()
     stage.read_beats()
     progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
-    return Window(scene, open_ns, close_ns, progress, samples, time.process_time() - runner_s)
+    since_switch = {name: stage.cast[name].records for name in names}
+    runner_s = time.process_time() - runner_s
+    return Window(scene, open_ns, close_ns, progress, samples, runner_s, switch_ns=switch_ns, since_switch=since_switch)
 
 
-def _settle(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design) -> None:
+def _settle(
+    stage: Stage, names: Sequence[str], members: Mapping[str, Member], begin: int, settle: float, longest: float
+) -> None:
     """Wait out the settle time, and until everyone has completed a step since (but for commands that run long)."""
     before = {name: stage.cast[name].reader.head for name in names if _owes_steps(members.get(name))}
-    begin = time.monotonic_ns()
-    stage.sleep_until(begin + int(design.settle * 1e9))
-    last = begin + int((design.settle + design.longest_window) * 1e9)
+    stage.sleep_until(begin + int(settle * 1e9))
+    last = begin + int((settle + longest) * 1e9)
     while time.monotonic_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
         stage.sleep_until(time.monotonic_ns() + int(SHORTEST_LOOK * 1e9))
 
@@ -83,13 +90,17 @@ def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member]
         stage.sleep_until(until)
         now = time.monotonic_ns()
         missing = max(
-            (_seconds_missing(len(stage.cast[name].records), members[name], design, now - open_ns))
+            (_seconds_missing(_beats_since(stage.cast[name].records, open_ns), members[name], design, now - open_ns))
             for name in names
             if name in members
         )
         if missing <= 0 or now >= last:
             return
         until = min(last, now + int(max(missing, SHORTEST_LOOK) * 1e9))
+
+
+def _beats_since(records: Sequence[tuple[int, int]], t_ns: int) -> int:
+    return len(records) - bisect_left(records, (t_ns, 0))
 
 
 def _seconds_missing(beats: int, member: Member, design: Design, open_for_ns: int) -> float:

@@ -103,7 +103,13 @@ class Budget(Written):
         description="seconds a window may be stretched to so that its members complete enough steps",
     )
     settle: float = Field(
-        default=0.3, ge=0, le=3600, description="seconds between a change of scene and its window, at least"
+        default=0.1, ge=0, le=3600, description="seconds between a change of scene and its window, at least"
+    )
+    longest_settle: float = Field(
+        default=2.0,
+        ge=0,
+        le=3600,
+        description="seconds that the settle time is raised to, at most, where rates are seen to become steady later",
     )
     steps: int = Field(
         default=10, ge=2, description="steps that every member should complete in a window, which is stretched for it"

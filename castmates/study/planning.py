@@ -118,6 +118,7 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         window=budget.window,
         longest_window=max(budget.longest_window, budget.window),
         settle=budget.settle,
+        longest_settle=budget.longest_settle,
         steps=budget.steps,
         limits=study.limits,
     )

@@ -90,6 +90,7 @@ class Design(Spec):
     window: float
     longest_window: float
     settle: float
+    longest_settle: float
     steps: int
     limits: Limits
 

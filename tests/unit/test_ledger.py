@@ -23,6 +23,7 @@ DESIGN = Design(
     window=SECONDS,
     longest_window=5.0,
     settle=0.0,
+    longest_settle=0.0,
     steps=10,
     limits=Limits(steal=0.03, foreign=0.05, swap=8),
 )

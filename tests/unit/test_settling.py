@@ -1,0 +1,95 @@
+"""The settle time is found from the heartbeats since a change of scene."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.runner.settling import SLICES, Settling, curve_of, last_off
+from castmates.runner.window import Window
+from castmates.study.spec import Scene
+
+SCENE = Scene(name="solo", kind="solo", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
+WATCHED = 0.6
+
+
+def records(slow_for: float, factor: float, noise: float = 0.0, step: float = 0.004, seed: int = 1) -> list:
+    """Heartbeats whose steps take `factor` times as long until `slow_for` seconds have gone by."""
+    draw = random.Random(seed)
+    found, t, units = [], 0.0, 100
+    while t < WATCHED:
+        t += step * (factor if t < slow_for else 1.0) * math.exp(draw.gauss(0, noise))
+        units += 1
+        found.append((int(t * 1e9), units))
+    return found
+
+
+def window(slow_for: float, factor: float, settle: float = 0.05, noise: float = 0.0, seed: int = 1) -> Window:
+    since = {"lead@0": records(slow_for, factor, noise, seed=seed)}
+    return Window(SCENE, int(settle * 1e9), int(WATCHED * 1e9), {}, [], 0.0, since_switch=since)
+
+
+def round_of(slow_for: float, factor: float, noise: float = 0.0, seed: int = 0, count: int = 9) -> list[Window]:
+    return [window(slow_for, factor, noise=noise, seed=seed * 100 + number) for number in range(count)]
+
+
+def test_a_steady_rate_needs_no_longer_settle_time():
+    settling = Settling(0.05, 2.0)
+    assert settling.learn(round_of(0.0, 1.0, noise=0.05)) == ""
+    assert settling.seconds == 0.05
+
+
+def test_a_slow_beginning_rejects_the_round_and_the_next_waits_longer():
+    settling = Settling(0.05, 2.0)
+    said = settling.learn(round_of(0.2, 1.3, noise=0.05))
+    assert said.startswith("not settled: the rate of lead@0 became steady after")
+    assert 0.2 <= settling.seconds <= 0.35
+
+
+def test_a_rate_that_never_becomes_steady_waits_for_the_longest_time():
+    settling = Settling(0.05, 1.0)
+    assert "did not become steady" in settling.learn(round_of(0.4, 1.5))
+    assert settling.seconds == 1.0
+    assert settling.learn(round_of(0.4, 1.5)) == ""  # longer than the longest is not waited
+
+
+def test_what_is_not_wanted_is_not_looked_for():
+    assert Settling(0.05, 0.0).learn(round_of(0.4, 1.5)) == ""
+
+
+def test_rejected_windows_say_nothing():
+    windows = round_of(0.2, 1.3)
+    for one in windows:
+        one.reasons.append("steal: much")
+    assert Settling(0.05, 2.0).learn(windows) == ""
+
+
+def test_too_few_windows_decide_nothing_and_are_added_up():
+    settling = Settling(0.05, 2.0)
+    assert settling.learn(round_of(0.2, 1.3, count=3)) == ""
+    assert settling.learn(round_of(0.2, 1.3, count=3)).startswith("not settled")
+
+
+def test_noise_alone_seldom_rejects_a_round():
+    false = sum(bool(Settling(0.05, 2.0).learn(round_of(0.0, 1.0, noise=0.3, seed=seed))) for seed in range(200))
+    assert false <= 10  # one in twenty
+
+
+@given(st.floats(0.001, 0.05), st.integers(0, 10**6))
+def test_a_constant_rate_gives_a_flat_curve(step, seed):
+    beats = [(int(number * step * 1e9), number + seed) for number in range(int(WATCHED / step) + 1)]
+    curve = curve_of(beats, 0, WATCHED)
+    if len(beats) >= SLICES // 2:
+        assert curve is not None
+        assert all(value == pytest.approx(0, abs=1e-3) for value in curve if value is not None)
+
+
+def test_a_process_with_too_few_steps_has_no_curve():
+    assert curve_of([(1, 1), (2, 2)], 0, WATCHED) is None
+
+
+def test_one_odd_slice_late_in_the_window_is_not_looked_at():
+    curves = [[0.0] * (SLICES - 2) + [0.5, 0.5] for _ in range(6)]
+    assert last_off(curves) == -1
