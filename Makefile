@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
 STUDY ?= config/config.yaml
+KILLS ?= 200
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # uv trusts what pip trusts: the system's certificates, where there are any.
@@ -12,7 +13,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor test test-fast chaos lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -36,6 +37,9 @@ test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment once
 test-fast: $(VENV)/dev.stamp ## run the tests that need no TensorFlow and take no long time
 	@python -m pytest -m "not tensorflow and not slow"
 
+chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
+	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos
+
 lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	ruff check .
 	ruff format --check .
@@ -55,8 +59,14 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
 
-benchmarks: $(VENV)/dev.stamp ## measure the costs of our own parts, as ratios within one run
+benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain (25 minutes on a quiet machine; prints Markdown)
 	python benchmarks/heartbeat_cost.py
+	python benchmarks/restart_gap.py
+	python -m benchmarks.resolution --simulate
+	python -m benchmarks.resolution --lead chase --budget-of config/studies/quick.yaml --minutes 4
+	python -m benchmarks.resolution --lead dlrm-train --sharing-every 2 --minutes 12
+	python -m benchmarks.share --minutes 4
+	python -m benchmarks.perturbation --minutes 4
 
 clean: ## remove the environments (results stay)
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

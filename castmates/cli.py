@@ -49,8 +49,16 @@ def options(
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Record this machine's CPUs, caches and nodes in this file instead.")
+    ] = None,
 ) -> None:
     """Say what this machine can and cannot do, what each "no" costs, and how to change it."""
+    if snapshot is not None:
+        from castmates.machine.snapshot import record
+
+        record(snapshot)
+        return
     from castmates.machine import doctor as examination
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
@@ -66,11 +74,35 @@ def doctor(
 
 
 @app.command()
-def plan(study: StudyFile = DEFAULT_STUDY) -> None:
+def plan(
+    study: StudyFile = DEFAULT_STUDY,
+    machine: Annotated[
+        Path | None, typer.Option(help="Only place the mixes, on the machine that `doctor --snapshot` recorded here.")
+    ] = None,
+) -> None:
     """Print mixes, scenes, blocks, windows and the expected duration, before anything runs."""
     from castmates import outlook, project
 
-    typer.echo(outlook.describe(project.load(study)), nl=False)
+    loaded = project.load(study)
+    if machine is None:
+        typer.echo(outlook.describe(loaded), nl=False)
+        return
+    from castmates.machine.snapshot import read_snapshot
+
+    typer.echo(outlook.describe_places(loaded, read_snapshot(machine)), nl=False)
+
+
+@app.command()
+def pilot(
+    study: StudyFile = DEFAULT_STUDY,
+    blocks: Annotated[int, typer.Option(min=2, max=1000, help="Blocks of each company.")] = 3,
+) -> None:
+    """Measure a few blocks, and propose rounds, blocks, window and settle time for the study."""
+    from castmates import pilot as trial
+    from castmates import project
+
+    loaded = project.load(study)
+    typer.echo(trial.propose(loaded, trial.measure(loaded, blocks)), nl=False)
 
 
 @app.command()
@@ -105,6 +137,18 @@ def retry(study: StudyFile = DEFAULT_STUDY) -> None:
             typer.echo(f"forgotten ({reason}): {file.parent}")
             forgotten += 1
     typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {results}")
+
+
+@app.command()
+def restore() -> None:
+    """Put right what killed runs have left: changed knobs, control groups, scratch folders."""
+    from castmates.runner.restore import restore_everything
+
+    restored = restore_everything()
+    for sentence in restored.done or ([] if restored.left else ["nothing to restore"]):
+        typer.echo(sentence)
+    if restored.left:
+        raise CastmatesError("; ".join(restored.left))
 
 
 @app.command("build-environment")

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.analysis.blocks import blocks_table
+from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.project import read_record
+from castmates.study.looks import part_of
 from castmates.study.spec import Plan
 from castmates.tables import WINDOWS, frame
 
@@ -18,12 +20,18 @@ if TYPE_CHECKING:
 
 
 def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path) -> None:
-    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`."""
+    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`.
+
+    With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
+    """
+    if plan.looks:
+        plan = part_of(plan, [block.path for block in plan.blocks if (blocks / block.path / "block.json").is_file()])
     places = [blocks / block.path for block in plan.blocks]
-    windows = _all_windows(places)
+    windows = read_windows(places)
     tables = {
         "effects": estimate_effects(plan, windows, margin),
         "controls": estimate_controls(plan, windows, margin),
+        "carryover": estimate_carryover(plan, windows),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,
     }
@@ -31,7 +39,8 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path) -> None:
         _write(table, folder / name)
 
 
-def _all_windows(places: Sequence[Path]) -> "pd.DataFrame":
+def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
+    """All windows of the blocks in these folders."""
     import pandas as pd
 
     return pd.concat([frame([], WINDOWS), *map(_windows, places)], ignore_index=True)

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from castmates.project import Project, cache, read_record, useless
+from castmates import detection
+from castmates.looks import take_look
+from castmates.machine.topology import Topology
+from castmates.project import Project, cache, layout_of, read_record, useless
+from castmates.study.companies import launch_guess
+from castmates.study.cpus import format_cpu_list
+from castmates.study.looks import company_of, needed
 from castmates.study.spec import Block, Plan
 from castmates.workloads.environments import place_of, ready_file
 
-# Guesses of a launch until one was measured, in seconds: a Model Garden job imports and traces for some ten seconds.
-LAUNCH_GUESS = {"native": 1.0, None: 1.0}
-SLOW_LAUNCH_GUESS = 15.0
 BLOCK_OVERHEAD = 2.0  # start of the runner, writing the tables
 ANALYSIS = 15.0  # tables, figures, report
 
@@ -31,7 +34,37 @@ def describe(project: Project) -> str:
         console.print("  " + "  ".join(scene.name for scene in company.scenes))
     console.print()
     console.print(_blocks(project, plan))
+    for part in detection.lines(project, plan):
+        console.print(part)
     console.print("\n" + _summary(project, plan))
+    return text.getvalue()
+
+
+def describe_places(project: Project, topology: Topology) -> str:
+    """Where the mixes would sit on that machine, as text for a terminal."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+
+    layout = layout_of(topology)
+    cast = project.cast(layout)
+    table = Table("mix", "role", "workload", "CPUs", "cache", "memory node", box=None)
+    mixes = {mix.identity: mix for mix in (*cast.mixes, *(control.mix for control in cast.controls))}
+    for mix in mixes.values():
+        for name in (mix.lead, *mix.antagonists):
+            member = cast.members[name]
+            caches = {cpu.llc for cpu in layout.cpus if cpu.id in member.cpus} - {None}
+            table.add_row(
+                mix.name if name == mix.lead else "",
+                member.role,
+                member.workload,
+                format_cpu_list(member.cpus),
+                format_cpu_list(cache for cache in caches if cache is not None) or "unknown",
+                format_cpu_list(member.nodes) or "not bound",
+            )
+    text = StringIO()
+    Console(file=text, width=_width(), highlight=False, color_system=None).print(table)
     return text.getvalue()
 
 
@@ -55,14 +88,15 @@ def _blocks(project: Project, plan: Plan) -> object:
 
     table = Table(title="Blocks", title_justify="left", box=None)
     for name in ("company", "blocks", "measured", "of no use", "scenes", "rounds", "windows", "to do"):
-        table.add_column(name, justify="left" if name == "company" else "right")
+        table.add_column(name, justify="left" if name == "company" else "right", overflow="fold")
     for company, blocks in _by_company(plan).items():
         missing = [block for block in blocks if not measured(project, block)]
+        first = sum(company_of(path) == company for path in plan.looks[0]) if plan.looks else 0
         rounds = Counter(block.design.rounds for block in blocks)
         scenes = len(blocks[0].company.scenes)
         table.add_row(
             company,
-            str(len(blocks)),
+            str(len(blocks)) if first in (0, len(blocks)) else f"{first} to {len(blocks)}",
             str(len(blocks) - len(missing)),
             str(len(_of_no_use(project, blocks))),
             str(scenes),
@@ -74,21 +108,47 @@ def _blocks(project: Project, plan: Plan) -> object:
 
 
 def _summary(project: Project, plan: Plan) -> str:
-    missing = [block for block in plan.blocks if not measured(project, block)]
+    next_ones, last_ones = still_to_measure(project, plan)
     useless = len(_of_no_use(project, plan.blocks))
     again = f" {useless} blocks failed or have no clean round; `castmates retry` forgets them." if useless else ""
-    if not missing:
+    if not last_ones:
         return f"Everything is measured.{again}"
-    seconds = sum(duration(project, block) for block in missing) + ANALYSIS
+    counts, times = f"{len(last_ones)} block{'s' * (len(last_ones) > 1)}", minutes(_seconds(project, last_ones))
+    if len(next_ones) < len(last_ones):
+        counts = f"From {len(next_ones)} to {counts}"
+        times = f"{minutes(_seconds(project, next_ones))} to {times}"
     wanted = {
         (member.environment, member.environment_key)
-        for block in missing
+        for block in last_ones
         for member in block.company.members
         if member.environment and member.environment_key
     }
     unbuilt = sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache())).is_file())
     setup = f" Before that, these environments are built: {', '.join(unbuilt)}." if unbuilt else ""
-    return f"{len(missing)} blocks to measure, about {minutes(seconds)}.{setup}{again}"
+    return f"{counts} to measure, about {times}.{setup}{again}"
+
+
+def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Block]]:
+    """The blocks to come, at least and at most: a wanted precision decides on the way how many."""
+    missing = [block for block in plan.blocks if not measured(project, block)]
+    if not plan.looks or not missing:
+        return missing, missing
+    decisions: list[list[str]] = []
+    for _ in plan.looks:
+        paths = needed(plan, decisions)
+        if at_least := [block for block in missing if block.path in paths]:
+            later = {path for added in plan.looks[len(decisions) + 1 :] for path in added}
+            open_ = {path for path in later if not decisions or company_of(path) in decisions[-1]}
+            return at_least, [block for block in missing if block.path in {*paths, *open_}]
+        reached = take_look(plan, project.results, project.study.budget.precision or 0.0, decisions)
+        decisions.append([one.company for one in reached if one.goes_on])
+        if not decisions[-1]:
+            break
+    return [], []
+
+
+def _seconds(project: Project, blocks: Iterable[Block]) -> float:
+    return sum(duration(project, block) for block in blocks) + ANALYSIS
 
 
 def duration(project: Project, block: Block) -> float:
@@ -115,7 +175,7 @@ def _launch(project: Project, block: Block) -> float:
     seen = [seconds for file in files if (seconds := read_record(file)["seconds"]["launch"]) is not None]
     if seen:
         return float(sum(seen) / len(seen))
-    return max(LAUNCH_GUESS.get(member.environment, SLOW_LAUNCH_GUESS) for member in block.company.members)
+    return launch_guess(block.company.members)
 
 
 def _of_no_use(project: Project, blocks: Iterable[Block]) -> list[Block]:

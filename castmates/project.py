@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.machine.topology import read_topology
+from castmates.machine.memory import usable_memory
+from castmates.machine.topology import Topology, read_topology
 from castmates.study import catalogue, mixes, planning
+from castmates.study.companies import Room
+from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.reading import read
 from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
@@ -51,12 +54,18 @@ class Project:
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
-        prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
-        placebo = native.content(PLACEBO)
-        cast = mixes.resolve(self.study, self.workloads, usable_cpus(), prepared, placebo, str(self.study_file))
+        cast = self.cast(layout_of(read_topology()))
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = self._keys[environments.NATIVE]
-        return planning.extend(self.study, cast, titles, native_key, measured_blocks(self.results))
+        room = Room(usable_memory(), {name: workload.memory_bytes for name, workload in self.workloads.items()})
+        study = with_rounds_of_pilot(self.study, self.study_file)
+        return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room)
+
+    def cast(self, layout: Layout) -> mixes.Cast:
+        """Every mix with its members on the CPUs of a machine."""
+        prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
+        placebo = native.content(PLACEBO)
+        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file))
 
     @cached_property
     def _keys(self) -> dict[str, str]:
@@ -67,6 +76,31 @@ class Project:
         key = self._keys[name] if name else None
         content = environments.content(name, key, workload.words, workload.progress)
         return Prepared(environment_key=key, content=content)
+
+
+def pilot_file(study: Study) -> Path:
+    """Where a pilot of this study leaves what it found."""
+    return RESULTS / f"{study.name}-pilot" / "pilot.json"
+
+
+def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
+    """The study with a number of rounds where it says `pilot`."""
+    if study.budget.rounds != "pilot":
+        return study
+    file = pilot_file(study)
+    try:
+        rounds = int(json.loads(file.read_bytes())["rounds"])
+    except FileNotFoundError:
+        raise CastmatesError(
+            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates pilot {study_file}`, or "
+            "write a number of rounds."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise CastmatesError(
+            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot {study_file}` "
+            "again."
+        ) from None
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
 
 
 def let_jobs_find_us() -> None:
@@ -102,11 +136,25 @@ def load(study_file: Path | str | None = None) -> Project:
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
-def usable_cpus() -> list[int]:
-    """The CPUs we may use, one of every physical core first."""
-    cores = read_topology().cores()
-    deepest = max(map(len, cores), default=0)
-    return [core[place] for place in range(deepest) for core in cores if place < len(core)]
+def layout_of(topology: Topology) -> Layout:
+    """The machine as placement sees it."""
+    cpus = [
+        Cpu(
+            id=cpu.id,
+            core=cpu.id if cpu.core is None else cpu.core,  # unknown: it counts as one
+            llc=cpu.llc,
+            node=cpu.node,
+            package=cpu.package,
+            kind=cpu.kind,
+            online=cpu.online,
+            allowed=cpu.id in topology.allowed,
+            isolated=cpu.id in topology.isolated,
+            tickless=cpu.id in topology.tickless,
+        )
+        for cpu in topology.cpus
+    ]
+    distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
+    return Layout(tuple(cpus), topology.memory, distances)
 
 
 def measured_blocks(results: Path) -> Iterator[Block]:
@@ -148,11 +196,11 @@ def useless(record: Mapping[str, Any]) -> str:
 
 def closing_words(project: Project, plan: Plan) -> str:
     """What the terminal says at the end of a sweep about blocks that gave little; "" where all is well."""
-    files = map(project.record, plan.blocks)
-    reasons = Counter(reason for file in files if file.is_file() and (reason := useless(read_record(file))))
+    files = [file for file in map(project.record, plan.blocks) if file.is_file()]
+    reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
     if not reasons:
         return ""
-    told = " and ".join(f"{count} of {len(plan.blocks)} blocks: {reason}" for reason, count in reasons.items())
+    told = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
     return f"{told}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
 
 

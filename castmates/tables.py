@@ -96,23 +96,49 @@ EFFECTS: Columns = {
     "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
     "baseline_windows_valid": "int64",
     "baseline_windows_rejected": "int64",
+    "rejection_rate": "float64",  # share of the scene's windows; NaN where there was none
+    "baseline_rejection_rate": "float64",
+    "possibly_biased": "bool",  # the scene was rejected more often than its baseline
 }
 
-# tables/controls.csv: the A/A control of each lead (an independent second solo against the first).
+# tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
 CONTROLS: Columns = {
     "study": "str",
     "lead": "str",
-    "control": "str",  # A/A
-    "ratio": "float64",  # rate(solo) / rate(solo-again)
+    "control": "str",  # A/A, positive, negative
+    "ratio": "float64",  # rate(baseline) / rate(scene); of A/A: rate(solo) / rate(solo-again)
     "ratio_low": "float64",
     "ratio_high": "float64",
     "within_low": "float64",
     "within_high": "float64",
     "blocks": "int64",
     "rounds": "int64",
+    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses")
+    "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a family of its own
+    "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
+    "platform": "str",
+    # Added later.
+    "mix": "str",  # of the positive and the negative control
+    "baseline": "str",  # solo; of the negative control placebo
+    "study_lead": "bool",  # False where the lead plays only in the controls
+}
+
+# tables/carryover.csv: whether the scene before a window tells its rate; a row per member.
+CARRYOVER: Columns = {
+    "study": "str",
+    "member": "str",
+    "workload": "str",
+    "role": "str",
+    "change_pct": "float64",  # of the rate where others ran in the window before, against where only the lead did
+    "change_low": "float64",  # 95 %, launches as units; NaN below three blocks
+    "change_high": "float64",
+    "detectable_pct": "float64",  # a change that would have been found in four studies of five
+    "blocks": "int64",  # that can tell
+    "windows": "int64",
+    "windows_after_others": "int64",
     "p_value": "float64",
-    "p_holm": "float64",
-    "verdict": "str",  # passes, unstable, inconclusive, too few blocks, no data
+    "p_holm": "float64",  # adjusted over the members of the same role
+    "verdict": "str",  # none seen, seen, too few windows
     "platform": "str",
 }
 

@@ -1,6 +1,7 @@
 """What is compared with what: a row per company, scene, baseline scene and member."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pandas as pd
 
@@ -20,49 +21,38 @@ CONTRASTS: Columns = {
     "company": "str",
     "scene": "str",
     "baseline_scene": "str",
+    "control": "str",  # "" for an effect
 }
 
 # What makes two contrasts of different companies the same row.
-_ROW = ["mix", "partition", "baseline", "member"]
+_ROW = ["mix", "partition", "baseline", "member", "control"]
+
+AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
+# Beside a placebo a busy neighbour's turbo and power are spent either way; against solo even compute may rightly lose.
+_CONTROL_BASELINES = {POSITIVE: "solo", NEGATIVE: "placebo"}
 
 
 def mix_contrasts(plan: Plan) -> pd.DataFrame:
     """Every co-run scene of the plan's active mixes against its baselines, in the order of the plan."""
-    companies: dict[str, list[tuple[Company, Mix]]] = {}
-    for company in _companies(plan):
-        for mix in company.mixes:
-            companies.setdefault(mix.identity, []).append((company, mix))
-    return _numbered(
-        contrast
-        for mix in plan.mixes
-        for company, measured in companies.get(mix.identity, [])
-        for scene in company.scenes
-        if scene.kind == "corun" and scene.mix == measured.name
-        for contrast in _of_scene(mix, company, scene)
-    )
+    return _numbered(contrast for mix in plan.mixes for contrast in _of_mix(plan, mix))
 
 
 def control_contrasts(plan: Plan) -> pd.DataFrame:
-    """The second solo of every lead against its first."""
-    active = {mix.identity for mix in plan.mixes}
-    return _numbered(
-        {
-            "mix": "",
-            "partition": scene.partition,
-            "baseline": "solo",
-            "member": company.lead.name,
-            "role": "lead",
-            "lead": workload_of(company.lead.name),
-            "antagonists": "",
-            "company": company.id,
-            "scene": scene.name,
-            "baseline_scene": "solo",
-        }
-        for company in _companies(plan)
-        if active & {mix.identity for mix in company.mixes}
-        for scene in company.scenes
-        if scene.kind == "solo-again"
+    """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
+    ours = own_leads(plan)
+    companies = sorted(_companies(plan), key=lambda company: company.lead.name not in ours)
+    known = (
+        {**contrast, "control": control.kind}
+        for control in plan.controls
+        for contrast in _of_mix(plan, control.mix)
+        if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINES[control.kind]
     )
+    return _numbered(chain(_again(plan, companies), known))
+
+
+def own_leads(plan: Plan) -> set[str]:
+    """The members that the study is about; other leads play only in its controls."""
+    return {mix.lead for mix in plan.mixes}
 
 
 def workload_of(member: str) -> str:
@@ -72,6 +62,34 @@ def workload_of(member: str) -> str:
 
 def _companies(plan: Plan) -> list[Company]:
     return list({block.company.id: block.company for block in plan.blocks}.values())
+
+
+def _of_mix(plan: Plan, mix: Mix) -> Iterator[dict[str, str]]:
+    """Every co-run scene of this mix, in all companies that have it."""
+    for company in _companies(plan):
+        for measured in company.mixes:
+            for scene in company.scenes:
+                if measured.identity == mix.identity and scene.kind == "corun" and scene.mix == measured.name:
+                    yield from _of_scene(mix, company, scene)
+
+
+def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, str]]:
+    for company in companies:
+        for scene in company.scenes:
+            if scene.kind == "solo-again" and any(mix.identity in plan.wanted for mix in company.mixes):
+                yield {
+                    "mix": "",
+                    "partition": scene.partition,
+                    "baseline": "solo",
+                    "member": company.lead.name,
+                    "role": "lead",
+                    "lead": workload_of(company.lead.name),
+                    "antagonists": "",
+                    "company": company.id,
+                    "scene": scene.name,
+                    "baseline_scene": "solo",
+                    "control": AGAIN,
+                }
 
 
 def _of_scene(mix: Mix, company: Company, scene: Scene) -> Iterator[dict[str, str]]:
@@ -91,10 +109,11 @@ def _of_scene(mix: Mix, company: Company, scene: Scene) -> Iterator[dict[str, st
             "company": company.id,
             "scene": scene.name,
             "baseline_scene": baseline_scene,
+            "control": "",
         }
 
 
-def _numbered(contrasts: Iterator[dict[str, str]]) -> pd.DataFrame:
+def _numbered(contrasts: Iterable[dict[str, str]]) -> pd.DataFrame:
     rows: dict[tuple[str, ...], int] = {}
     return frame(
         [{"row": rows.setdefault(tuple(one[key] for key in _ROW), len(rows)), **one} for one in contrasts], CONTRASTS

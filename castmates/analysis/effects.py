@@ -4,6 +4,7 @@ import pandas as pd
 
 from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.intervals import holm, ratio
+from castmates.analysis.rejections import rejection_columns
 from castmates.analysis.rows import rows
 from castmates.analysis.verdicts import effect_verdicts
 from castmates.study.spec import Plan
@@ -35,6 +36,7 @@ def _columns(table: pd.DataFrame, study: str) -> pd.DataFrame:
         degradation_high=_degradation(slowdowns["slowdown_high"]),
         within_low=ratio(table["log_within_low"]),
         within_high=ratio(table["log_within_high"]),
+        **rejection_columns(table),
     )
 
 

@@ -60,12 +60,12 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     blocks = groups["blocks"].to_numpy(dtype=float)
     enough = blocks >= FEWEST_BLOCKS
     between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(blocks), np.nan)
-    half = _quantile(np.where(enough, blocks - 1, np.nan)) * between
+    half = quantile(np.where(enough, blocks - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
     variance = groups["squares"].to_numpy(dtype=float) / freedom
     within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / blocks
-    half_within = _quantile(freedom) * within
+    half_within = quantile(freedom) * within
     return pd.DataFrame(
         {
             "log": mean,
@@ -75,19 +75,19 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
             "log_within_high": mean + half_within,
             "blocks": groups["blocks"],
             "rounds": groups["rounds"],
-            "p_value": _p_value(mean, between, blocks - 1),
+            "p_value": two_sided(mean, between, blocks - 1),
         },
         index=groups.index,
     )
 
 
-def _quantile(freedom: Floats) -> Floats:
+def quantile(freedom: Floats) -> Floats:
     """The two-sided factor of Student's t."""
     return np.asarray(stats.t.ppf((1 + CONFIDENCE) / 2, freedom), dtype=float)
 
 
-def _p_value(mean: Floats, error: Floats, freedom: Floats) -> Floats:
-    """Two-sided; launches that agree to the last bit leave no doubt either way."""
+def two_sided(mean: Floats, error: Floats, freedom: Floats) -> Floats:
+    """The p-value of "no effect"; launches that agree to the last bit leave no doubt either way."""
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.abs(mean / error)
     size = np.where((mean == 0) & (error == 0), 0.0, size)

@@ -1,5 +1,7 @@
 """Windows -> differences between two scenes inside a round, and how many windows there were."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -20,7 +22,7 @@ def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate."""
-    rates = _log_rates(windows)
+    rates = log_rates(windows)
     scenes = rates.merge(contrasts[["row", "company", "scene", "member"]], on=["company", "scene", "member"])
     baselines = rates.merge(_baseline_side(contrasts), on=["company", "scene", "member"])
     place = ["row", "platform", "company", "block", "round"]
@@ -50,10 +52,11 @@ def _baseline_side(contrasts: pd.DataFrame) -> pd.DataFrame:
     return contrasts[["row", "company", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
 
 
-def _log_rates(windows: pd.DataFrame) -> pd.DataFrame:
+def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
+    """The windows that are valid and have a rate: their place (and these columns too) with the rate's logarithm."""
     rate = windows["rate"].to_numpy(dtype=float)
     usable = windows["valid"].to_numpy(dtype=bool) & np.isfinite(rate) & (rate > 0)
-    rates = pd.DataFrame(windows.loc[usable, _PLACE]).assign(log_rate=np.log(rate[usable]))
+    rates = pd.DataFrame(windows.loc[usable, [*_PLACE, *also]]).assign(log_rate=np.log(rate[usable]))
     twice = rates.duplicated(_PLACE)
     if twice.any():
         first = rates[twice].iloc[0]

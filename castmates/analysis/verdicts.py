@@ -3,14 +3,18 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.contrasts import POSITIVE
 from castmates.analysis.intervals import FEWEST_BLOCKS, Floats
 
 EFFECT_LEVEL = 0.05  # of a Holm-adjusted p-value
-# The control is judged over all leads at once and stamps the whole study, hence the stricter level.
+# The controls are judged together and stamp the whole study, hence the stricter level.
 CONTROL_LEVEL = 0.01
 
 NO_DATA = "no data"
 TOO_FEW = "too few blocks"
+UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
+SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
+SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
@@ -31,46 +35,33 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Say whether the A/A control passes, from the same columns."""
+    """Say whether each control came out as it must, from the same columns and `control`."""
     edge = np.log1p(margin)
     log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
+    positive = (estimates["control"] == POSITIVE).to_numpy(dtype=bool)
     return _first_that_holds(
         {
             NO_DATA: _floats(estimates, "blocks") == 0,
             TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
-            "unstable": _floats(estimates, "p_holm") < CONTROL_LEVEL,
-            "inconclusive": (high - low > 2 * edge) | (np.abs(log) > edge),
+            SENSITIVE: positive & significant,
+            INSENSITIVE: positive,
+            UNSTABLE: significant,
+            INCONCLUSIVE: (high - low > 2 * edge) | (np.abs(log) > edge),
         },
-        otherwise="passes",
+        otherwise=PASSES,
     )
 
 
-def study_verdict(controls: pd.DataFrame) -> tuple[str, str]:
-    """One word and one sentence for the whole study, from its table of controls."""
-    leads = {word: _named(controls, word) for word in (NO_DATA, TOO_FEW, "unstable", "inconclusive", "passes")}
-    if leads["unstable"]:
-        return "unstable", (
-            f"The same scene measured twice gave different rates for {leads['unstable']}: the machine or the way of "
-            "measuring is not steady enough to trust the effects."
-        )
-    if not any(leads[word] for word in (TOO_FEW, "inconclusive", "passes")):
-        return NO_DATA, "There is no lead whose two solo scenes can be compared, so nothing vouches for the effects."
-    missing = f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else ""
-    if leads[TOO_FEW]:
-        return TOO_FEW, (
-            f"The control needs at least {FEWEST_BLOCKS} measured blocks, which {leads[TOO_FEW]} does not have yet; "
-            f"raise 'budget.blocks'.{missing}"
-        )
-    if leads["inconclusive"]:
-        return "inconclusive", (
-            f"The control found no fault, but for {leads['inconclusive']} it is too coarse to exclude one of the "
-            f"size of the margin; more blocks or rounds would tell.{missing}"
-        )
-    return "trustworthy", f"The same scene measured twice gave the same rate for {leads['passes']}.{missing}"
-
-
-def _named(controls: pd.DataFrame, verdict: str) -> str:
-    return ", ".join(dict.fromkeys(controls.loc[controls["verdict"] == verdict, "lead"]))
+def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
+    """Say whether the scene before was seen to leave a trace, from `blocks` and `p_holm`."""
+    return _first_that_holds(
+        {
+            TOO_FEW_WINDOWS: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            SEEN: _floats(estimates, "p_holm") < EFFECT_LEVEL,
+        },
+        otherwise=NONE_SEEN,
+    )
 
 
 def _floats(table: pd.DataFrame, column: str) -> Floats:

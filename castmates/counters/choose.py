@@ -1,18 +1,48 @@
 """Which collectors this machine allows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from castmates.counters.conditions import Conditions
+from castmates.counters.culprits import Culprits
+from castmates.counters.frequency import Frequency
 from castmates.counters.nothing import NoCollector
 from castmates.counters.perf_event import PerfEvent
+from castmates.counters.places import Places
 from castmates.counters.procstat import ProcStat
+from castmates.counters.throttling import Throttling
 from castmates.protocols import Collector
 
 
-def choose_collectors(cpus: Sequence[int]) -> list[Collector]:
-    """What /proc tells always; migrations, which it does not tell, where the kernel lets us count them.
+def choose_collectors(
+    cpus: Sequence[int], quiet: Sequence[int] = (), around: Mapping[str, Sequence[int]] | None = None
+) -> list[Collector]:
+    """What can be collected for a block on `cpus`, its siblings (`quiet`) and its neighbours in each cache domain.
+
+    The first is read furthest from the window: whole tables first, what the rates are held against last.
+    """
+    around = around or {}
+    watched = (*cpus, *quiet)
+    return [
+        Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around)),
+        Conditions(cpus),
+        Places(),
+        _or_nothing(Throttling(cpus)),
+        _or_nothing(Frequency(cpus)),
+        _perf(),
+        ProcStat(watched, around),
+    ]
+
+
+def _perf() -> Collector:
+    """Migrations, which /proc does not tell, where the kernel lets us count them.
 
     Every further software event costs a member about a microsecond a context switch (measured), so the switches
     and faults that /proc tells for nothing are not counted twice.
     """
     refused = PerfEvent.available("cpu_migrations")
-    return [ProcStat(cpus), NoCollector(refused) if refused else PerfEvent(["cpu_migrations"])]
+    return NoCollector(refused) if refused else PerfEvent(["cpu_migrations"])
+
+
+def _or_nothing(collector: Throttling | Frequency) -> Collector:
+    reason = collector.available()
+    return NoCollector(reason, collector.name) if reason else collector

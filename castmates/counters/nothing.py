@@ -8,9 +8,8 @@ from castmates.protocols import Sample
 class NoCollector:
     """Counts nothing and says why."""
 
-    name = "none"
-
-    def __init__(self, reason: str = "this machine gives no counters") -> None:
+    def __init__(self, reason: str = "this machine gives no counters", name: str = "none") -> None:
+        self.name = name  # of what would be collected
         self._reason = reason
 
     def attach(self, members: Mapping[str, int]) -> None:

@@ -23,6 +23,7 @@ _HARDWARE, _SOFTWARE = 0, 1
 _INHERIT, _EXCLUDE_KERNEL = 1 << 1, 1 << 5  # bits of perf_event_attr's flags
 _FORMAT_TIMES = 0b11  # total time enabled and total time running beside the count
 _CLOEXEC = 8
+FULLY_COUNTED = 0.95  # what ran for less of its time is no measurement of all of it
 
 
 class Event(NamedTuple):
@@ -96,7 +97,7 @@ class PerfEvent:
         """Read the closing edge and return the differences."""
         closing = {key: self._read(key) for key in self._opening}
         now = time.monotonic_ns()
-        samples = []
+        samples = [Sample(now, self.name, *share) for share in self._running(closing)]
         for (member, event), before in self._opening.items():
             value, note = difference(before, closing[member, event])
             scaled = None if value is None else value * EVENTS[event].scale
@@ -142,6 +143,15 @@ class PerfEvent:
         if note:
             self._notes[member, event] = note
 
+    def _running(self, closing: Mapping[tuple[str, str], Reading | None]) -> list[tuple[str, str, float]]:
+        """For each member the share of its time for which the least counted event was counted."""
+        shares: dict[str, float] = {}
+        for (member, event), before in self._opening.items():
+            share = running_share(before, closing[member, event])
+            if share is not None:
+                shares[member] = min(share, shares.get(member, 1.0))
+        return [(member, "running_share", share) for member, share in shares.items()]
+
     def _read(self, key: tuple[str, str]) -> Reading | None:
         """Add up the counters of one member and event; None where there are none."""
         totals = [0, 0, 0]
@@ -153,6 +163,13 @@ class PerfEvent:
         return Reading(*totals) if self._counters.get(key) else None
 
 
+def running_share(before: Reading | None, after: Reading | None) -> float | None:
+    """The share of the time it was wanted for that an event was counted; None where it was not wanted."""
+    if before is None or after is None or after.enabled <= before.enabled:
+        return None
+    return (after.running - before.running) / (after.enabled - before.enabled)
+
+
 def difference(before: Reading | None, after: Reading | None) -> tuple[float | None, str]:
     """Subtract two edges; "not supported", "not counted" and 0 are three different answers."""
     if before is None or after is None:
@@ -162,6 +179,8 @@ def difference(before: Reading | None, after: Reading | None) -> tuple[float | N
         return None, "not counted: the member was on no processor in this window"
     if running <= 0:
         return None, "not counted: other events held the counters for the whole window"
+    if running < enabled * FULLY_COUNTED:
+        return None, f"not counted: the counters were lent for only {running / enabled:.1%} of the member's time"
     if running < enabled * 0.999:
         return count * enabled / running, f"scaled: counted for {running / enabled:.1%} of the member's time"
     return float(count), ""

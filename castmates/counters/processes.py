@@ -58,19 +58,20 @@ def read_process(pid: int) -> Process | None:
 
 def read_table() -> dict[int, Process]:
     """Read the whole process table."""
-    found = (read_process(pid) for pid in _numbers("/proc"))
+    found = (read_process(pid) for pid in numbers_in("/proc"))
     return {process.pid: process for process in found if process}
 
 
 def threads_of(pid: int) -> list[int]:
     """List the threads of a process; empty where it has ended."""
     try:
-        return _numbers(f"/proc/{pid}/task")
+        return numbers_in(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
         return []
 
 
-def _numbers(folder: str) -> list[int]:
+def numbers_in(folder: str) -> list[int]:
+    """List the entries of a folder of /proc that are numbers."""
     with os.scandir(folder) as entries:
         return [int(entry.name) for entry in entries if entry.name.isdigit()]
 
@@ -117,7 +118,7 @@ class Family:
         queue += self._fellows(table)
         found: dict[int, Process] = {}
         while queue:
-            pid = queue.pop()
+            pid = queue.pop(0)  # parents first: who holds another by ptrace is looked at before whom it may let go
             if pid not in found:
                 found[pid] = table[pid]
                 queue += children.get(pid, [])

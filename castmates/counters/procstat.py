@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.counters.processes import parse_stat, read_kernel, threads_of
@@ -11,6 +11,7 @@ from castmates.protocols import Sample
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 # Columns of a "cpuN" line of /proc/stat that make up each metric; guest time is contained in user time.
 _CPU_COLUMNS = {"user_s": (1, 2), "system_s": (3,), "idle_s": (4, 5), "irq_s": (6, 7), "steal_s": (8,)}
+_BUSY_COLUMNS = (1, 2, 3, 6, 7)
 _SWAP = (b"pswpin ", b"pswpout ")
 _ENDED = "the member has ended"
 
@@ -38,6 +39,7 @@ class Edge:
     cpus: dict[int, list[bytes]]
     swap: dict[str, int]
     trees: dict[str, Tree]
+    runner_ns: int  # CPU time of this very process
 
 
 class ProcStat:
@@ -45,8 +47,10 @@ class ProcStat:
 
     name = "procstat"
 
-    def __init__(self, cpus: Sequence[int]) -> None:
+    def __init__(self, cpus: Sequence[int], around: Mapping[str, Sequence[int]] | None = None) -> None:
         self._cpus = tuple(cpus)
+        self._around = {place: tuple(beside) for place, beside in (around or {}).items()}
+        self._watched = {*self._cpus}.union(*self._around.values())
         self._members: dict[str, int] = {}
         self._opening: Edge | None = None
 
@@ -64,7 +68,9 @@ class ProcStat:
         if opening is None:
             return []
         closing = self._look(list(opening.trees))
-        samples = self._cpu_samples(opening, closing)
+        samples = self._cpu_samples(opening, closing) + self._around_samples(opening, closing)
+        runner_s = (closing.runner_ns - opening.runner_ns) / 1e9
+        samples.append(Sample(closing.t_ns, self.name, "runner", "cpu_s", runner_s))
         for metric, before in opening.swap.items():
             samples.append(Sample(closing.t_ns, self.name, "host", metric, closing.swap[metric] - before))
         for member, before_tree in opening.trees.items():
@@ -84,6 +90,8 @@ class ProcStat:
         return {
             "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {_TICK_S * 1e3:g} ms;"
             " idle_s contains waiting for input and output",
+            "around the block": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
+            or "no other CPU shares a last-level cache with the block",
             "members": "process CPU clocks in ns, and what parents waited for in ticks; faults from"
             " /proc/<pid>/stat; context switches from every thread's status",
             "swapping": "pswpin and pswpout of the whole host, in pages",
@@ -91,23 +99,35 @@ class ProcStat:
 
     def _look(self, active: Sequence[str]) -> Edge:
         trees = {member: read_tree(self._members[member]) for member in active}
-        return Edge(time.monotonic_ns(), read_cpus(self._cpus), read_swap(), trees)
+        swap = read_swap()
+        return Edge(time.monotonic_ns(), read_cpus(self._watched), swap, trees, time.process_time_ns())
 
     def _cpu_samples(self, opening: Edge, closing: Edge) -> list[Sample]:
         samples = []
         for cpu in self._cpus:
             before, after = opening.cpus.get(cpu), closing.cpus.get(cpu)
             for metric, columns in _CPU_COLUMNS.items():
-                value = None
-                if before and after:
-                    # idle time may run backwards by a tick in the kernel's own books
-                    value = max(0, sum(int(after[c]) - int(before[c]) for c in columns)) * _TICK_S
+                value = _passed(before, after, columns) if before and after else None
                 note = "" if value is not None else "this CPU is offline"
                 samples.append(Sample(closing.t_ns, self.name, f"cpu{cpu}", metric, value, note))
         return samples
 
+    def _around_samples(self, opening: Edge, closing: Edge) -> list[Sample]:
+        """How busy the CPUs around the block were, those that are offline left out."""
+        samples = []
+        for place, beside in self._around.items():
+            both = [cpu for cpu in beside if cpu in opening.cpus and cpu in closing.cpus]
+            busy = sum(_passed(opening.cpus[cpu], closing.cpus[cpu], _BUSY_COLUMNS) for cpu in both)
+            samples.append(Sample(closing.t_ns, self.name, place, "neighbours_busy_s", busy, f"{len(both)} CPUs"))
+        return samples
 
-def read_cpus(cpus: Sequence[int]) -> dict[int, list[bytes]]:
+
+def _passed(before: list[bytes], after: list[bytes], columns: Sequence[int]) -> float:
+    # Idle time may run backwards by a tick in the kernel's own books.
+    return max(0, sum(int(after[c]) - int(before[c]) for c in columns)) * _TICK_S
+
+
+def read_cpus(cpus: Iterable[int]) -> dict[int, list[bytes]]:
     """Read the time columns of these CPUs; a CPU that is offline is left out."""
     wanted = {b"cpu%d" % cpu: cpu for cpu in cpus}
     found = {}

@@ -6,6 +6,7 @@ from typing import Any
 from castmates.machine.checks import Check
 
 PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
+LISTED = 4
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
 
 
@@ -92,6 +93,24 @@ def freezing(facts: Mapping[str, Any]) -> Check:
         found = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
         return Check("freezing", "no", found, cost, remedy)
     return Check("freezing", "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
+
+
+def put_back(facts: Mapping[str, Any]) -> Check:
+    """Is every knob that a run has turned as it was before?"""
+    left: list[str] | None = facts.get("left_changed")
+    if left is None:
+        return Check(
+            "put back",
+            "unknown",
+            "not looked for",
+            "A killed run may have left knobs turned.",
+            "Run castmates doctor on the machine itself.",
+        )
+    if not left:
+        return Check("put back", "yes", "no run has left anything changed")
+    cost = "A killed run has left the machine as no one asked for, until the next block puts it back."
+    found = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
+    return Check("put back", "partly", found, cost, "Run: sudo castmates restore")
 
 
 def tracing(facts: Mapping[str, Any]) -> Check:

@@ -34,6 +34,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         checks_tools.software_counters(facts),
         checks_tools.paranoid(facts),
         checks_tools.freezing(facts),
+        checks_tools.put_back(facts),
         checks_cpu.governor(facts),
         checks_cpu.turbo(facts),
         checks_cpu.swap(facts),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.machine import facts_rdt, probes
+from castmates.machine import facts_rdt, journal, probes
 from castmates.machine.reading import below, mounts, read_int, read_pairs, read_text
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
@@ -51,6 +51,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "load_average": load_average,
         "steal_share": steal_share,
         "python": lambda _: platform.python_version(),
+        "left_changed": lambda root: journal.left_changed() if root == Path("/") else None,
         "castmates": lambda _: castmates.__version__,
     }
     facts = {name: source(root) for name, source in sources.items()}

@@ -45,6 +45,7 @@ class NumaNode:
     id: int
     bytes: int | None
     cpus: tuple[int, ...]
+    distances: tuple[tuple[int, int], ...] = ()  # of each node as the firmware tells it, itself included
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class Topology:
     llcs: tuple[CacheDomain, ...]
     nodes: tuple[NumaNode, ...]
     allowed: tuple[int, ...]  # online CPUs that this process may run on
+    memory: tuple[int, ...] = ()  # nodes with memory that this process may use
+    isolated: tuple[int, ...] = ()  # CPUs that the kernel does not balance (isolcpus)
+    tickless: tuple[int, ...] = ()  # CPUs that may run without a timer tick (nohz_full)
 
     def cores(self) -> tuple[tuple[int, ...], ...]:
         """Group the allowed CPUs by physical core; a CPU whose core is not known counts as one."""
@@ -118,8 +122,15 @@ def read_topology(root: Path = Path("/")) -> Topology:
             )
         )
     permitted = _affinity(root)
-    allowed = tuple(cpu for cpu in ids if cpu in online and (permitted is None or cpu in permitted))
-    return Topology(tuple(cpus), llcs, nodes, allowed)
+    return Topology(
+        cpus=tuple(cpus),
+        llcs=llcs,
+        nodes=nodes,
+        allowed=tuple(cpu for cpu in ids if cpu in online and (permitted is None or cpu in permitted)),
+        memory=_memory(root, nodes),
+        isolated=_cpu_list(base / "isolated") or (),
+        tickless=_cpu_list(base / "nohz_full") or (),
+    )
 
 
 def _affinity(root: Path) -> tuple[int, ...] | None:
@@ -163,12 +174,22 @@ def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> tuple[int, ..
 
 def _nodes(folder: Path) -> tuple[NumaNode, ...]:
     nodes = []
-    for node in _numbered(folder, "node"):
+    ids = _numbered(folder, "node")
+    for node in ids:
         here = folder / f"node{node}"
         total = re.search(r"MemTotal:\s+(\d+) kB", read_text(here / "meminfo") or "")
         size = int(total[1]) * 1024 if total else None
-        nodes.append(NumaNode(node, size, _cpu_list(here / "cpulist") or ()))
+        far = [int(word) for word in (read_text(here / "distance") or "").split() if word.isdecimal()]
+        # The kernel tells one distance for each online node, in order, and names none of them.
+        distances = tuple(zip(ids, far, strict=True)) if len(far) == len(ids) else ()
+        nodes.append(NumaNode(node, size, _cpu_list(here / "cpulist") or (), distances))
     return tuple(nodes)
+
+
+def _memory(root: Path, nodes: tuple[NumaNode, ...]) -> tuple[int, ...]:
+    text = read_pairs(root / "proc/self/status").get("Mems_allowed_list")
+    permitted = parse_cpu_list(text) if text else None
+    return tuple(node.id for node in nodes if node.bytes != 0 and (permitted is None or node.id in permitted))
 
 
 def _unified_caches(folder: Path) -> dict[int, _Cache]:

@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from castmates.report import windows
+from castmates.report.health import control_name
 from castmates.report.read import Results, records
+from castmates.report.stamps import stamped
 from castmates.report.style import plain
 from castmates.report.words import counted, interval, listed, number, within
 
@@ -37,7 +39,8 @@ def _heatmap(results: Results) -> str:
 
 def _control(results: Results) -> str:
     return (
-        "Each lead's rate in its solo windows over its rate in an independent second set of solo windows. "
+        "Each lead's rate in its solo windows over its rate in an independent second set of solo windows; of the "
+        "negative control, its rate beside placebos over its rate beside an antagonist that cannot disturb it. "
         "Nothing differs between the two, so the interval should contain one and lie inside the margin. "
         + _host(results)
     )
@@ -86,8 +89,8 @@ def _control_alt(results: Results) -> str:
     rows = records(results.controls)
     if not rows:
         return "No A/A control could be computed."
-    parts = [f"{plain(row['lead'])} {number(row['ratio'], 3)}, {row['verdict']}" for row in rows]
-    return f"A/A ratio of each lead: {'; '.join(parts)}."
+    parts = [f"{row['control']} {control_name(row)} {number(row['ratio'], 3)}, {row['verdict']}" for row in rows]
+    return f"Ratios of the controls: {'; '.join(parts)}."
 
 
 def _windows_alt(results: Results) -> str:
@@ -112,4 +115,4 @@ def _launches(counts: "pd.Series[int]") -> str:
 def _host(results: Results) -> str:
     host = results.machine.get("hostname")
     source = listed(results.platforms) if results.platforms else "no numbers"
-    return f"Source: {source}{f', on {host}' if host else ''}."
+    return f"Source: {source}{f', on {host}' if host else ''}. {stamped(results)}"

@@ -1,11 +1,14 @@
-"""The figure `control`: each lead's second solo against its first; on a steady machine the ratio is one."""
+"""The figure `control`: what must not differ (A/A of each lead, the negative control), so that the ratio is one."""
 
 import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from castmates.report.health import control_name
 from castmates.report.read import Results, records
-from castmates.report.style import COLOURS, GREY, INK, broken, empty_figure, plain, stamp, styled
+from castmates.report.stamps import caveat
+from castmates.report.style import COLOURS, GREY, INK, badge, badge_room, broken, empty_figure, plain, stamp, styled
+from castmates.report.words import interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +29,11 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     points = by_block.assign(what="one block", study=results.name, platform=", ".join(results.platforms))
     source = pd.concat([summary, points], ignore_index=True) if len(points) else summary
     with styled():
-        if summary.empty or summary["ratio"].isna().all():
-            return empty_figure(f"No A/A control could be computed in the study {results.name}."), source
-        return _figure(records(summary), by_block, results), source
+        same = summary[summary["control"] != "positive"]
+        if same["ratio"].isna().all():
+            message = f"No A/A control could be computed in the study {results.name}."
+            return empty_figure(message, caveat(results)), source
+        return _figure(records(same), by_block, results), source
 
 
 def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
@@ -49,29 +54,36 @@ def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
 def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Results) -> "Figure":
     from matplotlib.figure import Figure
 
-    labels = [broken(plain(row["lead"]), 20) for row in rows]
+    labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
     width = left + ACROSS + 0.9
     notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / 0.052))
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / 0.052))
     foot = 0.5 + 0.115 * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
-    height = 0.1 + row_height * len(rows) + foot
+    height = 0.1 + badge_room(caveat(results)) + row_height * len(rows) + foot
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, foot / height, ACROSS / width, row_height * len(rows) / height))
     if results.margin is not None:
         axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     for y, row in enumerate(rows):
-        _row(axes, y, row, by_block[by_block["lead"].map(plain) == plain(row["lead"])])
+        again = row["control"] == "A/A"
+        _row(axes, y, row, by_block[(by_block["lead"].map(plain) == plain(row["lead"])) & again])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), labels)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     _limits(axes, rows, by_block, results.margin)
-    axes.set_xlabel("rate(solo) / rate(solo again)")
+    axes.set_xlabel("ratio of two rates that must be the same")
     figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    badge(figure, caveat(results))
     return figure
+
+
+def _label(row: dict[str, Any]) -> str:
+    remark = row["control"] if row["mix"] else "" if row["study_lead"] else "of a control"
+    return broken(plain(row["mix"] or row["lead"]), 20) + (f"\n({remark})" if remark else "")
 
 
 def _row(axes: "Axes", y: int, row: dict[str, Any], points: "pd.DataFrame") -> None:
@@ -104,10 +116,23 @@ def _limits(axes: "Axes", rows: list[dict[str, Any]], by_block: "pd.DataFrame", 
 
 
 def _key(rows: list[dict[str, Any]], results: Results) -> str:
+    controls = {row["control"] for row in rows}
     dashed = {_interval(row)[2] for row in rows if not math.isnan(row["ratio"])}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts.append("rings: blocks")
+    parts += ["negative: beside its placebo over beside its antagonist"] if "negative" in controls else []
     if results.margin is not None:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
-    return "; ".join(parts)
+    return "; ".join(parts + _positive(results))
+
+
+def _positive(results: Results) -> list[str]:
+    """The positive control lies far outside of these axes, as it must: it is told in words."""
+    rows = [row for row in records(results.controls) if row["control"] == "positive"]
+    return [
+        f"positive control {control_name(row)}, solo over co-run: {number(row['ratio'], 2)} "
+        f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
+        for row in rows
+        if not math.isnan(row["ratio"])
+    ]

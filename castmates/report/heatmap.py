@@ -6,7 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from castmates.report.read import Results, records
-from castmates.report.style import COLUMN, GREY, INK, PAGE, PALE, SHADES, broken, empty_figure, plain, stamp, styled
+from castmates.report.stamps import caveat
+from castmates.report.style import (
+    COLUMN,
+    GREY,
+    INK,
+    PAGE,
+    PALE,
+    SHADES,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
 from castmates.report.words import interval, number, percent_of, within
 
 if TYPE_CHECKING:
@@ -18,7 +33,7 @@ BASELINES = ("solo", "placebo")
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
 LETTER = 0.062  # a letter of 7 points
 SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "degradation_pct", "degradation_low"]
-SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "verdict", "platform"]
+SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "verdict", "platform", "possibly_biased"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     source = effects[(effects["role"] == "lead") & effects["baseline"].isin(BASELINES)][SHOWN]
     with styled():
         if source.empty:
-            return empty_figure(f"No effect could be computed in the study {results.name}."), source
+            return empty_figure(f"No effect could be computed in the study {results.name}.", caveat(results)), source
         return _figure(_grid(source), source, results), source
 
 
@@ -96,7 +111,8 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
     total_width = max(COLUMN, grid.left + across * (width + GAP))
     notes = _notes(grid, source, results, int((total_width - 0.2) / 0.052))
     foot = 0.62 + 0.115 * len(notes)
-    total_height = down * (height + grid.head) + foot + 0.05
+    top_room = badge_room(caveat(results))
+    total_height = top_room + down * (height + grid.head) + foot + 0.05
     figure = Figure(figsize=(total_width, total_height))
 
     def axes_at(x: float, top: float, wide: float, high: float) -> "Axes":
@@ -109,10 +125,11 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
     for place, baseline in enumerate(grid.baselines):
         column, line = (0, place) if grid.stacked else (place, 0)
         x = shift + grid.left + column * (width + GAP)
-        axes = axes_at(x, grid.head + line * (height + grid.head), width, height)
+        axes = axes_at(x, top_room + grid.head + line * (height + grid.head), width, height)
         _panel(axes, grid, source[source["baseline"] == baseline], baseline, names=column == 0)
     _colour_bar(axes_at(total_width * 0.2, total_height - foot + 0.16, total_width * 0.6, 0.09), grid.limit)
     figure.text(0.1 / total_width, 0.06 / total_height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    badge(figure, caveat(results))
     return figure
 
 
@@ -149,6 +166,7 @@ def _cell(axes: "Axes", x: int, y: int, row: dict[str, Any] | None, limit: float
     if verdict == "too few blocks":
         _frame(axes, x, y, ink, dashed=True)
     first, second = _cell_words(row)
+    first += " †" if row["possibly_biased"] else ""
     weight = "bold" if verdict in ("slower", "faster") else "normal"
     axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=8, color=ink, fontweight=weight)
     axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=6.3, color=ink)
@@ -223,4 +241,5 @@ def _notes(grid: Grid, source: "pd.DataFrame", results: Results, width: int) -> 
     if not seen <= {"too few blocks", "no data"}:
         meaning["slower"] = "± half of the 95 % interval between launches; " + meaning["slower"]
     key = "; ".join(text for verdict, text in meaning.items() if verdict in seen)
+    key += "; †: possibly biased by rejected windows" if source["possibly_biased"].any() else ""
     return [*textwrap.wrap(key, width), *textwrap.wrap(stamp(results.platforms, results.name), width)]

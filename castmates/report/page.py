@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL, study_verdict
+from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
+from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import captions, machine, plan, words
+from castmates.report import captions, health, machine, plan, words
 from castmates.report.read import Results, records
+from castmates.report.stamps import stamped, stamps
 from castmates.report.style import plain
 
 TEMPLATES = files("castmates.report") / "templates"
 FIGURES = ("heatmap", "control", "windows")
-WITHIN = " within launch"
 
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
@@ -62,7 +63,6 @@ def inline_svg(file: Path) -> str:
 def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    state, control_sentence = study_verdict(results.controls)
     alternatives, texts = captions.alternatives(results), captions.captions(results)
     parts = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
     return {
@@ -74,17 +74,21 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
         "verdicts": _verdicts(results),
-        "control_state": state,
-        "control_sentence": control_sentence,
-        "rejection_sentence": words.rejection_sentence(results.blocks, results.windows),
-        "failure_sentence": words.failure_sentence(results.blocks),
+        "stamped": stamped(results),
+        "running_head": " · ".join([*results.platforms, *(word for word, _ in stamps(results))]),
+        "stamps": stamps(results),
+        "checks": health.checks(results),
+        "health": health.summary(results),
+        "rejections": health.rejections(results.windows),
+        "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
             name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in FIGURES
         },
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.effects["partition"].nunique() > 1,
-        "controls": [_control(row) for row in records(results.controls)],
-        "blocks": records(results.blocks),
+        "controls": [health.control(row) for row in records(results.controls)],
+        "blocks": _blocks(results),
+        "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine),
         "cast": plan.cast(results.plan),
         "machine": machine.described(results.machine),
@@ -94,7 +98,8 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "control_level": words.percent_of(CONTROL_LEVEL),
         "designs": plan.designs(results.plan),
         "provenance": _provenance(results),
-        "unequal_points": round(100 * words.UNEQUAL_REJECTION),
+        "bias_level": words.percent_of(BIAS_LEVEL),
+        "bias_points": round(100 * BIAS_POINTS),
     }
 
 
@@ -117,20 +122,23 @@ def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
     low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
     return {
         **row,
-        "interval": "–" if row["verdict"] == "no data" else words.interval(low, high) + few * WITHIN,
+        "interval": "–" if row["verdict"] == "no data" else words.interval(low, high) + few * health.WITHIN,
         "half": (high - low) / 2,
-        "unequal": words.unequal_rejection(row),
+        "rejection_pct": 100 * row["rejection_rate"],
+        "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],
     }
 
 
-def _control(row: Mapping[str, Any]) -> dict[str, Any]:
-    few = row["verdict"] == "too few blocks"
-    low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
-    none = row["verdict"] == "no data"
-    return {
-        **row,
-        "interval": "–" if none else words.interval(low, high, 3) + few * WITHIN,
-    }
+def _blocks(results: Results) -> list[dict[str, Any]]:
+    """The blocks, with what each found out about its settle time."""
+    nan = float("nan")
+    found = health.settles(results)
+    rows = []
+    for row in records(results.blocks):
+        settle = found.get((row["company"], row["block"]), {})
+        steady = settle.get("steady_after")
+        rows.append({**row, "settle": settle.get("seconds", nan), "steady_after": nan if steady is None else steady})
+    return rows
 
 
 def _provenance(results: Results) -> list[tuple[str, str]]:

@@ -18,6 +18,16 @@ def places(plan: Plan) -> list[str]:
     return [f"{company}/{number}" for company, number in named if company is not None and number is not None]
 
 
+def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
+    """Rounds and spare rounds of every block, by company and number."""
+    found = {}
+    for block in _blocks(plan):
+        design, place = block.get("design") or {}, (_company(block).get("id"), block.get("number"))
+        if None not in place and "rounds" in design:
+            found[str(place[0]), int(str(place[1]))] = (int(design["rounds"]), int(design.get("spare_rounds", 0)))
+    return found
+
+
 def designs(plan: Plan) -> list[Design]:
     """The distinct designs in the plan's order; measured blocks keep the one that they were measured with."""
     found: list[tuple[dict[str, Any], int]] = []

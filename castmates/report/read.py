@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
 from castmates.study.model import Study
 from castmates.study.reading import read
-from castmates.tables import BLOCKS, CONTROLS, EFFECTS, WINDOWS, Columns, frame
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ class Results:
     name: str
     effects: "pd.DataFrame"
     controls: "pd.DataFrame"
+    carryover: "pd.DataFrame"
     blocks: "pd.DataFrame"
     windows: "pd.DataFrame"
     machine: Mapping[str, Any] = field(default_factory=dict)
@@ -56,6 +58,16 @@ class Results:
         tables = (self.effects, self.controls, self.blocks, self.windows)
         return sorted({name for table in tables for name in table["platform"].dropna() if name})
 
+    @cached_property
+    def stamp(self) -> Stamp:
+        """Whether the study can be trusted, in a word and in a sentence."""
+        return study_verdict(self.controls)
+
+    @cached_property
+    def sensitivity(self) -> Stamp:
+        """Whether it was seen to find a loss that must be there."""
+        return sensitivity(self.controls)
+
     def lead_effects(self, baseline: str) -> "pd.DataFrame":
         """The leads' rows against one baseline."""
         return self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]
@@ -67,12 +79,13 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         raise CastmatesError(
             f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study."
         )
-    plan = _json(folder / "plan.json")
+    plan = _measured_part(folder, _json(folder / "plan.json"))
     text = _text(study_file) if study_file else ""
     return Results(
         name=str(plan.get("study") or folder.resolve().name),
         effects=_table(folder, "effects", EFFECTS),
         controls=_table(folder, "controls", CONTROLS),
+        carryover=_table(folder, "carryover", CARRYOVER),
         blocks=_table(folder, "blocks", BLOCKS),
         windows=_table(folder, "windows", WINDOWS),
         machine=_json(folder / "machine.json"),
@@ -90,6 +103,18 @@ def _block_files(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
         return found
     planned = {folder / "blocks" / place / "block.json" for place in places(plan)}
     return [file for file in found if file in planned]
+
+
+def _measured_part(folder: Path, plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The plan without the blocks that its looks at the precision left out."""
+    if not plan.get("looks"):
+        return plan
+    blocks = [
+        block
+        for block in plan["blocks"]
+        if (folder / "blocks" / places({"blocks": [block]})[0] / "block.json").is_file()
+    ]
+    return {**plan, "blocks": blocks}
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:

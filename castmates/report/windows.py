@@ -4,7 +4,20 @@ import math
 from typing import TYPE_CHECKING
 
 from castmates.report.read import Results
-from castmates.report.style import COLOURS, GREY, INK, MARKERS, PAGE, empty_figure, plain, stamp, styled
+from castmates.report.stamps import caveat
+from castmates.report.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    badge,
+    badge_room,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +37,8 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     source = relative_rates(results.windows)
     with styled():
         if source["relative_rate"].notna().sum() == 0:
-            return empty_figure(f"No window of the study {results.name} can be compared with a solo one."), source
+            message = f"No window of the study {results.name} can be compared with a solo one."
+            return empty_figure(message, caveat(results)), source
         return _figure(source, chosen_blocks(source), results), source
 
 
@@ -71,24 +85,26 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     width = PAGE if across > 1 else 4.6
     columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
     foot = 0.75 + 0.16 * math.ceil((len(looks) + 1) / columns)
-    height = 0.25 + down * 1.5 + foot
+    head = 0.3 + badge_room(caveat(results))
+    height = head - 0.05 + down * 1.5 + foot
     figure = Figure(figsize=(width, height))
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     figure.subplots_adjust(
-        left=0.58 / width, right=1 - 0.12 / width, top=1 - 0.3 / height, bottom=foot / height, hspace=0.48, wspace=0.1
+        left=0.58 / width, right=1 - 0.12 / width, top=1 - head / height, bottom=foot / height, hspace=0.48, wspace=0.1
     )
     places = [axes for line in grid for axes in line]
     for axes, (company, block) in zip(places, blocks, strict=False):
         _panel(axes, source[(source["company"] == company) & (source["block"] == block)], looks, block)
     for axes in places[len(blocks) :]:
         axes.remove()
-    middle = (foot + height - 0.3) / 2
+    middle = (foot + height - head) / 2
     figure.text(
         0.07 / width, middle / height, "rate / median solo rate", rotation=90, va="center", ha="left", fontsize=8
     )
     figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
     _legend(figure, looks, (foot - 0.46) / height, columns)
     figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    badge(figure, caveat(results))
     return figure
 
 

@@ -16,8 +16,7 @@ PLATFORMS = {
     "modelled": "Modelled: the numbers come from a model. This is not a measurement.",
 }
 NO_PLATFORM = "No numbers: nothing was measured."
-# A larger difference between a scene's and its baseline's share of rejected windows is pointed at.
-UNEQUAL_REJECTION = 0.10
+BIASED = " (possibly biased by rejected windows)"
 NEARLY = "nearly clear"  # unclear, though the interval by itself excludes zero
 Row = Mapping[str, Any]
 
@@ -143,7 +142,8 @@ def _too_few(group: Sequence[Row]) -> str:
 
 def _beside(row: Row) -> str:
     name = plain(row["antagonists"])
-    return name if row["partition"] in ("", "unmanaged") else f"{name} under {row['partition']}"
+    under = "" if row["partition"] in ("", "unmanaged") else f" under {row['partition']}"
+    return f"{name}{under}{BIASED if row['possibly_biased'] else ''}"
 
 
 def _value(row: Row) -> str:
@@ -165,11 +165,14 @@ def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
 def _reasons(windows: "pd.DataFrame") -> str:
     """The commonest kinds of reasons ("kind: detail")."""
     refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
-    kinds = (
-        kind for text in refused["reasons"] for kind in {part.partition(":")[0].strip() for part in text.split(";")}
-    )
-    top = Counter(filter(None, kinds)).most_common(3)
+    top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
     return f", most often for {listed([f'{kind} ({count})' for kind, count in top])}" if top else ""
+
+
+def kinds_of(reasons: str) -> list[str]:
+    """The kinds of the reasons ("kind: detail", separated by semicolons), each once."""
+    kinds = (part.partition(":")[0].strip() for part in reasons.split(";"))
+    return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
 def failure_sentence(blocks: "pd.DataFrame") -> str:
@@ -206,12 +209,3 @@ def _retry(count: int) -> str:
 
 def _them(count: int) -> str:
     return "it" if count == 1 else "them"
-
-
-def unequal_rejection(row: Row) -> bool:
-    """Whether windows of the scene were rejected at another rate than the baseline's, which may bias the effect."""
-    kept, lost = row["windows_valid"], row["windows_rejected"]
-    base_kept, base_lost = row["baseline_windows_valid"], row["baseline_windows_rejected"]
-    if not kept + lost or not base_kept + base_lost:
-        return False
-    return bool(abs(lost / (kept + lost) - base_lost / (base_kept + base_lost)) > UNEQUAL_REJECTION)

@@ -4,12 +4,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.machine import prepare
+from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.runner import cast as casting
@@ -18,6 +20,7 @@ from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
 from castmates.runner.launch import Running, WorkloadFailed, launch
 from castmates.runner.ledger import Ledger
+from castmates.runner.restore import folder_prefix, heal
 from castmates.runner.settling import Settling
 from castmates.runner.stage import Stage
 from castmates.runner.warden import Warden
@@ -46,6 +49,7 @@ class Outcome:
     cast: list[Running] = field(default_factory=list)
     freezer: str = ""
     runner_cpus: list[int] = field(default_factory=list)
+    prepared: prepare.Record = field(default_factory=dict)
     settling: Settling | None = None
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
@@ -54,6 +58,8 @@ class Outcome:
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
     with machine_lock(f"block {block.path} of study {block.study}", report=say):
+        for sentence in heal().told:
+            say(sentence)
         outcome = Outcome(block)
         begin = time.monotonic()
         try:
@@ -70,6 +76,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)
+        outcome.prepared = exits.enter_context(_prepared(block, warden, say))
         beats, scratch = (_temporary(exits, warden, place) for place in (_memory(), None))
         freezer = choose_freezer(block.company.lead.workload)
         exits.callback(freezer.close)
@@ -123,6 +130,14 @@ def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> N
             return
 
 
+def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
+    journal = Journal()
+    warden.guard_journal(journal)
+    cpus = {cpu for member in block.company.members for cpu in member.cpus}
+    purpose = f"block {block.path} of study {block.study}"
+    return prepare.prepared(block.design.prepare, cpus, purpose, say, journal)
+
+
 def _adopter(freezer: Freezer, warden: Warden) -> Callable[[str, int], None]:
     def adopt(name: str, pid: int) -> None:
         warden.guard_process(pid)
@@ -147,7 +162,7 @@ def _step_aside(block: Block) -> list[int]:
 
 
 def _temporary(exits: ExitStack, warden: Warden, place: str | None) -> Path:
-    folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="castmates-", dir=place)))
+    folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place)))
     warden.guard_path(folder)
     return folder
 

@@ -43,10 +43,11 @@ def _start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
     return Start(
         name=member.name,
         cpus=member.cpus,
+        nodes=member.nodes,
         command=[*keeper, *member.command],
         environment=clean_environment(member.variables, member.cpus, scratch, prefix),
         ready_within=member.ready_within,
-        keep_output=member.progress == "heartbeat",
+        kept=member.progress == "runs",
     )
 
 
@@ -54,6 +55,7 @@ def _placebo(cpu: int, native: Path, scratch: Path) -> Start:
     return Start(
         name=placebo_member(cpu),
         cpus=(cpu,),
+        nodes=(),
         command=[str(native / "spin")],
         environment=clean_environment({}, (cpu,), scratch, {}),
         ready_within=PLACEBO_READY_WITHIN,

@@ -1,4 +1,7 @@
-"""Control groups, version 2: find a place where groups may be made, and freeze, thaw and kill what is in them."""
+"""Control groups: find a place where groups may be made, and freeze, thaw, bound and kill what is in them.
+
+Freezing and events are version 2's. Of version 1 only the pids controller is used, on machines that have it there.
+"""
 
 import contextlib
 import os
@@ -6,32 +9,45 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from castmates.counters.processes import send
 from castmates.errors import CastmatesError
+from castmates.runner.kin import in_child
 
 
 def find_home() -> Path | None:
     """Find a cgroup2 directory in which this process may really make, fill, freeze and kill a group."""
-    for candidate in candidates(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()):
-        if _works(candidate):
-            return candidate
-    return None
+    return next(filter(_works, _here(unified)), None)
+
+
+def find_pids_home() -> Path | None:
+    """Find a directory of version 1's pids controller in which this process may make a group."""
+    return next((place for place in _here(pids_of_version_1) if os.access(place, os.W_OK)), None)
 
 
 def candidates(mountinfo: str, own_groups: str) -> list[Path]:
-    """List where groups might be made, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
-    own = next((line[3:] for line in own_groups.splitlines() if line.startswith("0::/")), "/")
-    found = []
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        if right.split(" ", 1)[0] == "cgroup2":
-            root, point = (_unescape(part) for part in left.split()[3:5])
-            with contextlib.suppress(ValueError):
-                found.append(Path(point) / PurePosixPath(own).relative_to(root))
-            found.append(Path(point))
-    return list(dict.fromkeys(found))
+    """List where our groups may be, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
+    return unified(mountinfo, own_groups) + pids_of_version_1(mountinfo, own_groups)
+
+
+def unified(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where groups of version 2 might be made, ours first."""
+    return _places(mountinfo, own_groups, "cgroup2", "")
+
+
+def pids_of_version_1(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where groups of version 1's pids controller might be made, ours first."""
+    return _places(mountinfo, own_groups, "cgroup", "pids")
+
+
+def group_of(pid: int, place: Callable[[str, str], list[Path]]) -> Path | None:
+    """Find the group of a process in one of the two kinds of places; None where it has ended or has none there."""
+    with contextlib.suppress(OSError):
+        places = place(Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid}/cgroup").read_text())
+        return next(iter(places), None)
+    return None
 
 
 def make(parent: Path, name: str) -> Path:
@@ -80,17 +96,44 @@ def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
 
 def kill(group: Path, timeout_s: float) -> bool:
     """Kill everything in a group, frozen or not, and say whether it was empty within the time."""
-    if not event(group, "populated"):
+    if not is_populated(group):
         return True
     try:
         _write(group / "cgroup.kill", "1")
         return wait(group, "populated", False, timeout_s)
-    except FileNotFoundError:  # Linux before 5.14
+    except FileNotFoundError:  # version 1, or Linux before 5.14
         deadline = time.monotonic() + timeout_s
-        while event(group, "populated") and time.monotonic() < deadline:
+        while is_populated(group) and time.monotonic() < deadline:
             send(processes(group), signal.SIGKILL)
             time.sleep(0.001)
-    return not event(group, "populated")
+    return not is_populated(group)
+
+
+def is_populated(group: Path) -> bool:
+    """Say whether anybody is in a group, also in one of version 1."""
+    try:
+        return event(group, "populated")
+    except FileNotFoundError:
+        return bool(processes(group))
+
+
+def bound_tasks(group: Path, most: int) -> bool:
+    """Bound how many processes and threads a group may have; False where no pids controller reaches it."""
+    with contextlib.suppress(OSError):
+        _write(group.parent / "cgroup.subtree_control", "+pids")  # version 2 hands it down on request alone
+    try:
+        _write(group / "pids.max", str(most))
+    except OSError:
+        return False
+    return True
+
+
+def refused_tasks(group: Path) -> bool:
+    """Say whether the bound on a group has refused a process or thread."""
+    try:
+        return (group / "pids.events").read_text().split()[:2] not in (["max", "0"], [])
+    except OSError:
+        return False
 
 
 def wait(group: Path, key: str, value: bool, timeout_s: float) -> bool:
@@ -109,10 +152,29 @@ def wait(group: Path, key: str, value: bool, timeout_s: float) -> bool:
             poller.poll(left * 1000)
 
 
+def _here(places: Callable[[str, str], list[Path]]) -> list[Path]:
+    return places(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+
+
+def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list[Path]:
+    lines = [line.split(":", 2) for line in own_groups.splitlines()]
+    own = next((path for _, names, path in lines if controller in names.split(",")), "/")
+    found = []
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        mounted, _, options = right.split(" ", 2)
+        if mounted == kind and (not controller or controller in options.split(",")):
+            root, point = (_unescape(part) for part in left.split()[3:5])
+            with contextlib.suppress(ValueError):
+                found.append(Path(point) / PurePosixPath(own).relative_to(root))
+            found.append(Path(point))
+    return list(dict.fromkeys(found))
+
+
 def _works(parent: Path) -> bool:
     """Try everything that will be needed, on a sleeping process."""
     group = parent / f"castmates.probe.{os.getpid()}"
-    sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True)
+    sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child())
     try:
         group.mkdir()
         move(group, sleeper.pid)

@@ -5,9 +5,11 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from castmates.counters.processes import Family, is_stopped
+from castmates.counters.processes import is_stopped
 from castmates.errors import CastmatesError
 from castmates.runner import cgroups
+from castmates.runner.kin import Kin
+from castmates.runner.task_bound import TaskBound
 
 _CHANGE_S, _KILL_S = 5.0, 10.0
 
@@ -48,14 +50,16 @@ class CgroupFreezer:
     kind = "cgroup"
 
     def __init__(self, home: Path, name_hint: str) -> None:
-        self._root = cgroups.make(home, f"castmates.{name_hint}.{os.getpid()}.{time.monotonic_ns()}")
+        name = _root_name(name_hint)
+        self._root = cgroups.make(home, name)
         self._members: dict[str, Path] = {}
+        self._bound = TaskBound(name)
 
     def adopt(self, name: str, pid: int) -> None:
         """Move the member, and the children that it may already have, into a new group."""
         group = cgroups.make(self._root, f"{len(self._members)}.{name}")
         self._members[name] = group
-        family = Family(pid)
+        family = Kin(pid)
         family.stop(_CHANGE_S)  # so that nobody is born while they move
         while outside := {p.pid for p in family.living()} - set(cgroups.processes(group)):
             for each in outside:
@@ -65,6 +69,7 @@ class CgroupFreezer:
                     continue
                 except OSError as error:
                     raise CastmatesError(f"member {name} cannot be moved into {group}: {error.strerror}") from None
+        self._bound.adopt(group, cgroups.processes(group))
         family.resume()
         if not cgroups.event(group, "populated"):
             raise CastmatesError(f"member {name} ended right after its launch; see its log")
@@ -100,27 +105,28 @@ class CgroupFreezer:
         return cgroups.processes(group)
 
     def groups(self) -> list[Path]:
-        """Name the one group that holds all others."""
-        return [self._root]
+        """Name the one group that holds all others, and the one that bounds them."""
+        return [self._root, *self._bound.groups()]
 
     def close(self) -> None:
         """Kill every member and remove all groups."""
         for name in self._members:
             self.kill(name)
         cgroups.remove(self._root)
+        self._bound.close()
 
 
 class SignalFreezer:
-    """Freezes members with SIGSTOP, found through /proc by parentage, session and process group."""
+    """Freezes members with SIGSTOP, found through /proc by parentage, session, process group and mark."""
 
     kind = "signals"
 
     def __init__(self) -> None:
-        self._members: dict[str, Family] = {}
+        self._members: dict[str, Kin] = {}
 
     def adopt(self, name: str, pid: int) -> None:
         """Remember the member and who it is, so that its number cannot be taken for another's."""
-        family = Family(pid)
+        family = Kin(pid)
         family.stop(_CHANGE_S)  # so that nobody is born while we look
         living = family.living()
         family.resume()
@@ -159,6 +165,11 @@ class SignalFreezer:
         """Kill every member."""
         for name in self._members:
             self.kill(name)
+
+
+def _root_name(hint: str) -> str:
+    """Name a group so that it tells who made it."""
+    return f"castmates.{hint}.{os.getpid()}.{time.monotonic_ns()}".replace("/", "-")
 
 
 def choose_freezer(name_hint: str) -> Freezer:

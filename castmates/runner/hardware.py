@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.counters.choose import choose_collectors
+from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Monitor, Sample
 from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.runner.surroundings import Surroundings, surroundings
 
 
 @dataclass(frozen=True)
@@ -15,11 +17,14 @@ class Hardware:
     allocator: Allocator
     monitor: Monitor
     collectors: Sequence[Collector]
+    surroundings: Surroundings
 
     @classmethod
     def choose(cls, cpus: Sequence[int]) -> "Hardware":
         """Take what this machine gives for members on these CPUs."""
-        return cls(choose_allocator(), choose_monitor(), choose_collectors(cpus))
+        beside = surroundings(read_topology(), cpus)
+        collectors = choose_collectors(cpus, beside.quiet, beside.neighbours)
+        return cls(choose_allocator(), choose_monitor(), collectors, beside)
 
     def attach(self, members: Mapping[str, int]) -> None:
         """Begin to watch and to serve these members (name -> pid), once, after their launch."""
@@ -35,8 +40,8 @@ class Hardware:
             collector.start(active)
 
     def close_window(self) -> list[Sample]:
-        """Mark the closing edge and return all that was read since the opening one."""
-        samples = [sample for collector in self.collectors for sample in collector.stop()]
+        """Mark the closing edge and return all that was read since the opening one; edges nest."""
+        samples = [sample for collector in reversed(self.collectors) for sample in collector.stop()]
         return samples + self.monitor.stop()
 
     def release(self) -> None:

@@ -1,20 +1,23 @@
 """Starts a member: on its CPUs before exec, in an environment of its own, its words in a log."""
 
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.runner import member_log
+from castmates.runner.guarded_reader import GuardedReader
+from castmates.runner.kin import in_child
+from castmates.runner.memory_binding import memory_bound_to
+from castmates.runner.restarts import Restarts
+from castmates.runner.task_bound import bounding_group, refusal
 from castmates.workloads import heartbeat
-
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class WorkloadFailed(Exception):
@@ -34,10 +37,11 @@ class Start:
 
     name: str
     cpus: tuple[int, ...]
+    nodes: tuple[int, ...]  # that its memory is bound to; none where it is not
     command: list[str]
     environment: dict[str, str]
     ready_within: float
-    keep_output: bool = True  # of a command run again and again only the errors are kept: its output has no end
+    kept: bool = False  # run again and again: its restarts are recorded, and of its endless output the errors alone
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Running:
     process: subprocess.Popen[bytes]
     reader: heartbeat.Reader
     log: Path
+    restarts: Restarts | None = None  # of a command that is run again and again
+    bound: Path | None = None  # the control group that bounds how many processes it may have
     started: float = field(default_factory=time.monotonic)
     ready_seconds: float | None = None
     seen: int = 0  # heartbeats already read
@@ -65,10 +71,11 @@ class Running:
         return self.process.pid
 
     def ended(self) -> str:
-        """How it ended, or "" while it lives."""
+        """How it ended, or must end; "" while it lives within its bounds."""
         status = self.process.poll()
-        if status is None:
-            return ""
+        member_log.cut(self.log)
+        if (refused := refusal(self.bound)) or status is None:
+            return refused
         if status < 0:
             return f"was killed by {signal.Signals(-status).name}"
         return f"ended by itself with status {status}"
@@ -76,6 +83,8 @@ class Running:
     def forget_beats(self) -> None:
         """Begin anew: what was reported so far belongs to no window."""
         self.seen, self.records, self.lost = self.reader.head, [], 0
+        if self.restarts is not None:
+            self.restarts.forget()
 
     def read_beats(self) -> None:
         """Take what was reported since; the file holds only the latest."""
@@ -83,16 +92,13 @@ class Running:
         self.records += beats.records
         self.lost += beats.lost
         self.seen = beats.head
+        if self.restarts is not None:
+            self.restarts.read()
 
     def last_lines(self, count: int = 5) -> list[str]:
         """The last lines it wrote."""
-        try:
-            with self.log.open("rb") as file:
-                file.seek(max(0, self.log.stat().st_size - 8192))
-                text = file.read().decode(errors="replace")
-        except OSError:
-            return []
-        return [line.rstrip()[:300] for line in text.splitlines() if line.strip()][-count:]
+        member_log.cut(self.log)
+        return member_log.last_lines(self.log, count)
 
 
 def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], None]) -> Running:
@@ -104,28 +110,46 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
         )
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
+    restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
+    channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
     log = logs / f"{start.name}.log"
-    with log.open("wb") as output:
+    with _opened(log) as output, memory_bound_to(start.nodes):
         try:
             process = subprocess.Popen(
                 [program, *start.command[1:]],
-                env=start.environment | {heartbeat.VARIABLE: str(beats)},
+                env=start.environment | channels,
                 stdin=subprocess.DEVNULL,
-                stdout=output if start.keep_output else subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if start.kept else output,
                 stderr=output,
                 start_new_session=True,
                 preexec_fn=_before_exec(start.cpus),  # safe: the runner has no threads
             )
         except OSError as problem:
             raise WorkloadFailed(f"{start.name}: {program} cannot be started: {problem.strerror}") from None
-    running = Running(start, process, heartbeat.Reader(beats), log)
+    running = Running(start, process, GuardedReader(beats, start.name), log, restarts)
     try:
         adopt(start.name, process.pid)
     except CastmatesError:
         if ended := running.ended():
             raise WorkloadFailed.of(running, f"{ended} right after its launch") from None
         raise
+    running.bound = bounding_group(process.pid)
     return running
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[int]:
+    try:
+        output = member_log.create(log)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{log} cannot be written ({problem.strerror}): make room or give write access there, and run the same "
+            "command again."
+        ) from None
+    try:
+        yield output
+    finally:
+        os.close(output)
 
 
 def clean_environment(
@@ -143,14 +167,12 @@ def clean_environment(
 
 
 def _before_exec(cpus: tuple[int, ...]) -> Callable[[], None]:
-    parent = os.getpid()
+    bear_the_mark = in_child()
 
     def prepare() -> None:
+        bear_the_mark()
         os.sched_setaffinity(0, cpus)
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        if os.getppid() != parent:  # the runner died between fork and prctl
-            os._exit(1)
 
     return prepare

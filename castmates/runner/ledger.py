@@ -1,16 +1,19 @@
 """The ledger of a window: is it valid, and if not, why. Limits are the study's, set before anything is measured.
 
-A reason reads "kind: detail"; the report counts by kind.
+A reason reads "kind: detail"; the report counts by kind. Only what comes from outside is a reason. What members cause
+themselves (a lower frequency, throttling, major faults, switches, migrations among their own CPUs) is an effect: it
+stands in the samples, as does what nobody can attribute. docs/ledger.md lists every proof.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from castmates.runner import restarts
+from castmates.runner.ledger_load import Load
+from castmates.runner.ledger_readings import Readings
 from castmates.runner.stage import Stage
 from castmates.runner.window import Window
 from castmates.study.spec import Design, Member
-
-TICK = 0.01  # seconds; the grain of /proc/stat
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,13 @@ class Ledger:
 
     def judge(self, window: Window) -> list[str]:
         """Every reason for which this window does not count."""
-        readings = _Readings(window)
-        reasons = [*self._progress(window, readings), *self._frozen(window), *self._places(window)]
-        return [*reasons, *self._steal(readings), *self._foreign(window, readings), *self._swap(readings)]
+        readings = Readings(window)
+        reasons = [*self._progress(window, readings), *self._frozen(window), *self._places(window, readings)]
+        reasons += restarts.reasons(window.samples, readings.seconds, self.members, self.design.limits.restart_gap)
+        reasons += self._load().reasons(window.progress, readings)
+        return [*reasons, *self._swap(readings), *self._conditions(readings)]
 
-    def _progress(self, window: Window, readings: "_Readings") -> list[str]:
+    def _progress(self, window: Window, readings: Readings) -> list[str]:
         reasons = []
         for name, progress in window.progress.items():
             member = self.members.get(name)
@@ -54,65 +59,40 @@ class Ledger:
                 reasons.append(f"not frozen: {name}")
         return reasons
 
-    def _places(self, window: Window) -> list[str]:
+    def _places(self, window: Window, readings: Readings) -> list[str]:
+        """Where threads may run now, where they ran last (the frozen too), and whether they left in between."""
         reasons = []
-        for name in window.progress:
-            strange = self.stage.cpus_of_threads(name) - set(self.stage.cast[name].start.cpus)
-            if strange:
-                reasons.append(f"off its CPUs: a thread of {name} may run on {', '.join(map(str, sorted(strange)))}")
+        for name, one in self.stage.cast.items():
+            own = set(one.start.cpus)
+            allowed = self.stage.cpus_of_threads(name) if name in window.progress else set()
+            migrations = readings.get(name, "cpu_migrations") or 0.0
+            if strange := allowed - own:
+                reasons.append(f"off its CPUs: a thread of {name} may run on {_listed(strange)}")
+            elif strange := readings.last_cpus(name) - own:
+                reasons.append(f"off its CPUs: a thread of {name} ran on {_listed(strange)}")
+            elif len(own) == 1 and migrations > 0:
+                reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
         return reasons
 
-    def _steal(self, readings: "_Readings") -> list[str]:
-        """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
-        limit = self.design.limits.steal
-        shares = {cpu: (readings.get(f"cpu{cpu}", "steal_s") or 0.0) / readings.seconds for cpu in self._cpus()}
-        return [
-            f"steal: the hypervisor took {share:.1%} of CPU {cpu} (limit {limit:.1%})"
-            for cpu, share in shares.items()
-            if share > limit
-        ]
-
-    def _foreign(self, window: Window, readings: "_Readings") -> list[str]:
-        """Others' time on the CPUs of the block: beside a running member, and where it should be quiet."""
-        ours = {name: self.stage.cast[name].start.cpus for name in window.progress}
-        quiet = self._cpus() - {cpu for cpus in ours.values() for cpu in cpus}
-        found = [(name, cpus, readings.get(name, "cpu_s")) for name, cpus in ours.items()]
-        found += [(f"CPU {cpu}", (cpu,), 0.0) for cpu in sorted(quiet)]
-        reasons = []
-        for place, cpus, own in found:
-            busy = readings.busy(cpus)
-            if own is None or busy is None:
-                continue
-            if self.runner_cpus & set(cpus):
-                own += window.runner_s
-            # Ticks are coarse: two of them are forgiven.
-            share = (busy - own - 2 * TICK) / len(cpus) / readings.seconds
-            if share > self.design.limits.foreign:
-                reasons.append(
-                    f"foreign load: others took {share:.0%} of {place} (limit {self.design.limits.foreign:.0%})"
-                )
-        return reasons
-
-    def _swap(self, readings: "_Readings") -> list[str]:
+    def _swap(self, readings: Readings) -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
         return [f"swapping: {pages:.0f} pages"] if pages > self.design.limits.swap else []
 
-    def _cpus(self) -> set[int]:
-        return {cpu for one in self.stage.cast.values() for cpu in one.start.cpus}
+    def _conditions(self, readings: Readings) -> list[str]:
+        """What of the machine is no longer as it was at the block's begin, or was away."""
+        reasons = []
+        if readings.get("host", "settings_changed"):
+            reasons.append(f"governor changed: {readings.note('host', 'settings_changed')}")
+        if readings.get("host", "cpus_offline"):
+            reasons.append(f"offline: {readings.note('host', 'cpus_offline')}")
+        if slept := readings.get("host", "slept_s"):
+            reasons.append(f"the machine slept: for {slept:.1f} s of this window")
+        return reasons
+
+    def _load(self) -> Load:
+        places = {name: one.start.cpus for name, one in self.stage.cast.items()}
+        return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
 
 
-class _Readings:
-    """A window's samples by subject and metric."""
-
-    def __init__(self, window: Window) -> None:
-        self.seconds = (window.close_ns - window.open_ns) / 1e9
-        self._values = {(one.subject, one.metric): one.value for one in window.samples}
-
-    def get(self, subject: str, metric: str) -> float | None:
-        return self._values.get((subject, metric))
-
-    def busy(self, cpus: tuple[int, ...]) -> float | None:
-        """Seconds that programs and interrupts took on these CPUs."""
-        parts = [self.get(f"cpu{cpu}", metric) for cpu in cpus for metric in ("user_s", "system_s", "irq_s")]
-        known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else None
+def _listed(cpus: set[int]) -> str:
+    return ", ".join(map(str, sorted(cpus)))

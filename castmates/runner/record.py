@@ -1,29 +1,56 @@
 """Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
 
 import json
+import os
 import platform
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from castmates import __version__, tables
+from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text
+from castmates.machine.owner import born_of
 from castmates.runner.block import Outcome
 from castmates.runner.launch import Running
+from castmates.runner.ledger_summary import summary
 from castmates.runner.window import Window
 
 PLATFORM = "measured"
+RECORD = "block.json"
+TEMPORARY = re.compile(r"\.(?:block\.json|(?:windows|steps|samples)\.parquet)\.(\d+)")  # as castmates.files names them
 
 
 def write(outcome: Outcome, folder: Path) -> None:
     """Write the block's four files into `folder`."""
+    try:
+        _write(outcome, folder)
+    except OSError as problem:
+        why = os.strerror(problem.errno) if problem.errno else str(problem).splitlines()[0]
+        raise CastmatesError(
+            f"block {outcome.block.path} is measured, but {folder} cannot be written ({why}): make room or give write "
+            "access there, and run the same command again."
+        ) from None
+
+
+def _write(outcome: Outcome, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
+    _remove_leftovers(folder)
     _parquet(list(_windows(outcome)), tables.WINDOWS, folder / "windows.parquet")
     _parquet(list(_steps(outcome)), tables.STEPS, folder / "steps.parquet")
     _parquet(list(_samples(outcome)), tables.SAMPLES, folder / "samples.parquet")
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
-    replace_text(folder / "block.json", text + "\n")
+    replace_text(folder / RECORD, text + "\n")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished files of a process that was killed while it wrote here."""
+    for file in folder.glob(".*.*.*"):
+        if (named := TEMPORARY.fullmatch(file.name)) and born_of(int(named[1])) is None:
+            file.unlink(missing_ok=True)
 
 
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -102,8 +129,10 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
         "rejected_because": _reasons(outcome.windows),
+        "ledger": summary(outcome.windows),
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
+        "prepared": outcome.prepared,
         "hardware": outcome.hardware,
         "environments": outcome.environments,
         "versions": _versions(),

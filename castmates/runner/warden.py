@@ -8,15 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 import castmates
-from castmates.counters.processes import Family, read_kernel, read_process, read_table, send
+from castmates.counters.processes import read_process, send
 from castmates.errors import CastmatesError
+from castmates.machine.journal import Journal
+from castmates.machine.owner import Owner
 from castmates.runner import cgroups
+from castmates.runner.kin import Kin, bearers
 
 _SWEEP_S = 10.0
+# Groups first, for what is frozen there cannot be stopped by signals; files last, for the living may write again.
+ORDER = ("cgroup", "process", "journal", "path")
+RELEASE = "release"  # the runner's last word where it ends in good order
+_DYING_S = 1.0  # between the closing of a dying process's files and its end
 
 
 class Warden:
@@ -58,8 +66,14 @@ class Warden:
         """Guard a temporary file or directory."""
         self._tell("path", str(path.absolute()))
 
+    def guard_journal(self, journal: Journal) -> None:
+        """Guard what its owner will write down: the knobs go back."""
+        self._tell("journal", {"folder": str(journal.path.parent), "owner": asdict(journal.owner)})
+
     def release(self) -> None:
         """End cleanly: let the warden sweep what may be left, and wait for it; safe to call twice."""
+        with contextlib.suppress(CastmatesError):  # it was called before, or the warden was killed
+            self._tell(RELEASE, None)
         with contextlib.suppress(BrokenPipeError):
             self._pipe.close()
         try:
@@ -80,12 +94,13 @@ class Warden:
 def sweep(guarded: list[tuple[str, object]]) -> None:
     """Kill and remove everything that was announced; what fails is passed over, for the rest must go too."""
     deadline = time.monotonic() + _SWEEP_S
-    # Groups first, for what is frozen there cannot be stopped by signals; files last, for the living may write again.
-    for what, value in sorted(guarded, key=lambda item: ("cgroup", "process", "path").index(item[0])):
+    for what, value in sorted(guarded, key=lambda item: ORDER.index(item[0])):
         left_s = max(0.5, deadline - time.monotonic())
         with contextlib.suppress(Exception):
             if isinstance(value, list):
-                Family(value[0], value[1]).kill(left_s)
+                Kin(value[0], value[1]).kill(left_s)
+            elif isinstance(value, dict):
+                Journal(Path(value["folder"]), Owner(**value["owner"])).restore_mine()
             elif what == "cgroup":
                 _sweep_group(Path(str(value)), left_s)
             else:
@@ -99,12 +114,9 @@ def _sweep_group(group: Path, left_s: float) -> None:
 
 
 def _sweep_path(path: Path, left_s: float) -> None:
-    """Remove the path, and before it everyone who still has it in the environment.
-
-    A child in a session of its own, whose parents were killed with the runner, is found by nothing else.
-    """
+    """Remove the path, and before it everyone who has it in the environment or bears the mark of who made it."""
     deadline = time.monotonic() + left_s
-    while (users := _users_of(path)) and time.monotonic() < deadline:
+    while (users := bearers(path)) and time.monotonic() < deadline:
         send(users, signal.SIGKILL)
         time.sleep(0.01)
     if path.is_dir() and not path.is_symlink():
@@ -113,17 +125,20 @@ def _sweep_path(path: Path, left_s: float) -> None:
         path.unlink(missing_ok=True)
 
 
-def _users_of(path: Path) -> list[int]:
-    found = []
-    for pid in read_table():
-        with contextlib.suppress(OSError):  # it has ended, or is another user's and so none of ours
-            if bytes(path) in read_kernel(f"/proc/{pid}/environ"):
-                found.append(pid)
-    return found
+def sweep_unannounced(runner: int) -> None:
+    """Remove what a runner had made and was killed before it could announce; names tell whose it is."""
+    from castmates.runner.restore import stale_folders, stale_groups  # which imports this module
+
+    deadline = time.monotonic() + _DYING_S
+    while (process := read_process(runner)) and process.alive and time.monotonic() < deadline:
+        time.sleep(0.005)
+    left: list[tuple[str, object]] = [("cgroup", str(group)) for group in stale_groups()]
+    sweep([*left, *(("path", str(folder)) for folder in stale_folders())])
 
 
 def main() -> None:
     """Read announcements until the runner is gone, then sweep."""
+    runner = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.write(1, b"ready")
@@ -135,7 +150,10 @@ def main() -> None:
         with contextlib.suppress(ValueError):  # the runner died in the middle of a line
             what, value = json.loads(line)
             guarded.append((what, value))
-    sweep(guarded)
+    released = (RELEASE, None) in guarded
+    sweep([item for item in guarded if item[0] in ORDER])
+    if not released:
+        sweep_unannounced(runner)
 
 
 if __name__ == "__main__":

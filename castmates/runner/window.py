@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.protocols import Sample
+from castmates.runner import restarts
 from castmates.runner.cast import placebo_member
 from castmates.runner.stage import Stage
 from castmates.study.spec import Design, Member, Scene
@@ -42,7 +43,6 @@ class Window:
     close_ns: int
     progress: dict[str, Progress]  # by active process, placebos included
     samples: list[Sample]
-    runner_s: float  # CPU time that this very process took meanwhile
     round: int = 0
     position: int = 0
     reasons: list[str] = field(default_factory=list)  # why it does not count
@@ -58,17 +58,16 @@ def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: D
     stage.forget_beats()
     switch_ns = time.monotonic_ns()
     _settle(stage, names, members, switch_ns, settle, design.longest_window)
-    runner_s = time.process_time()
     stage.hardware.open_window(names)
     open_ns = time.monotonic_ns()
     _hold_open(stage, names, members, design, open_ns)
     close_ns = time.monotonic_ns()
     samples = stage.hardware.close_window()
     stage.read_beats()
+    samples += restarts.samples({name: stage.cast[name].restarts for name in names}, open_ns, close_ns)
     progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
     since_switch = {name: stage.cast[name].records for name in names}
-    runner_s = time.process_time() - runner_s
-    return Window(scene, open_ns, close_ns, progress, samples, runner_s, switch_ns=switch_ns, since_switch=since_switch)
+    return Window(scene, open_ns, close_ns, progress, samples, switch_ns=switch_ns, since_switch=since_switch)
 
 
 def _settle(

@@ -1,9 +1,20 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
+import math
+import re
 import shlex
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 Name = Annotated[
     str,
@@ -19,6 +30,33 @@ class Written(BaseModel):
     """Base of everything read from YAML: unknown keys are errors, values are not bent into another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+UNITS = {"B": 1} | {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)}
+UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)}
+
+
+def bytes_of(amount: str) -> int:
+    """`1.9 GB` or `512 MiB` in bytes."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", amount)
+    if found is None or found[2] not in UNITS:
+        raise ValueError("an amount of memory with its unit, such as 1.9 GB or 512 MiB")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def _amount(value: object) -> object:
+    bytes_of(str(value))
+    return value
+
+
+def _share(value: object) -> object:
+    """Take `1%` for 0.01."""
+    if isinstance(value, str):
+        text = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value.strip())
+        value = float(text[1]) / 100 if text else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError("a share above 0, such as 1% or 0.01")
+    return float(value)
 
 
 class Workload(Written):
@@ -45,6 +83,9 @@ class Workload(Written):
         default_factory=dict, description="environment variables it is started with"
     )
     ready_within: float = Field(default=180.0, gt=0, description="seconds it may take from its start to 'ready'")
+    memory: Annotated[str, BeforeValidator(_amount)] = Field(
+        default="1 GB", description="what it takes of the machine's memory, such as 1.9 GB or 512 MiB"
+    )
 
     @field_validator("command")
     @classmethod
@@ -61,6 +102,11 @@ class Workload(Written):
     def words(self) -> list[str]:
         """The command line, split."""
         return shlex.split(self.command) if isinstance(self.command, str) else self.command
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes of the machine's memory."""
+        return bytes_of(self.memory)
 
 
 class Catalogue(Written):
@@ -79,19 +125,67 @@ class MixRule(Written):
 
 
 class Placement(Written):
-    """Which CPUs the members of a mix sit on, where the default (one CPU per core, in order) is not wanted."""
+    """Which CPUs, and which memory, the members of a mix get; docs/placement.md tells what holds without a rule."""
 
-    lead: CpuList | None = Field(default=None, description="CPUs of the lead, such as 0-3")
+    lead: CpuList | None = Field(default=None, description="CPUs of the lead, such as 0-3, taken in this order")
     antagonists: CpuList | None = Field(default=None, description="CPUs of the antagonists, handed out in order")
+    llc: Literal["shared", "separate"] | None = Field(
+        default=None,
+        description="shared: the whole mix has one last-level cache; separate: no antagonist has the lead's",
+    )
+    smt: Literal["avoid", "share", "idle-sibling"] | None = Field(
+        default=None,
+        description="avoid: one CPU of each core; share: antagonists on siblings of the lead's CPUs; idle-sibling: "
+        "siblings of every CPU are ours, and idle",
+    )
+    numa: Literal["local", "remote"] | None = Field(
+        default=None, description="every member's memory: on the nodes of its CPUs, or on the nearest other node"
+    )
+    reserve: int | None = Field(
+        default=None,
+        ge=0,
+        description="cores kept free of members, for the runner; 1 if left out and there are more cores than members",
+    )
+
+
+def _rounds(value: object) -> object:
+    if value != "pilot" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROUNDS):
+        raise ValueError(f"a whole number from 1 to {MOST_ROUNDS}, or the word pilot")
+    return value
+
+
+MOST_ROUNDS = 1000
+FEWEST_AT_A_LOOK = 4
+Precision = Annotated[
+    float,
+    BeforeValidator(_share),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"%\s*$"}]}),
+]
 
 
 class Budget(Written):
     """How much measuring a study may do."""
 
-    blocks: int = Field(
-        default=5, ge=1, le=10_000, description="launches of each company; the sampling unit of the headline"
+    precision: Precision | None = Field(
+        default=None,
+        description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
+        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
     )
-    rounds: int = Field(default=3, ge=1, le=1000, description="passes over all scenes inside a block")
+    blocks: int = Field(
+        default=5,
+        ge=1,
+        le=10_000,
+        description="launches of each company; the sampling unit of the headline; with 'precision' the first look",
+    )
+    most_blocks: int = Field(
+        default=20, ge=1, le=10_000, description="launches of each company, at most, where 'precision' is given"
+    )
+    batch: int = Field(
+        default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
+    )
+    rounds: Annotated[int | Literal["pilot"], BeforeValidator(_rounds)] = Field(
+        default=3, description="passes over all scenes inside a block; 'pilot': as many as `castmates pilot` found best"
+    )
     spare_rounds: int = Field(
         default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
     )
@@ -115,6 +209,31 @@ class Budget(Written):
         default=10, ge=2, description="steps that every member should complete in a window, which is stretched for it"
     )
     company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
+    longest_block: float = Field(
+        default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"
+    )
+
+    @field_validator("blocks")
+    @classmethod
+    def _enough_for_a_look(cls, blocks: int, given: ValidationInfo) -> int:
+        if given.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
+            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, as 'precision' is given: fewer blocks cannot tell it")
+        return blocks
+
+    @field_validator("most_blocks")
+    @classmethod
+    def _not_below_the_first_look(cls, most: int, given: ValidationInfo) -> int:
+        if most < (blocks := given.data.get("blocks", 0)):
+            raise ValueError(f"at least {blocks}, the number of 'blocks'")
+        return most
+
+    @property
+    def looks(self) -> list[int]:
+        """How many blocks each company has at each look; there is but one without `precision`."""
+        if self.precision is None:
+            return [self.blocks]
+        most = max(self.blocks, self.most_blocks)
+        return [*range(self.blocks, most, self.batch), most]
 
 
 class Limits(Written):
@@ -132,7 +251,20 @@ class Limits(Written):
         le=1,
         description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
     )
+    neighbours: float = Field(
+        default=0.03,
+        ge=0,
+        le=1,
+        description="share of the CPU time around a last-level cache of the block that other programs took on its "
+        "other CPUs",
+    )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
+    restart_gap: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="share of a window in which an antagonist that is run again and again was absent between two runs",
+    )
 
 
 class Controls(Written):
@@ -146,6 +278,38 @@ class Controls(Written):
         default=MixRule(lead="compute", antagonists=["compute"]),
         description="a mix that must show none",
     )
+
+
+def _word(value: object) -> object:
+    """Take a bare `on` or `off`, which YAML reads as true or false, for the word."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
+
+
+class Prepare(Written):
+    """How the machine is set for each block, and put back after it; what is left out stays as it is."""
+
+    governor: Name | None = Field(default=None, description="frequency governor of every CPU, such as performance")
+    turbo: Switch | None = Field(default=None, description="frequencies above the nominal one")
+    thp: Literal["always", "madvise", "never"] | None = Field(default=None, description="transparent huge pages")
+    numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
+    nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
+    irq_affinity: Literal["away"] | None = Field(
+        default=None, description="away: interrupts are moved off the block's CPUs"
+    )
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The knobs that are to be set, each with its word."""
+        return {knob: str(word) for knob, word in self.model_dump(exclude_none=True).items()}
+
+
+class Machine(Written):
+    """What is done with the machine that measures."""
+
+    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a block")
 
 
 class Study(Written):
@@ -164,6 +328,7 @@ class Study(Written):
     placement: Placement = Placement()
     budget: Budget = Budget()
     limits: Limits = Limits()
+    machine: Machine = Machine()
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"
     )

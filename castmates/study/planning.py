@@ -1,8 +1,12 @@
 """(study, blocks measured so far) -> plan; a pure function that never takes a measured block back."""
 
 import hashlib
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from castmates.errors import CastmatesError
+from castmates.study.companies import Room, companies
 from castmates.study.mixes import Cast
 from castmates.study.model import Study
 from castmates.study.scenes import scenes_of
@@ -13,7 +17,12 @@ CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it need
 
 
 def extend(
-    study: Study, cast: Cast, titles: Mapping[str, str], native_key: str, measured: Iterable[Block] = ()
+    study: Study,
+    cast: Cast,
+    titles: Mapping[str, str],
+    native_key: str,
+    measured: Iterable[Block] = (),
+    room: Room | None = None,
 ) -> Plan:
     """Plan what is still missing.
 
@@ -22,21 +31,25 @@ def extend(
     """
     members = cast.members
     wanted = {mix.identity: mix for mix in (*(control.mix for control in cast.controls), *cast.mixes)}
-    only_controls = wanted.keys() - {mix.identity for mix in cast.mixes}
+    results = {mix.identity for mix in cast.mixes}
     kept = [block for block in measured if _active(block.company, wanted)]
     blocks = list(kept)
-    have = {identity: sum(_has(block.company, identity) for block in kept) for identity in wanted}
+    begun = {}  # company -> how many blocks its mixes have from elsewhere
     covered: set[str] = set()
     for company in _companies(kept):
         identities = [mix.identity for mix in company.mixes]
         if not all(identity in wanted for identity in identities) or covered & set(identities):
             continue
-        missing = study.budget.blocks - min(have[identity] for identity in identities)
+        own = sum(block.company.id == company.id for block in kept)
+        begun[company.id] = min(_having(kept, identity) for identity in identities) - own
         again = _company([wanted[identity] for identity in identities], members, native_key)
-        blocks += _new_blocks(study, again, kept, missing, only_controls)
+        blocks += _new_blocks(study, again, kept, _most(study, identities, results) - own - begun[company.id], results)
         covered |= set(identities)
-    for group, missing in _groups(study, [mix for mix in wanted.values() if mix.identity not in covered], have):
-        blocks += _new_blocks(study, _company(group, members, native_key), kept, missing, only_controls)
+    have = {mix.identity: _having(kept, mix.identity) for mix in wanted.values() if mix.identity not in covered}
+    for group, missing in _groups(study, wanted, results, have, members, room or Room()):
+        new = _company(group, members, native_key)
+        begun[new.id] = have[group[0].identity]
+        blocks += _new_blocks(study, new, kept, missing, results)
     blocks.sort(key=lambda block: (block.company.id, block.number))  # one plan, one text: measured or not
     named = {name: titles[name] for name in dict.fromkeys(member.workload for member in members.values())}
     return Plan(
@@ -45,6 +58,7 @@ def extend(
         mixes=tuple(cast.mixes),
         controls=tuple(cast.controls),
         blocks=tuple(blocks),
+        looks=_looks(study, blocks, begun, results),
     )
 
 
@@ -65,16 +79,52 @@ def _companies(blocks: Iterable[Block]) -> list[Company]:
     return list({block.company.id: block.company for block in blocks}.values())
 
 
-def _groups(study: Study, mixes: Sequence[Mix], have: Mapping[str, int]) -> Iterable[tuple[list[Mix], int]]:
-    """Mixes of one lead that miss the same number of blocks share a launch, up to `budget.company` of them."""
+def _having(blocks: Iterable[Block], identity: str) -> int:
+    return sum(_has(block.company, identity) for block in blocks)
+
+
+def _most(study: Study, identities: Iterable[str], results: Collection[str]) -> int:
+    """How many blocks these mixes may come to; controls alone never need more than the first look."""
+    return study.budget.looks[-1 if any(identity in results for identity in identities) else 0]
+
+
+def _groups(
+    study: Study,
+    wanted: Mapping[str, Mix],
+    results: Collection[str],
+    have: Mapping[str, int],
+    members: Mapping[str, Member],
+    room: Room,
+) -> Iterable[tuple[list[Mix], int]]:
+    """Mixes of one lead that miss the same number of blocks share a launch, as far as they fit."""
     groups: dict[tuple[str, int], list[Mix]] = {}
-    for mix in mixes:
-        missing = study.budget.blocks - have[mix.identity]
+    for identity, had in have.items():
+        missing = _most(study, [identity], results) - had
         if missing > 0:
-            groups.setdefault((mix.lead, missing), []).append(mix)
+            groups.setdefault((wanted[identity].lead, missing), []).append(wanted[identity])
     for (_, missing), group in groups.items():
-        for start in range(0, len(group), study.budget.company):
-            yield group[start : start + study.budget.company], missing
+        for company in companies(group, members, study.budget, _rounds(study), room):
+            yield company, missing
+
+
+def _looks(
+    study: Study, blocks: Iterable[Block], begun: Mapping[str, int], results: Collection[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Which blocks each look adds: a block belongs to the first one that has as many blocks of its mixes.
+
+    Blocks of companies that do not go on, and those of controls, belong to the first look.
+    """
+    if study.budget.precision is None:
+        return ()
+    counts = study.budget.looks
+    found: list[list[str]] = [[] for _ in counts]
+    rank = Counter(begun)
+    for block in blocks:
+        rank[block.company.id] += 1
+        goes_on = block.company.id in begun and any(mix.identity in results for mix in block.company.mixes)
+        place = bisect_left(counts, rank[block.company.id]) if goes_on else 0
+        found[min(place, len(counts) - 1)].append(block.path)
+    return tuple(map(tuple, found))
 
 
 def _company(mixes: Sequence[Mix], members: Mapping[str, Member], native_key: str) -> Company:
@@ -91,11 +141,11 @@ def _company(mixes: Sequence[Mix], members: Mapping[str, Member], native_key: st
 
 
 def _new_blocks(
-    study: Study, company: Company, kept: Sequence[Block], count: int, only_controls: Collection[str]
+    study: Study, company: Company, kept: Sequence[Block], count: int, results: Collection[str]
 ) -> list[Block]:
     """Blocks with the lowest numbers that are still free (a gap is left where a block was forgotten)."""
     taken = {block.number for block in kept if block.company.id == company.id}
-    is_control = all(mix.identity in only_controls for mix in company.mixes)
+    is_control = not any(mix.identity in results for mix in company.mixes)
     free = [number for number in range(1, len(taken) + max(count, 0) + 1) if number not in taken]
     return [
         Block(
@@ -111,9 +161,9 @@ def _new_blocks(
 
 def design_of(study: Study, is_control: bool = False) -> Design:
     """The design that new blocks get; measured ones keep the one they were measured with."""
-    budget = study.budget
+    budget, rounds = study.budget, _rounds(study)
     return Design(
-        rounds=min(budget.rounds, CONTROL_ROUNDS) if is_control else budget.rounds,
+        rounds=min(rounds, CONTROL_ROUNDS) if is_control else rounds,
         spare_rounds=budget.spare_rounds,
         window=budget.window,
         longest_window=max(budget.longest_window, budget.window),
@@ -121,4 +171,12 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         longest_settle=budget.longest_settle,
         steps=budget.steps,
         limits=study.limits,
+        prepare=study.machine.prepare,
     )
+
+
+def _rounds(study: Study) -> int:
+    """How many rounds a block has; the word `pilot` must have been replaced by what the pilot found."""
+    if study.budget.rounds == "pilot":
+        raise CastmatesError(f"the study '{study.name}' takes its rounds from a pilot, which has not been measured.")
+    return study.budget.rounds

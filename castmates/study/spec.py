@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from castmates.study.model import ControlKind, Limits
+from castmates.study.model import ControlKind, Limits, Prepare
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
 PROTOCOL = 2
@@ -93,6 +93,7 @@ class Design(Spec):
     longest_settle: float
     steps: int
     limits: Limits
+    prepare: Prepare = Prepare()
 
 
 class Company(Spec):
@@ -127,13 +128,14 @@ class Block(Spec):
 
 
 class Plan(Spec):
-    """All blocks of a study, those measured already included."""
+    """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
     study: str
     titles: dict[str, str]  # workload -> what people call it
     mixes: tuple[Mix, ...]  # the active ones, in the study's order
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
     blocks: tuple[Block, ...]
+    looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
 
     @property
     def wanted(self) -> dict[str, Mix]:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from castmates import project
+from castmates.machine.topology import read_topology
 from castmates.study import mixes, planning
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Plan, Prepared
@@ -26,7 +27,7 @@ while time.monotonic() - start < end:
 sys.exit(7)
 """
 # The runner's own machine is noisy and shared: nothing may be rejected for what others do.
-LIMITS = {"steal": 1, "foreign": 1}
+LIMITS = {"steal": 1, "foreign": 1, "neighbours": 1}
 
 
 def counter(seconds: float | None = None, **keys: object) -> Workload:
@@ -40,7 +41,7 @@ def build_native(cache: Path) -> str:
 
 
 def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, **budget: object) -> Plan:
-    """A study of the lead `lead` beside these antagonists, on the first two CPUs there are."""
+    """A study of the lead `lead` beside these antagonists, placed on this machine."""
     key = build_native(cache)
     small = {"blocks": 1, "rounds": 2, "window": 0.1, "settle": 0.02, "longest_window": 1.0} | budget
     study = Study.model_validate(
@@ -53,7 +54,7 @@ def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, 
             "controls": None,
         }
     )
-    cpus = project.usable_cpus()[:2]
+    layout = project.layout_of(read_topology())
     prepared = dict.fromkeys(programs, Prepared(environment_key=None, content="c"))
-    cast = mixes.resolve(study, programs, cpus, prepared, "p", "test.yaml")
+    cast = mixes.resolve(study, programs, layout, prepared, "p", "test.yaml")
     return planning.extend(study, cast, dict.fromkeys(programs, ""), key)

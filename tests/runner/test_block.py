@@ -83,6 +83,7 @@ def test_every_scene_is_measured_in_every_round(good):
     windows = pd.read_parquet(folder / "windows.parquet")
     assert record["status"] == "measured"
     assert record["rounds"] == 2
+    assert sum(record["ledger"]["windows"].values()) == record["windows"]
     scenes = {scene.name for scene in plan.blocks[0].company.scenes}
     assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "alone:beside@1"}
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}

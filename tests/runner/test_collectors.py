@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from castmates.counters.culprits import Culprits
 from castmates.counters.nothing import NoCollector
 from castmates.counters.perf_event import HARDWARE, PerfEvent
+from castmates.counters.places import Places
 from castmates.counters.procstat import ProcStat, Tree, read_cpus, tree_difference
 from castmates.errors import CastmatesError
 from castmates.rdt.nothing import NoAllocator, NoMonitor
@@ -106,6 +108,7 @@ def test_perf_counts_threads_and_children_born_after_attaching(worker, where):
     assert 0.2 <= busy["lead", "task_clock_s"].value < 2
     assert busy["lead", "major_faults"].value == 0
     assert {sample.note for sample in busy.values()} == {""}
+    assert busy["lead", "running_share"].value == 1  # a software event is always counted
 
 
 @needs_perf
@@ -118,7 +121,7 @@ def test_perf_counts_a_thread_that_was_there_before(worker):
     perf.attach({"lead": member.pid})
     perf.start(["lead"])
     time.sleep(0.5)
-    (sample,) = perf.stop()
+    _, sample = perf.stop()
     perf.close()
     member.kill()
     member.wait()
@@ -202,7 +205,7 @@ def test_procstat_watches_only_the_active_and_notes_the_dead(worker):
     member = subprocess.Popen(["sleep", "600"], start_new_session=True)
     stat = ProcStat([0])
     stat.attach({"lead": worker.pid, "other": member.pid})
-    assert {s for s, _ in collected(stat, ["lead"])} == {"lead", "cpu0", "host"}
+    assert {s for s, _ in collected(stat, ["lead"])} == {"lead", "cpu0", "host", "runner"}
     stat.start(["other"])
     member.kill()
     member.wait()
@@ -213,12 +216,198 @@ def test_procstat_watches_only_the_active_and_notes_the_dead(worker):
     assert stat.stop() == []
 
 
+def test_procstat_counts_the_runner_itself_and_adds_up_what_is_around_the_block(worker):
+    cpus = sorted(os.sched_getaffinity(0))
+    stat = ProcStat([], {"l3:0": [*cpus, 4095]})
+    stat.attach({})
+    stat.start([])
+    begin = time.process_time()
+    while time.process_time() - begin < 0.1:
+        pass
+    worker.do("burn 100 here")
+    found = {(sample.subject, sample.metric): sample for sample in stat.stop()}
+    assert 0.1 <= found["runner", "cpu_s"].value < 0.2
+    assert found["l3:0", "neighbours_busy_s"].value > 0.1
+    assert found["l3:0", "neighbours_busy_s"].note == f"{len(cpus)} CPUs"
+
+
 def test_an_offline_cpu_has_no_value():
     stat = ProcStat([4095])
     found = collected(stat, [])
     assert found["cpu4095", "steal_s"].value is None
     assert found["cpu4095", "steal_s"].note == "this CPU is offline"
     assert read_cpus([4095]) == {}
+
+
+CPUS = sorted(os.sched_getaffinity(0))
+BURN = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass"
+WITH_THREADS = """
+import hashlib, threading, time
+def burn():
+    end = time.thread_time() + 0.15
+    while time.thread_time() < end:
+        hashlib.sha256(bytes(1000000)).digest()
+threads = [threading.Thread(target=burn) for _ in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print("done", flush=True)
+input()
+"""
+EVERYBODY = 1000  # so that what else is busy here hides nobody
+CHILDREN = f"import subprocess, sys\nfor _ in range(2): subprocess.run([sys.executable, '-c', {BURN.format(0.1)!r}])"
+
+
+def somebody(script: str, cpu: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", script + "\nprint('done', flush=True)\ninput()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "who"),
+    [(BURN.format(0.2), "python"), (WITH_THREADS, "python"), (CHILDREN, "children of python")],
+    ids=["a program", "its threads", "children that came and went"],
+)
+def test_who_took_time_on_our_cpu_is_named(script, who, worker):
+    culprits = Culprits({f"cpu{cpu}": [cpu] for cpu in CPUS} | {"all": CPUS}, EVERYBODY)
+    culprits.attach({"lead": worker.pid})
+    culprits.start(["lead"])
+    other = somebody(script, CPUS[-1])
+    other.stdout.readline()
+    worker.do("burn 100 here")
+    worker.do("burn 100 child")
+    found = {(one.subject, one.note): one.value for one in culprits.stop()}
+    other.communicate(b"\n")
+    name = next(note for _, note in found if note.startswith(who) and f"(pid {other.pid})" in note)
+    assert 0.15 <= found[f"cpu{CPUS[-1]}", name] < 0.6
+    assert found["all", name] == pytest.approx(found[f"cpu{CPUS[-1]}", name])
+    assert len(CPUS) == 1 or (f"cpu{CPUS[0]}", name) not in found
+    members = {str(worker.pid), str(os.getpid())}
+    assert not [note for _, note in found if note.rpartition("pid ")[2].rstrip(")") in members]
+
+
+ORPHAN = f"""
+import os
+input()
+if os.fork():
+    os._exit(0)
+{BURN.format(0.2)}
+print(os.getpid(), flush=True)
+input()
+"""
+
+
+def test_an_orphan_in_a_members_session_is_no_culprit():
+    member = subprocess.Popen([sys.executable, "-c", ORPHAN], stdin=-1, stdout=-1, start_new_session=True)
+    ours, theirs = (Culprits({"all": CPUS}, EVERYBODY) for _ in range(2))
+    ours.attach({"lead": member.pid})
+    theirs.attach({})
+    for one in (ours, theirs):
+        one.start([])
+    member.stdin.write(b"\n")
+    member.stdin.flush()
+    orphan = f"(pid {int(member.stdout.readline())})"
+    assert orphan in str(theirs.stop())
+    assert orphan not in str(ours.stop())
+    member.communicate(b"\n")
+
+
+def test_what_children_took_before_the_window_is_not_counted_when_they_end_in_it():
+    grandchild = f"{BURN.format(0.5)}\nprint('half', flush=True)\ninput()\n{BURN.format(0.1)}"
+    parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {grandchild!r}])"
+    script = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {parent!r}])\nprint('all', flush=True)"
+    culprits = Culprits({"all": CPUS}, EVERYBODY)
+    culprits.attach({})
+    other = subprocess.Popen([sys.executable, "-c", script + "\ninput()"], stdin=-1, stdout=-1)
+    other.stdout.readline()
+    culprits.start([])
+    other.stdin.write(b"\n")
+    other.stdin.flush()
+    other.stdout.readline()
+    found = {one.note: one.value for one in culprits.stop()}
+    other.communicate(b"\n")
+    (took,) = (value for who, value in found.items() if who.startswith("children of") and f"pid {other.pid})" in who)
+    assert 0.08 <= took < 0.4
+
+
+def test_nobody_is_named_where_nobody_was():
+    culprits = Culprits({"nowhere": [4095]}, EVERYBODY)
+    culprits.attach({})
+    assert culprits.stop() == []
+    other = somebody(BURN.format(0.05), CPUS[0])
+    culprits.start([])
+    other.stdout.readline()
+    assert culprits.stop() == []
+    other.communicate(b"\n")
+
+
+# Its main thread stays on the first CPU, another thread goes to the last one when told.
+WANDERER = """
+import os, sys, threading, time
+first, last = int(sys.argv[1]), int(sys.argv[2])
+os.sched_setaffinity(0, {first})
+go = threading.Event()
+def wander():
+    go.wait()
+    os.sched_setaffinity(0, {last})
+    print("there", flush=True)
+    time.sleep(600)
+threading.Thread(target=wander, daemon=True).start()
+print("ready", flush=True)
+input()
+go.set()
+input()
+"""
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_the_cpu_that_a_thread_was_on_is_seen_of_the_frozen_too():
+    places = Places()
+    wanderer = subprocess.Popen(
+        [sys.executable, "-c", WANDERER, str(CPUS[0]), str(CPUS[-1])], stdin=-1, stdout=-1, text=True, bufsize=1
+    )
+    wanderer.stdout.readline()
+    places.attach({"lead": wanderer.pid, "frozen": wanderer.pid})
+
+    def seen() -> dict[tuple[str, str], set[float]]:
+        found: dict[tuple[str, str], set[float]] = {}
+        for one in places.stop():
+            found.setdefault((one.subject, one.metric), set()).add(one.value)
+        return found
+
+    places.start(["lead"])
+    at_home = {("lead", "last_cpu"): {CPUS[0]}, ("frozen", "last_cpu"): {CPUS[0]}}
+    assert seen() == at_home | {("lead", "threads_moved"): {0}}
+    places.start(["lead"])
+    wanderer.stdin.write("\n")
+    wanderer.stdout.readline()
+    both = {CPUS[0], CPUS[-1]}
+    away = {("lead", "last_cpu"): both, ("frozen", "last_cpu"): both, ("lead", "threads_moved"): {1}}
+    assert seen() == away
+    wanderer.kill()
+    wanderer.communicate()
+    places.start(["lead"])
+    assert seen() == {("lead", "threads_moved"): {0}}
+
+
+@needs_perf
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_a_member_of_one_cpu_never_migrates_and_one_that_leaves_it_does(worker):
+    os.sched_setaffinity(worker.pid, {CPUS[0]})
+    worker.do("burn 5 here")  # a sleeper moves when it wakes
+    perf = PerfEvent(["cpu_migrations"])
+    perf.attach({"lead": worker.pid})
+    orders = [f"{what} {where}" for what in ("burn 5", "sleep 20") for where in ("here", "thread", "child")]
+    assert collected(perf, ["lead"], orders, worker)["lead", "cpu_migrations"].value == 0
+    perf.start(["lead"])
+    for cpu in (CPUS[-1], CPUS[0]):  # there and back: at both edges it is where it belongs
+        os.sched_setaffinity(worker.pid, {cpu})
+        worker.do("burn 5 here")
+    assert {one.metric: one.value for one in perf.stop()}["cpu_migrations"] >= 2
+    perf.close()
 
 
 def test_ended_threads_make_switches_a_lower_bound_and_an_unwaited_child_no_value():

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from castmates.study import catalogue, mixes, planning
+from castmates.study.companies import Room
+from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Block, Plan, Prepared
 
@@ -24,6 +26,11 @@ def prepared(programs: dict[str, Workload], content: str = "c", key: str = "k") 
     return {name: Prepared(environment_key=one.environment and key, content=content) for name, one in programs.items()}
 
 
+def layout(cpus: Iterable[int]) -> Layout:
+    """A plain machine: every CPU a core, all under one cache."""
+    return Layout(tuple(Cpu(cpu, core=cpu, llc=0, node=0, package=0) for cpu in cpus), memory=(0,))
+
+
 def plan(
     one: Study,
     measured: Iterable[Block] = (),
@@ -32,13 +39,14 @@ def plan(
     content: str = "c",
     key: str = "k",
     placebo: str = "p",
+    room: Room | None = None,
 ) -> Plan:
     programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
     catalogue.check_names(one, programs, "study.yaml")
     found = prepared(programs, content, key)
-    cast = mixes.resolve(one, programs, list(cpus), found, placebo, "study.yaml")
+    cast = mixes.resolve(one, programs, layout(cpus), found, placebo, "study.yaml")
     titles = {name: program.title for name, program in programs.items()}
-    return planning.extend(one, cast, titles, key, measured)
+    return planning.extend(one, cast, titles, key, measured, room)
 
 
 def _named(one: Study) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from castmates.tables import BLOCKS, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
 T95 = {3: 4.303, 4: 3.182, 5: 2.776}
@@ -41,7 +41,7 @@ def make(
     """Make results/<study> with these leads beside these antagonists; `failed` blocks of every lead fail."""
     dice = random.Random(7)
     study = folder.name
-    windows, block_rows, effects, controls = [], [], [], []
+    windows, block_rows, effects, controls, traces = [], [], [], [], []
     for lead_number, lead in enumerate(leads):
         mixes = [name for name in antagonists if (lead, name) not in missing]
         scenes = [("solo", "solo", "", 0.0), ("solo-again", "solo-again", "", 0.0), ("placebo:1", "placebo", "", 0.01)]
@@ -77,9 +77,15 @@ def make(
             {"study": study, "lead": lead, "control": "A/A", "ratio": ratio[0], "ratio_low": ratio[1],
              "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "blocks": measured,
              "rounds": measured * rounds, "p_value": math.nan, "p_holm": math.nan, "verdict": verdict,
-             "platform": platform}
+             "platform": platform, "mix": "", "baseline": "solo", "study_lead": True}
         )  # fmt: skip
-    _write(folder, study, windows, block_rows, effects, controls, MACHINE if machine is None else machine)
+        traces.append(_trace(study, f"{lead}@0", "lead", measured, platform))
+    if leads:
+        controls += _known(study, blocks, rounds, platform)
+        traces.append(_trace(study, "stream@1", "antagonist", blocks, platform))
+    tables = {"windows": (windows, WINDOWS), "blocks": (block_rows, BLOCKS), "effects": (effects, EFFECTS),
+              "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER)}  # fmt: skip
+    _write(folder, tables, MACHINE if machine is None else machine)
     _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
     return folder
 
@@ -145,14 +151,44 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
         "windows_valid": blocks * rounds, "windows_rejected": 0, "platform": platform, "within_low": within_low,
         "within_high": within_high, "p_value": p_holm, "p_holm": p_holm, "verdict": verdict,
         "baseline_windows_valid": blocks * rounds, "baseline_windows_rejected": 0,
+        "rejection_rate": 0.0 if blocks else math.nan, "baseline_rejection_rate": 0.0 if blocks else math.nan,
+        "possibly_biased": False,
     }  # fmt: skip
 
 
-def _write(folder, study, windows, blocks, effects, controls, machine):
+def _known(study, blocks, rounds, platform):
+    """What the controls of a study leave: the A/A of their leads, and their own outcome."""
+    few = blocks < 3
+    found = [
+        ("A/A", "chase", "", "solo", 1.002, "passes"),
+        ("A/A", "compute", "", "solo", 0.9995, "passes"),
+        ("positive", "chase", "chase+stream", "solo", 1.31, "sensitive"),
+        ("negative", "compute", "compute+compute", "placebo", 1.0004, "passes"),
+    ]
+    return [
+        {"study": study, "lead": lead, "control": control, "ratio": ratio,
+         "ratio_low": math.nan if few else ratio - 0.006, "ratio_high": math.nan if few else ratio + 0.006,
+         "within_low": ratio - 0.004, "within_high": ratio + 0.004, "blocks": blocks, "rounds": blocks * rounds,
+         "p_value": math.nan, "p_holm": math.nan, "verdict": "too few blocks" if few else verdict,
+         "platform": platform, "mix": mix, "baseline": baseline, "study_lead": False}
+        for control, lead, mix, baseline, ratio, verdict in found
+    ]  # fmt: skip
+
+
+def _trace(study, member, role, blocks, platform):
+    """What a member's windows say of the scene before."""
+    enough = blocks >= 3
+    numbers = {"change_pct": -0.1, "change_low": -0.6, "change_high": 0.4, "detectable_pct": 0.9, "p_value": 0.6}
+    return {"study": study, "member": member, "workload": member.partition("@")[0], "role": role,
+            **(numbers | {"p_holm": 1.0} if enough else {}), "blocks": blocks, "windows": 10 * blocks,
+            "windows_after_others": 6 * blocks, "verdict": "none seen" if enough else "too few windows",
+            "platform": platform}  # fmt: skip
+
+
+def _write(folder, contents, machine):
     tables = folder / "tables"
     tables.mkdir(parents=True, exist_ok=True)
-    contents = {"windows": (windows, WINDOWS), "blocks": (blocks, BLOCKS), "effects": (effects, EFFECTS)}
-    for name, (rows, columns) in (contents | {"controls": (controls, CONTROLS)}).items():
+    for name, (rows, columns) in contents.items():
         table = frame(rows, columns)
         table.to_parquet(tables / f"{name}.parquet")
         table.to_csv(tables / f"{name}.csv", index=False)
@@ -168,7 +204,8 @@ def _plan(folder, study, companies, blocks):
     for row in blocks:
         company = {"id": row["company"], "members": casts[row["company"]]}
         planned.append({"study": study, "company": company, "number": row["block"], "seed": 3, "design": design})
-        record(folder, row["company"], row["block"], status=row["status"])
+        settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
+        record(folder, row["company"], row["block"], status=row["status"], spec=planned[-1], settle=settle)
     titles = {name: f"The {name}" for names in companies.values() for name in names}
     plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "blocks": planned}
     (folder / "plan.json").write_text(json.dumps(plan))

@@ -31,6 +31,11 @@ class Machine:
     devices: Mapping[str, Iterable[int]] = field(default_factory=dict)
     capacity: Mapping[int, int] = field(default_factory=dict)
     allowed: Iterable[int] | None = None
+    memory: Iterable[int] | None = None  # nodes that we may use
+    distances: Sequence[Sequence[int]] = ()  # of each node, in their order
+    empty: Iterable[int] = ()  # nodes without memory
+    isolated: Iterable[int] = ()
+    tickless: Iterable[int] = ()
 
 
 def write(path: Path, text: object) -> None:
@@ -60,14 +65,21 @@ def build(root: Path, machine: Machine) -> Path:
                 write(base / f"cpu{cpu}/cpu_capacity", machine.capacity[cpu])
             if cpu not in offline:
                 _write_caches(base / f"cpu{cpu}/cache", cpu, machine.caches, offline)
-    for node, cpus in machine.nodes.items():
+    write(base / "isolated", format_cpu_list(machine.isolated))
+    write(base / "nohz_full", format_cpu_list(machine.tickless) or "(null)")  # as some kernels say it
+    for number, (node, cpus) in enumerate(machine.nodes.items()):
         here = root / f"sys/devices/system/node/node{node}"
+        size = 0 if node in machine.empty else 1024
         write(here / "cpulist", format_cpu_list(set(cpus) - offline))
-        write(here / "meminfo", f"Node {node} MemTotal:       1024 kB\nNode {node} MemFree: 1 kB")
+        write(here / "meminfo", f"Node {node} MemTotal:       {size} kB\nNode {node} MemFree: 1 kB")
+        if machine.distances:
+            write(here / "distance", " ".join(map(str, machine.distances[number])))
     for device, cpus in machine.devices.items():
         write(root / f"sys/devices/{device}/cpus", format_cpu_list(cpus))
-    if machine.allowed is not None:
-        write(root / "proc/self/status", f"Name:\tx\nCpus_allowed_list:\t{format_cpu_list(machine.allowed)}")
+    told = {"Cpus": machine.allowed, "Mems": machine.memory}
+    lines = [f"{what}_allowed_list:\t{format_cpu_list(those)}" for what, those in told.items() if those is not None]
+    if lines:
+        write(root / "proc/self/status", "\n".join(["Name:\tx", *lines]))
     return root
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from castmates.analysis.blocks import blocks_table
 from castmates.analysis.controls import estimate_controls
-from castmates.analysis.verdicts import study_verdict
+from castmates.analysis.effects import estimate_effects
+from castmates.analysis.stamps import sensitivity, study_verdict
 from castmates.tables import BLOCKS, CONTROLS, WINDOWS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
@@ -67,6 +68,12 @@ def test_too_few_blocks_and_no_data():
     assert estimate_controls(one, frame([], WINDOWS), 0.02)["verdict"].tolist() == ["no data"]
 
 
+def judged(*verdicts):
+    """A/A controls of the study's own leads."""
+    rows = [known("A/A", word, lead, True) for word, lead in zip(verdicts, ["dlrm", "bert", "swim"], strict=False)]
+    return pd.DataFrame(rows, columns=["lead", "control", "verdict", "study_lead", "mix"]).astype({"study_lead": bool})
+
+
 @pytest.mark.parametrize(
     ("verdicts", "word"),
     [
@@ -81,17 +88,133 @@ def test_too_few_blocks_and_no_data():
     ],
 )
 def test_word_for_the_study(verdicts, word):
-    table = pd.DataFrame({"lead": ["dlrm", "bert"][: len(verdicts)], "verdict": verdicts})
+    table = judged(*verdicts)
     found, sentence = study_verdict(table)
     assert found == word
     assert sentence.endswith(".")
 
 
 def test_the_sentence_names_the_lead():
-    table = pd.DataFrame({"lead": ["dlrm", "bert", "swim"], "verdict": ["passes", "unstable", "no data"]})
-    assert "for bert:" in study_verdict(table)[1]
-    table["verdict"] = ["passes", "passes", "no data"]
-    assert "no control for swim" in study_verdict(table)[1]
+    assert "for bert:" in study_verdict(judged("passes", "unstable", "no data"))[1]
+    assert "no control for swim" in study_verdict(judged("passes", "passes", "no data"))[1]
+
+
+def known(kind, verdict, lead="chase", study_lead=False):
+    return {"lead": lead, "control": kind, "verdict": verdict, "study_lead": study_lead, "mix": f"{lead}+x"}
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        (known("A/A", "unstable"), "unstable"),  # it is the same machine
+        (known("negative", "unstable", "compute"), "unstable"),
+        (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is says nothing of the study's leads
+        (known("A/A", "too few blocks"), "trustworthy"),
+        (known("negative", "inconclusive", "compute"), "trustworthy"),
+        (known("positive", "no sensitivity shown here"), "trustworthy"),  # a word of its own
+    ],
+)
+def test_what_the_controls_of_a_study_say_of_it(row, word):
+    found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
+    assert found == word
+    assert ("cannot tell yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "word"),
+    [
+        (["sensitive"], "sensitive"),
+        (["no sensitivity shown here"], "no sensitivity shown here"),
+        (["sensitive", "no sensitivity shown here"], "no sensitivity shown here"),
+        (["too few blocks"], "too few blocks"),
+        (["no data"], "not measured"),
+        ([], "not measured"),
+    ],
+)
+def test_word_for_the_sensitivity(verdicts, word):
+    rows = [pd.DataFrame([known("positive", verdict)]) for verdict in verdicts]
+    found, sentence = sensitivity(pd.concat([judged("passes"), *rows]))
+    assert found == word
+    assert sentence.endswith(".")
+
+
+POSITIVE, NEGATIVE = mix("chase@0", "stream@1"), mix("compute@0", "compute@1")
+FOUR = plan(
+    [company("a", POSITIVE), company("b", NEGATIVE), company("c", mix("dlrm@0", "stream@1"))],
+    blocks=4,
+    controls={"positive": POSITIVE, "negative": NEGATIVE},
+)
+
+
+def outcomes(positive=0.2, negative=0.0, placebo=0.05, of=FOUR):
+    """The controls where these are the losses: of the positive against solo, of the negative against placebo."""
+
+    def rate(block, number, scene, member):
+        wobble = 0.001 * ((block.number + len(scene)) % 3)
+        if scene.startswith("placebo"):
+            return math.exp(-placebo - wobble)
+        loss = {"chase": positive, "compute": placebo + negative, "dlrm": 0.1}[block.company.lead.workload]
+        return math.exp(-wobble - (loss if scene.startswith("corun") and member.endswith("@0") else 0))
+
+    return estimate_controls(of, written(of, rate), 0.02)
+
+
+def varied(block, number, scene, member):
+    return 1.0 + 0.01 * len(scene) * block.number
+
+
+def row_of(table, control):
+    (row,) = table[table["control"] == control].to_dict("records")
+    return row
+
+
+def test_the_studys_own_leads_come_first_and_every_control_has_a_row():
+    table = outcomes()
+    assert table[["control", "lead", "mix", "baseline", "study_lead"]].to_numpy().tolist() == [
+        ["A/A", "dlrm", "", "solo", True],
+        ["A/A", "chase", "", "solo", False],
+        ["A/A", "compute", "", "solo", False],
+        ["positive", "chase", "chase+stream", "solo", False],
+        ["negative", "compute", "compute+compute", "placebo", False],
+    ]
+    assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(CONTROLS)
+
+
+def test_a_positive_control_must_be_slower_and_by_itself():
+    found = row_of(outcomes(positive=0.2), "positive")
+    assert (found["verdict"], found["p_holm"]) == ("sensitive", found["p_value"])
+    assert found["ratio"] == pytest.approx(math.exp(0.2), rel=2e-3)
+    for loss in (0.0, -0.2):
+        assert row_of(outcomes(positive=loss), "positive")["verdict"] == "no sensitivity shown here"
+    assert row_of(outcomes(positive=-0.2), "positive")["p_value"] > 0.99
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(0.0, "passes"), (0.1, "unstable"), (-0.1, "unstable")])
+def test_the_negative_control_is_judged_against_its_placebo(loss, verdict):
+    """What the placebo costs too, such as the turbo that any busy neighbour takes, is no fault."""
+    assert row_of(outcomes(negative=loss, placebo=0.3), "negative")["verdict"] == verdict
+
+
+def test_all_that_must_not_differ_is_one_family():
+    table = outcomes(negative=0.004)
+    same = table[table["control"] != "positive"]
+    smallest = same["p_value"].idxmin()
+    assert same.loc[smallest, "p_holm"] == pytest.approx(min(1, len(same) * same.loc[smallest, "p_value"]))
+
+
+def test_a_control_that_is_also_a_result_is_both():
+    both = plan([company("a", POSITIVE)], blocks=4, mixes=[POSITIVE], controls={"positive": POSITIVE})
+    table = outcomes(of=both)
+    assert table[["control", "study_lead"]].to_numpy().tolist() == [["A/A", True], ["positive", True]]
+    windows = written(both, varied)
+    assert set(estimate_effects(both, windows, 0.02)["mix"]) == {"chase+stream"}
+
+
+def test_controls_are_no_effects_and_count_in_no_family_of_theirs():
+    windows = written(FOUR, varied)
+    found = estimate_effects(FOUR, windows, 0.02)
+    assert set(found["mix"]) == {"dlrm+stream"}
+    assert found["p_holm"].tolist() == found["p_value"].tolist()
 
 
 def manifest(block, **changes):

@@ -64,6 +64,7 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
         perf={"version": "perf 6.8", "why": None, "hardware": "counted", "software": "counted"},
         freezing={"works": True, "why": None},
         tracefs={"kernel": True, "mounted": "/t", "readable": True},
+        left_changed=[],
         compiler="cc 12",
         tensorflow_python="3.11.7",
     )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.effects import estimate_effects
+from castmates.analysis.rejections import rejection_columns
 from castmates.errors import CastmatesError
 from castmates.tables import EFFECTS, WINDOWS, frame
 from tests.unit.windows_maker import company, mix, plan, written
@@ -111,6 +112,45 @@ def test_rejected_windows_break_their_pair_and_are_counted():
     assert (solo["baseline_windows_valid"], solo["baseline_windows_rejected"]) == (8, 1)
     assert (placebo["rounds"], placebo["baseline_windows_rejected"]) == (8, 0)
     assert solo["slowdown"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("lost", "base_lost", "biased"),
+    [
+        (0, 0, False),
+        (6, 0, True),
+        (4, 0, False),  # 20 points more, but chance gives as much in one case of nine
+        (8, 5, False),
+        (0, 6, False),  # the other way round nothing slow was lost
+    ],
+)
+def test_a_scene_that_is_rejected_more_often_than_its_baseline_is_flagged(lost, base_lost, biased):
+    more = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=4)
+
+    def rate(block, number, scene, member):
+        place = (block.number - 1) * 5 + number
+        if (scene.startswith("corun") and place <= lost) or (scene == "solo" and place <= base_lost):
+            return None
+        return simple(block, number, scene, member)
+
+    found = row(effects(written(more, rate, rounds=5), more), "solo")
+    assert (found["rejection_rate"], found["baseline_rejection_rate"]) == (lost / 20, base_lost / 20)
+    assert found["possibly_biased"] == biased
+
+
+def test_many_windows_do_not_make_a_small_difference_a_flag():
+    def counts(lost):
+        return pd.DataFrame({"windows_valid": [9600], "windows_rejected": [lost], "baseline_windows_valid": [10000],
+                             "baseline_windows_rejected": [0]})  # fmt: skip
+
+    assert not rejection_columns(counts(400))["possibly_biased"][0]
+    assert rejection_columns(counts(600))["possibly_biased"][0]
+
+
+def test_no_windows_have_no_rejection_rate():
+    found = effects(frame([], WINDOWS))
+    assert found["rejection_rate"].isna().all()
+    assert not found["possibly_biased"].any()
 
 
 @pytest.mark.parametrize("useless", [0.0, math.nan, math.inf, ""])

@@ -1,5 +1,6 @@
 """The figures are drawn for every kind of result, and show what the tables say."""
 
+import dataclasses
 import re
 import struct
 from xml.etree import ElementTree
@@ -81,6 +82,29 @@ def test_too_few_launches_give_an_interval_in_brackets_named_as_within_launch(tm
     assert any(re.fullmatch(r"\[\S+, \S+\]", text) for text in said)
     assert any("within launch only" in text for text in said)
     assert not any(text.startswith("±") for text in said)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below_it(tmp_path, figure):
+    results = read_results(make(tmp_path / "study", leads=["a"], antagonists=["b"]))
+    plainly, _ = FIGURES[figure](results)
+    results.controls["verdict"] = results.controls["verdict"].replace({"passes": "unstable"})
+    stamped, _ = FIGURES[figure](read_results(make(tmp_path / "few", leads=["a"], antagonists=["b"], blocks=2)))
+    warned, _ = FIGURES[figure](dataclasses.replace(results))
+    said = [[text.get_text() for text in one.texts] for one in (plainly, stamped, warned)]
+    assert [words.count("unstable") for words in said] == [0, 0, 1]
+    assert [words.count("too few blocks for the controls") for words in said] == [0, 1, 0]
+    corner = next(text for text in warned.texts if text.get_text() == "unstable").get_window_extent()
+    others = [axes.get_tightbbox() for axes in warned.axes]
+    assert not any(corner.overlaps(other) for other in others)
+
+
+def test_the_controls_that_must_not_differ_are_drawn_and_the_positive_one_is_told(tmp_path):
+    figure, source = control.draw(read_results(make(tmp_path / "study", leads=["a"])))
+    said = " ".join(texts(figure))
+    assert all(name in said for name in ("compute+compute", "(negative)", "(of a control)"))
+    assert "positive control chase+stream, solo over co-run: 1.31 [1.30, 1.32], sensitive" in said.replace("\n", " ")
+    assert set(source["control"].dropna()) == {"A/A", "positive", "negative"}
 
 
 def test_colours_are_symmetric_around_no_change():

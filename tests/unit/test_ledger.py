@@ -1,14 +1,20 @@
 """The ledger: for every reason one window just inside its limit and one just beyond it."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import castmates.runner
 from castmates.protocols import Sample
-from castmates.runner.ledger import TICK, Ledger
+from castmates.runner.ledger import Ledger
+from castmates.runner.ledger_load import FORGIVEN
+from castmates.runner.ledger_summary import summary
+from castmates.runner.surroundings import Domain, Surroundings
 from castmates.runner.window import Progress, Window
 from castmates.study.model import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
@@ -17,6 +23,8 @@ SECONDS = 2.0
 LEAD, BESIDE, FROZEN, PLACEBO = "lead@0", "beside@1", "frozen@2,3", "placebo:1"
 PLACES = {LEAD: (0,), BESIDE: (1,), FROZEN: (2, 3), PLACEBO: (1,)}
 CPUS = (0, 1, 2, 3)
+SIBLING = 10  # of a CPU of the block, nobody's
+AROUND = Domain("l3:0", 8, (4, 5, 6))
 DESIGN = Design(
     rounds=1,
     spare_rounds=0,
@@ -25,10 +33,10 @@ DESIGN = Design(
     settle=0.0,
     longest_settle=0.0,
     steps=10,
-    limits=Limits(steal=0.03, foreign=0.05, swap=8),
+    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8),
 )
-FORGIVEN = 2 * TICK
 A_LITTLE = 1e-6
+JUDGES = ("ledger", "ledger_load", "restarts")
 
 
 def member(name: str) -> Member:
@@ -67,15 +75,26 @@ class Case:
     runner_s: float = 0.0
     runner_cpus: frozenset[int] = frozenset()
     samples: bool = True  # False: this machine gives none at all
+    last: dict[str, set[int]] = field(default_factory=dict)  # where threads ran last
+    notes: dict[tuple[str, str], str] = field(default_factory=dict)
+    takers: tuple[tuple[str, float, str], ...] = ()  # place, seconds, who
 
     def readings(self) -> dict[tuple[str, str], float | None]:
         clean: dict[tuple[str, str], float | None] = {("host", "pswpin"): 0.0, ("host", "pswpout"): 0.0}
-        for cpu in CPUS:
+        clean |= {("host", metric): 0.0 for metric in ("settings_changed", "cpus_offline", "slept_s")}
+        clean |= {("runner", "cpu_s"): self.runner_s, (AROUND.name, "neighbours_busy_s"): 0.0}
+        for cpu in (*CPUS, SIBLING):
             clean |= {(f"cpu{cpu}", metric): 0.0 for metric in ("user_s", "system_s", "irq_s", "steal_s")}
         for name in self.active:
             clean[name, "cpu_s"] = 1.5
             clean[f"cpu{PLACES[name][0]}", "user_s"] = 1.5
         return clean | self.values if self.samples else {}
+
+    def collected(self) -> list[Sample]:
+        found = [Sample(0, "any", *key, value, self.notes.get(key, "")) for key, value in self.readings().items()]
+        last = PLACES | self.last if self.samples else {}
+        found += [Sample(0, "places", name, "last_cpu", float(cpu)) for name, cpus in last.items() for cpu in cpus]
+        return found + [Sample(0, "culprits", place, "foreign_s", seconds, who) for place, seconds, who in self.takers]
 
     def reasons(self) -> list[str]:
         cast = {
@@ -88,6 +107,7 @@ class Case:
             cast=cast,
             freezer=SimpleNamespace(is_frozen=lambda name: name not in self.thawed),
             cpus_of_threads=lambda name: self.strays.get(name, set(PLACES[name])),
+            hardware=SimpleNamespace(surroundings=Surroundings((SIBLING,), (AROUND,))),
         )
         window = Window(
             Scene(name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED),
@@ -96,8 +116,7 @@ class Case:
             progress={
                 name: Progress(records(self.beats.get(name, 20)), self.lost.get(name, 0)) for name in self.active
             },
-            samples=[Sample(0, "procstat", *key, value) for key, value in self.readings().items()],
-            runner_s=self.runner_s,
+            samples=self.collected(),
         )
         members = {name: member(name) for name in (LEAD, BESIDE, FROZEN)}
         return Ledger(stage, members, DESIGN, self.runner_cpus).judge(window)  # type: ignore[arg-type]
@@ -175,12 +194,13 @@ ALLOWED = DESIGN.limits.foreign * SECONDS + FORGIVEN
 
 
 @pytest.mark.parametrize("metric", ["user_s", "system_s", "irq_s"])
-@pytest.mark.parametrize(("cpu", "own", "place"), [(0, 1.5, "lead@0"), (1, 1.5, "beside@1"), (3, 0.0, "CPU 3")])
-def test_others_time_beside_a_member_and_on_a_quiet_cpu(metric, cpu, own, place):
+@pytest.mark.parametrize(("cpu", "own"), [(0, 1.5), (1, 1.5), (3, 0.0), (SIBLING, 0.0)])
+def test_others_time_beside_a_member_and_on_a_quiet_cpu(metric, cpu, own):
     before = own if metric == "user_s" else 0.0
     assert Case(values={(f"cpu{cpu}", metric): before + ALLOWED - A_LITTLE}).reasons() == []
     (reason,) = Case(values={(f"cpu{cpu}", metric): before + ALLOWED + A_LITTLE}).reasons()
-    assert reason == f"foreign load: others took 5% of {place} (limit 5%)"
+    by = "mostly interrupts" if metric == "irq_s" else "by nobody whom /proc shows"
+    assert reason == f"foreign load: others took 5% of CPU {cpu} (limit 5%), {by}"
 
 
 def test_a_member_of_several_cpus_is_judged_by_their_mean():
@@ -206,6 +226,96 @@ def test_swapped_pages_are_added_up(into, out, said):
     assert reasons == [f"swapping: {pages} pages" for pages in said]
 
 
+def test_where_a_thread_was_counts_for_the_frozen_too():
+    assert Case(last={LEAD: {0, 2}}).reasons() == ["off its CPUs: a thread of lead@0 ran on 2"]
+    assert Case(last={FROZEN: {2, 0, 1}}).reasons() == ["off its CPUs: a thread of frozen@2,3 ran on 0, 1"]
+    assert Case(last={FROZEN: {3}, BESIDE: set()}).reasons() == []
+    assert len(Case(last={LEAD: {2}}, strays={LEAD: {0, 2}}).reasons()) == 1  # one mistake, one reason
+
+
+def test_a_migration_is_a_fault_only_where_there_is_one_cpu_to_be_on():
+    everyone = (LEAD, BESIDE, FROZEN)
+    assert Case(active=everyone, values={(FROZEN, "cpu_migrations"): 40.0}).reasons() == []
+    assert Case(values={(LEAD, "cpu_migrations"): 0.0}).reasons() == []
+    (reason,) = Case(values={(LEAD, "cpu_migrations"): 2.0}).reasons()
+    assert reason == "off its CPUs: threads of lead@0 left its only CPU (2 migrations)"
+
+
+NEIGHBOURS = DESIGN.limits.neighbours * AROUND.size * SECONDS
+
+
+def test_load_around_the_cache_is_a_share_of_the_whole_domain():
+    assert Case(values={("l3:0", "neighbours_busy_s"): NEIGHBOURS - A_LITTLE}).reasons() == []
+    (reason,) = Case(values={("l3:0", "neighbours_busy_s"): 4.0}, takers=(("l3:0", 3.0, "make (pid 7)"),)).reasons()
+    expected = "neighbours: others took 25% of the CPU time around cache l3:0 (limit 10%), mostly make (pid 7)"
+    assert reason == expected
+
+
+def test_the_runner_is_no_neighbour_where_it_runs():
+    values = {("l3:0", "neighbours_busy_s"): NEIGHBOURS + 0.4 - A_LITTLE}
+    assert Case(values=values, runner_s=0.4, runner_cpus=frozenset({5})).reasons() == []
+    assert len(Case(values=values, runner_s=0.4, runner_cpus=frozenset({0})).reasons()) == 1
+
+
+@pytest.mark.parametrize(
+    ("takers", "by"),
+    [
+        ((("cpu3", 0.6, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "mostly snakemake (pid 123)"),
+        ((("cpu3", 0.4, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "among them snakemake (pid 123)"),
+        ((("cpu2", 0.9, "elsewhere (pid 1)"),), "by nobody whom /proc shows"),
+        ((), "by nobody whom /proc shows"),
+    ],
+)
+def test_the_culprit_is_named_where_it_was(takers, by):
+    (reason,) = Case(values={("cpu3", "user_s"): 1.0}, takers=takers).reasons()
+    assert reason == f"foreign load: others took 49% of CPU 3 (limit 5%), {by}"
+
+
+def test_a_culprit_on_several_cpus_of_a_member_is_added_up():
+    case = Case(
+        active=(LEAD, BESIDE, FROZEN),
+        values={("cpu2", "user_s"): 1.5, ("cpu3", "user_s"): 1.0, (FROZEN, "cpu_s"): 1.5},
+        takers=(("cpu2", 0.3, "make (pid 7)"), ("cpu3", 0.3, "make (pid 7)"), ("cpu3", 0.4, "ld (pid 8)")),
+    )
+    assert case.reasons() == ["foreign load: others took 24% of CPUs 2-3 (limit 5%), mostly make (pid 7)"]
+
+
+def test_naming_somebody_is_no_reason():
+    assert Case(takers=(("cpu0", 2.0, "make (pid 7)"), ("l3:0", 9.0, "make (pid 7)"))).reasons() == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "note", "reason"),
+    [
+        ("settings_changed", 2.0, "no_turbo was 0 and is 1", "governor changed: no_turbo was 0 and is 1"),
+        ("cpus_offline", 1.0, "CPU 3", "offline: CPU 3"),
+        ("slept_s", 3.21, "", "the machine slept: for 3.2 s of this window"),
+    ],
+)
+def test_the_machine_must_be_as_it_was(metric, value, note, reason):
+    assert Case(values={("host", metric): value}, notes={("host", metric): note}).reasons() == [reason]
+    assert Case(values={("host", metric): 0.0}).reasons() == []
+
+
+def test_the_summary_counts_a_window_once_for_each_kind_of_reason():
+    def window(kind: str, *reasons: str) -> Window:
+        scene = Scene(name="s", kind=kind, mix="", active=(LEAD,), placebos=(), partition=UNMANAGED)  # type: ignore[arg-type]
+        return Window(scene, 0, 1, {}, [], reasons=list(reasons))
+
+    steal = "steal: the hypervisor took 9.0% of CPU"
+    found = summary([
+        window("solo"),
+        window("solo", f"{steal} 0", f"{steal} 1"),
+        window("corun", f"{steal} 0", "swapping: 9 pages"),
+    ])  # fmt: skip
+    assert found == {
+        "windows": {"solo": 2, "corun": 1},
+        "rejected": {"solo": 1, "corun": 1},
+        "because": {"steal": {"solo": 1, "corun": 1}, "swapping": {"corun": 1}},
+    }
+    assert summary([]) == {"windows": {}, "rejected": {}, "because": {}}
+
+
 def test_each_missing_sample_alone_rejects_nothing():
     for key in Case().readings():
         assert Case(values={key: None}).reasons() == [], key
@@ -220,7 +330,7 @@ def test_without_any_sample_only_what_is_known_is_judged():
 def test_a_missing_part_does_not_hide_the_other_cpus():
     values = {("cpu0", "irq_s"): None, ("cpu0", "user_s"): 2.0, ("cpu3", "user_s"): 2.0, ("cpu1", "steal_s"): None}
     (reason,) = Case(values=values).reasons()
-    assert reason == "foreign load: others took 99% of CPU 3 (limit 5%)"
+    assert reason == "foreign load: others took 99% of CPU 3 (limit 5%), by nobody whom /proc shows"
 
 
 def test_every_reason_is_given():
@@ -229,11 +339,30 @@ def test_every_reason_is_given():
         lost={BESIDE: 1},
         thawed={FROZEN},
         strays={LEAD: {1}},
-        values={("cpu0", "steal_s"): 1.0, ("cpu3", "user_s"): 1.0, ("host", "pswpin"): 9.0},
+        values={
+            ("cpu0", "steal_s"): 1.0,
+            ("cpu3", "user_s"): 1.0,
+            ("l3:0", "neighbours_busy_s"): 9.0,
+            ("host", "pswpin"): 9.0,
+            ("host", "settings_changed"): 1.0,
+            ("host", "cpus_offline"): 1.0,
+            ("host", "slept_s"): 1.0,
+        },
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
-    expected = ["too few steps", "lost heartbeats", "not frozen", "off its CPUs", "steal", "foreign load", "swapping"]
-    assert kinds == expected
+    assert kinds == [
+        *("too few steps", "lost heartbeats", "not frozen", "off its CPUs", "steal", "foreign load", "neighbours"),
+        *("swapping", "governor changed", "offline", "the machine slept"),
+    ]
+
+
+def test_the_documentation_lists_every_kind_of_reason_and_every_limit():
+    text = (Path(__file__).resolve().parents[2] / "docs/ledger.md").read_text()
+    modules = [(Path(castmates.runner.__file__).parent / f"{name}.py").read_text() for name in JUDGES]
+    kinds = {kind for module in modules for kind in re.findall(r'f"([a-z][a-z CPU]+): ', module)}
+    assert {"steal", "off its CPUs", "restart gap", "the machine slept"} <= kinds
+    assert not [kind for kind in kinds if f"| `{kind}` |" not in text]
+    assert not [key for key in Limits.model_fields if f"| `{key}` " not in text]
 
 
 @st.composite
@@ -254,6 +383,12 @@ def quiet(draw):
             values[f"cpu{cpu}", metric] = busy * part
         values[f"cpu{cpu}", "steal_s"] = draw(share) * DESIGN.limits.steal * SECONDS
     pages = draw(st.integers(0, DESIGN.limits.swap))
+    effects = ("major_faults", "voluntary_switches", "involuntary_switches", "threads_moved")
+    values |= {(name, metric): float(draw(st.integers(0, 10**6))) for name in active for metric in effects}
+    values |= {(f"cpu{cpu}", "core_throttles"): float(draw(st.integers(0, 9))) for cpu in CPUS}
+    values |= {(f"cpu{cpu}", "frequency_mhz"): draw(st.floats(400, 6000)) for cpu in CPUS}
+    values["host", "coolers"] = float(draw(st.integers(0, 3)))
+    values["l3:0", "neighbours_busy_s"] = draw(share) * DESIGN.limits.neighbours * AROUND.size * SECONDS
     values["host", "pswpin"] = draw(st.integers(0, pages))
     values["host", "pswpout"] = pages - values["host", "pswpin"]
     missing = draw(st.sets(st.sampled_from(sorted(values))))
@@ -267,5 +402,5 @@ def quiet(draw):
 
 
 @given(quiet())
-def test_loads_below_every_limit_reject_nothing(case):
+def test_effects_and_loads_below_every_limit_reject_nothing(case):
     assert case.reasons() == []

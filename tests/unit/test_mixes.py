@@ -9,13 +9,13 @@ from castmates.study import catalogue
 from castmates.study.mixes import resolve
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.scenes import scenes_of
-from tests.unit.makers import ENVIRONMENTS, prepared, study, workloads
+from tests.unit.makers import ENVIRONMENTS, layout, prepared, study, workloads
 
 
 def mixes_of(one: Study, cpus=(0, 1), programs=None):
     programs = programs or workloads("x", "y", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
-    cast = resolve(one, programs, list(cpus), prepared(programs), "p", "study.yaml")
+    cast = resolve(one, programs, layout(cpus), prepared(programs), "p", "study.yaml")
     return cast.mixes, cast.members
 
 
@@ -58,8 +58,11 @@ def test_explicit_cpus_are_taken_in_their_order():
             study(["x"], [], mixes=[{"lead": "x", "antagonists": ["a", "b"]}]),
             "asks for 3 cores (1 + 1 + 1), but only 2",
         ),
-        (study(["x"], ["a"], placement={"lead": "7"}), "'placement.lead' names CPU 7, but only CPUs 0, 1"),
-        (study(["x"], ["a"], placement={"lead": "0", "antagonists": "0"}), "1 by the lead, 0 left for antagonists"),
+        (study(["x"], ["a"], placement={"lead": "7"}), "'placement.lead' names CPU 7, which is not there; CPUs 0-1"),
+        (
+            study(["x"], ["a"], placement={"lead": "0", "antagonists": "0"}),
+            "has 0 CPUs besides the lead's, but the antagonists ask for 1",
+        ),
         (study(["x"], ["a"], placement={"lead": "1-0"}), "'placement.lead' has the range 1-0, which ends before"),
         (study(["x"], ["a"], placement={"antagonists": "1,1"}), "'placement.antagonists' names CPU 1 twice"),
     ],

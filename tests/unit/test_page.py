@@ -1,6 +1,7 @@
 """The page is whole, stands alone, is accessible, and says what the tables say."""
 
 import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,10 +11,11 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report import plan
+from castmates.report import health, plan
 from castmates.report.figures import FIGURES, draw_figure
 from castmates.report.page import page, write_page
 from castmates.report.read import read_results
+from castmates.report.stamps import caveat, stamps
 from tests.unit.results_maker import make, record
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
@@ -124,7 +126,7 @@ def test_it_is_accessible(usual):
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
     assert len(drawings) == len(reader.all("figure")) == 3
     assert all(len(drawing["aria-label"]) > 20 for drawing in drawings)
-    assert len(reader.all("caption")) == len(reader.all("table")) == 4
+    assert len(reader.all("caption")) == len(reader.all("table")) == 6
     assert all(attributes.get("scope") in ("col", "row") for attributes in reader.all("th"))
 
 
@@ -142,7 +144,7 @@ def test_the_verdict_says_the_tables_numbers(usual):
     assert "Measured: every number comes from real runs" in text
     assert "Holm-adjusted over all rows of the same baseline, is below 0.05" in text
     assert "the whole 95 % interval lies inside ±3 %, and otherwise unclear" in text
-    assert "controls are judged at 1 %" in text
+    assert "judged together at 1 %, the positive control by itself at 1 %" in text
     assert "Significance is Holm-adjusted over the rows of the same baseline." in text
     assert "The blocks come from" not in text
 
@@ -150,8 +152,9 @@ def test_the_verdict_says_the_tables_numbers(usual):
 def test_every_row_of_the_tables_is_there_and_every_link_leads_to_a_file(usual, tmp_path):
     reader, results = usual
     cast = {"dlrm-train", "resnet-infer", "stream", "compute", "chase"}
-    rows = len(results.effects) + len(results.controls) + len(results.blocks) + len(cast)
-    assert len(reader.all("tr")) == rows + 4
+    tables = (results.effects, results.controls, results.carryover, results.blocks, cast)
+    kinds = {"solo", "solo-again", "placebo", "corun"}
+    assert len(reader.all("tr")) == sum(map(len, tables)) + len(kinds) + 6
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
     reader, _ = page_of(folder)
     links = {attributes["href"] for attributes in reader.all("a") if not attributes["href"].startswith("#")}
@@ -185,7 +188,7 @@ def test_what_is_emulated_is_stamped_so(tmp_path):
     reader = parsed(page(results, dict.fromkeys(FIGURES, "<svg></svg>")))
     assert "Emulated: a real kernel" in reader.text()
     assert "Measured:" not in reader.text()
-    assert any("stamp other" in (attributes.get("class") or "") for attributes in reader.all("p"))
+    assert any("stamp other" in (attributes.get("class") or "") for attributes in reader.all("span"))
 
 
 def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
@@ -295,6 +298,136 @@ def test_a_plan_without_titles_or_blocks_or_no_plan_at_all_still_has_a_page(tmp_
 def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(tmp_path):
     results = read_results(make(tmp_path / "study", leads=["a"], blocks=2, failed=1))
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
-    assert html.count('<td class="n" data-value="nan">–</td>\n    <td class="n" data-value="61.0">61.0</td>') == 1
-    assert html.count("<code>castmates retry</code>") == 1
+    launch = '<td class="n" data-value="nan">–</td>'
+    assert html.count(f'{launch}\n    {launch}{launch}\n    <td class="n" data-value="61.0">61.0</td>') == 1
+    assert html.count("<code>castmates retry</code>") == 2, "in the verdict and in the health panel"
     assert "forgets it, so that the next sweep measures it again." in parsed(html).text()
+
+
+def edited(folder, table, change):
+    """The same results with another table; `change` edits it."""
+    file = folder / "tables" / f"{table}.parquet"
+    rows = pd.read_parquet(file)
+    change(rows)
+    rows.to_parquet(file)
+    return folder
+
+
+def judged(verdict, control="A/A", lead="dlrm-train"):
+    def change(controls):
+        controls.loc[(controls["control"] == control) & (controls["lead"] == lead), "verdict"] = verdict
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "good", "bad"),
+    [
+        (judged("passes"), ["trustworthy", "sensitive"], []),
+        (judged("unstable"), ["sensitive"], ["unstable"]),
+        (judged("unstable", "negative", "compute"), ["sensitive"], ["unstable"]),
+        (judged("inconclusive"), ["sensitive"], ["inconclusive"]),
+        (judged("too few blocks"), ["sensitive"], ["too few blocks for the controls"]),
+        (judged("no sensitivity shown here", "positive", "chase"), ["trustworthy"], ["no sensitivity shown here"]),
+        (judged("no data", "positive", "chase"), ["trustworthy"], ["sensitivity not measured"]),
+    ],
+)
+def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
+    results = read_results(edited(make(tmp_path / "study"), "controls", change))
+    html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    reader = parsed(html)
+    for expected, state in ((good, "good"), (bad, "bad")):
+        shown = re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
+        assert shown == expected
+    words = ["measured", *(word for word, _ in stamps(results))]
+    assert f'@page {{ @top-right {{ content: "{" · ".join(words)}"' in html, "on every sheet of paper"
+    sentence = f"This study is stamped: {', '.join(words[1:])}."
+    assert reader.text().count(sentence) == 3 + 1 + 1, "three figures, the table of effects, the foot"
+    assert caveat(results) == " · ".join(word for word in bad if word != "sensitivity not measured")
+
+
+def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
+    def change(windows):
+        first = windows["window"].eq(1) & windows["block"].eq(2)
+        windows["valid"], windows["reasons"] = (
+            ~first,
+            first.map({True: "steal: 5 %; steal: 6 %; swapping: 2", False: ""}),
+        )
+        windows.loc[windows["block"].eq(3) & windows["round"].eq(3), "round"] = 4
+
+    folder = edited(make(tmp_path / "study", failed=1), "windows", change)
+    results = read_results(folder)
+    panel = dict(health.summary(results))
+    assert panel["Spare rounds"] == "2 of 8 spare rounds used, in 2 of 8 blocks."
+    assert panel["Blocks"].startswith("2 of 10 blocks failed: dlrm-train ended with status 1")
+    assert (
+        panel["Settle time"]
+        == "0.30 s waited after a change of scene; rates were steady after 0.11 s, stream most often the last."
+    )
+    assert panel["Carry-over"] == (
+        "From the scene before: none seen for dlrm-train (±0.6 %) and resnet-infer (±0.6 %)."
+    )
+    rows = health.rejections(results.windows)
+    assert sum(row["rejected"] for row in rows) == 2
+    assert sum(row["kept"] + row["rejected"] for row in rows) == len(results.windows)
+    assert {row["reasons"] for row in rows} - {"–"} <= {"steal (1), swapping (1)", "steal (2), swapping (2)"}
+    text = words_of(folder)
+    assert (
+        text.index("Health: can the numbers be trusted?")
+        < text.index("Windows by kind of scene")
+        < text.index("The machine")
+    )
+
+
+def test_a_window_of_several_members_is_counted_once():
+    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reasons": "steal: 5 %"}] * 2
+    assert health.rejections(pd.DataFrame(rows)) == [
+        {"kind": "corun", "kept": 0, "rejected": 1, "share": 100.0, "reasons": "steal (1)"}
+    ]
+
+
+def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
+    def change(carryover):
+        here = carryover["member"].isin(["dlrm-train@0", "stream@1"])
+        carryover.loc[here, ["change_pct", "change_low", "change_high", "verdict"]] = -2.0, -2.9, -1.1, "seen"
+
+    folder = edited(make(tmp_path / "study"), "carryover", change)
+    text = words_of(folder)
+    said = (
+        "seen for dlrm-train (−2.0 % [−2.9, −1.1] ); none seen for resnet-infer (±0.6 %); "
+        "seen for the antagonist stream (−2.0 % [−2.9, −1.1] )"
+    )
+    assert said in text.split("What the leads lose")[0]
+    assert text.count(said) == 2
+
+
+def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
+    def change(effects):
+        here = (
+            (effects["antagonists"] == "stream") & (effects["baseline"] == "solo") & (effects["lead"] == "dlrm-train")
+        )
+        effects.loc[here, ["rejection_rate", "baseline_rejection_rate"]] = 0.2, 0.0
+        effects.loc[here, "possibly_biased"] = True
+
+    folder = edited(make(tmp_path / "study"), "effects", change)
+    text = words_of(folder)
+    verdict, rest = text.split("What the leads lose")
+    assert "hence possibly biased: dlrm-train in dlrm-train+stream against solo." in verdict
+    assert "beside stream (possibly biased by rejected windows)" in verdict
+    assert "20.0 / 0.0 †" in rest
+    assert "† Possibly biased" in rest
+    figure, _ = FIGURES["heatmap"](read_results(folder))
+    cells = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert sum(cell.endswith("†") for cell in cells) == 1
+    assert any("†: possibly biased" in text.get_text() for text in figure.texts)
+    assert "†" not in words_of(make(tmp_path / "clean"))
+
+
+def test_old_records_without_a_settle_time_leave_its_columns_out(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], blocks=2)
+    assert "Steady after (s)" in words_of(folder)
+    for block in (1, 2):
+        record(folder, "a-0000abcd", block)
+    text = words_of(folder)
+    assert "Steady after (s)" not in text
+    assert "Settle time" not in text

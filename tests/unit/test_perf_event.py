@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.perf_event import EVENTS, Reading, difference, explain
+from castmates.counters.perf_event import EVENTS, FULLY_COUNTED, Reading, difference, explain, running_share
 
 ORIGIN = Reading(1000, 5_000_000, 5_000_000)
 
@@ -29,18 +29,34 @@ def test_zero_not_counted_and_not_supported_are_three_things():
 
 
 def test_a_shared_counter_is_scaled_and_says_so():
-    assert difference(ORIGIN, later(10, 1000, 250)) == (40.0, "scaled: counted for 25.0% of the member's time")
+    assert difference(ORIGIN, later(96, 1000, 960)) == (100.0, "scaled: counted for 96.0% of the member's time")
+
+
+def test_a_counter_that_ran_for_less_than_nearly_all_of_the_time_counted_nothing():
+    assert difference(ORIGIN, later(95, 1000, 950))[0] == 100.0
+    value, note = difference(ORIGIN, later(94, 1000, 949))
+    assert (value, note) == (None, "not counted: the counters were lent for only 94.9% of the member's time")
+
+
+def test_the_share_of_the_time_is_kept_beside_the_counts():
+    assert running_share(ORIGIN, later(10, 1000, 250)) == 0.25
+    assert running_share(ORIGIN, later(0, 1000, 1000)) == 1.0
+    assert running_share(ORIGIN, ORIGIN) is None
+    assert running_share(None, ORIGIN) is None
 
 
 @given(
     count=st.integers(0, 2**40),
     enabled=st.integers(1, 2**40),
-    share=st.floats(0.01, 1),
+    share=st.floats(0, 1),
 )
 def test_scaling_never_lessens_a_count(count, enabled, share):
     running = max(1, int(enabled * share))
     value, note = difference(ORIGIN, later(count, enabled, running))
-    assert value >= count
+    if running < enabled * FULLY_COUNTED:
+        assert value is None
+    else:
+        assert value >= count
     assert bool(note) == (running < enabled * 0.999)
 
 

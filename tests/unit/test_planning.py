@@ -1,11 +1,14 @@
 """The plan is append-only: what was measured stays, and only what is missing is added."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from castmates.errors import CastmatesError
+from castmates.study.companies import Room
 from castmates.study.model import Workload
 from castmates.study.planning import active_mixes
 from castmates.study.spec import Plan
@@ -105,25 +108,99 @@ def test_priorities_take_all_first_blocks_first():
     assert [block.number for block in order] == sorted(block.number for block in blocks)
 
 
+def sizes(one: Plan) -> list[int]:
+    return sorted(len(one.mixes) for one in {block.company.id: block.company for block in one.blocks}.values())
+
+
+def names_of(one: Plan) -> set[tuple[str, ...]]:
+    return {tuple(mix.antagonists[0] for mix in block.company.mixes) for block in one.blocks}
+
+
+def test_a_company_takes_no_more_than_its_share_of_the_memory():
+    needs = {"x": 2, "a": 3, "b": 4, "c": 2, "d": 1, "e": 1}
+    split = plan(study(["x"], NAMES), room=Room(bytes=10, needs=needs))
+    # 8 of 10 may be taken, and the lead's 2 are in every company: each mix goes into the first that has room for it.
+    assert names_of(split) == {("a@1", "c@1", "d@1"), ("b@1", "e@1")}
+    assert sizes(plan(study(["x"], NAMES), room=Room(bytes=None, needs=needs))) == [5]
+
+
+def test_instances_of_one_workload_on_different_cpus_take_their_memory_each():
+    one = study(["x"], [], mixes=[{"lead": "x", "antagonists": ["a", "a"]}])
+    with pytest.raises(CastmatesError, match=r"x\+a\+a takes 3\.0 GB \(x 1\.0 \+ a 1\.0 \+ a 1\.0\), but 80% of this"):
+        plan(one, cpus=(0, 1, 2), room=Room(bytes=3 * 10**9, needs={"x": 10**9, "a": 10**9}))
+
+
+def test_a_block_is_kept_short_by_splitting_companies():
+    budget = {"rounds": 10, "window": 1.0, "settle": 0.5, "longest_block": 100}
+    split = plan(study(["x"], NAMES, budget=budget))
+    # solo twice, a placebo and two scenes for each mix: 1 + 10 * 5 * 1.5 s for one, 106 s for two
+    assert sizes(split) == [1] * 5
+    assert sizes(plan(study(["x"], NAMES, budget=budget | {"longest_block": 110}))) == [1, 2, 2]
+    assert sizes(plan(study(["x"], ["a"], budget=budget | {"longest_block": 1}))) == [1]  # it cannot be split
+
+
+def test_a_measured_company_is_never_regrouped():
+    before = plan(study(["x"], NAMES))
+    needs = dict.fromkeys(["x", *NAMES], 1)
+    after = plan(study(["x"], NAMES), measured=before.blocks[:1], room=Room(bytes=3, needs=needs))
+    assert after == before
+
+
+def test_a_wanted_precision_plans_to_the_limit_and_says_when_each_block_is_due():
+    budget = {"precision": 0.01, "blocks": 4, "batch": 3, "most_blocks": 9}
+    one = plan(study(["x"], ["a"], budget=budget))
+    assert [[int(path.partition("/")[2]) for path in look] for look in one.looks] == [[1, 2, 3, 4], [5, 6, 7], [8, 9]]
+    assert plan(study(["x"], ["a"])).looks == ()
+
+
+def test_controls_follow_the_first_look():
+    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 8}
+    control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
+    one = plan(study(["x"], ["a"], budget=budget, controls=control), programs=workloads("x", "y", "a", "b"))
+    assert Counter(block.company.lead.workload for block in one.blocks) == {"x": 8, "y": 4}
+    assert all(path in one.looks[0] for path in block_names(one) if path.startswith("y"))
+
+
+def test_a_mix_that_changes_its_company_goes_on_counting():
+    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 8}
+    both = plan(study(["x"], ["a", "b"], budget=budget))
+    measured = [block for block in both.blocks if block.number <= 4]
+    less = plan(study(["x"], ["a"], budget=budget), measured=measured)
+    assert set(less.looks[0]) == {block.path for block in measured}
+    assert [len(look) for look in less.looks] == [4, 2, 2]
+    assert len({block.company.id for block in less.blocks}) == 2
+
+
+def test_rounds_of_a_pilot_must_be_known_by_then():
+    with pytest.raises(CastmatesError, match="takes its rounds from a pilot"):
+        plan(study(["x"], ["a"], budget={"rounds": "pilot"}))
+
+
 edits = st.lists(
     st.tuples(
         st.sets(st.sampled_from(NAMES), min_size=1),
         st.integers(1, 4),  # blocks
         st.integers(1, 3),  # company
         st.integers(0, 10_000),  # which of the planned blocks get measured
+        st.none() | st.integers(4, 9),  # most blocks, where a precision is wanted
     ),
     min_size=1,
     max_size=5,
 )
+NEEDS = {"x": 1, "y": 2, "a": 1, "b": 2, "c": 3, "d": 1, "e": 2}
 
 
 @settings(max_examples=150, deadline=None)
 @given(edits)
 def test_any_history_of_edits_keeps_the_promises(history):
     measured = {}
-    for antagonists, blocks, company, luck in history:
-        one = study(["x", "y"], sorted(antagonists), budget={"blocks": blocks, "company": company})
-        now = plan(one, measured=measured.values())
+    for antagonists, blocks, company, luck, most in history:
+        budget = {"blocks": blocks, "company": company}
+        if most is not None:
+            budget = {"blocks": 4, "company": company, "precision": 0.01, "most_blocks": most}
+        one = study(["x", "y"], sorted(antagonists), budget=budget)
+        room = Room(bytes=10, needs=NEEDS)
+        now = plan(one, measured=measured.values(), room=room)
         paths = [block.path for block in now.blocks]
         assert len(paths) == len(set(paths))
         # what is measured and still of use is in the plan, exactly as it was measured
@@ -133,9 +210,17 @@ def test_any_history_of_edits_keeps_the_promises(history):
                 assert planned[path] == block
         # every mix gets its blocks, and a second look at a half-measured plan changes nothing
         for mix in now.mixes:
-            assert sum(mix in block.company.mixes for block in now.blocks) >= blocks
+            assert sum(mix in block.company.mixes for block in now.blocks) >= one.budget.looks[-1]
+        # each look holds every block once, and at every look each mix has the blocks that are due
+        if now.looks:
+            assert sorted(path for look in now.looks for path in look) == sorted(paths)
+            for number, due in enumerate(one.budget.looks, start=1):
+                there = {path for look in now.looks[:number] for path in look}
+                for mix in now.mixes:
+                    assert sum(mix in planned[path].company.mixes for path in there) >= due
         some = random.Random(luck).sample(now.blocks, k=luck % (len(now.blocks) + 1))
-        assert plan(one, measured=[*measured.values(), *(b for b in some if b.path not in measured)]) == now
+        again = [*measured.values(), *(b for b in some if b.path not in measured)]
+        assert plan(one, measured=again, room=room) == now
         measured |= {block.path: block for block in some}
 
 

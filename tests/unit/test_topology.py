@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,18 @@ def test_unreadable_and_garbled_files_are_not_known(tmp_path):
 def test_an_empty_tree_is_an_empty_topology(tmp_path):
     topology = read_topology(tmp_path)
     assert topology.cpus == topology.llcs == topology.nodes == topology.allowed == ()
+
+
+def test_isolated_and_tickless_cpus_and_the_distances_of_nodes(tmp_path):
+    xeon = sysfs.xeon()
+    machine = replace(xeon, isolated=[1, 2], tickless=[2], distances=[(10, 21), (21, 10)], memory=[1])
+    topology = read_topology(sysfs.build(tmp_path / "one", machine))
+    assert (topology.isolated, topology.tickless) == ((1, 2), (2,))
+    assert [node.distances for node in topology.nodes] == [((0, 10), (1, 21)), ((0, 21), (1, 10))]
+    assert topology.memory == (1,)
+    plain = read_topology(sysfs.build(tmp_path / "two", replace(xeon, empty=[0])))
+    assert (plain.isolated, plain.tickless, plain.memory) == ((), (), (1,))
+    assert plain.nodes[0].distances == ()
 
 
 def test_this_machine_under_a_narrow_affinity():

@@ -13,13 +13,15 @@ from castmates.tables import BLOCKS, WINDOWS, frame
 NAN = math.nan
 
 
-def row(antagonists, verdict, value=NAN, low=NAN, high=NAN, blocks=5, within=(NAN, NAN), partition="unmanaged"):
+def row(
+    antagonists, verdict, value=NAN, low=NAN, high=NAN, blocks=5, within=(NAN, NAN), partition="unmanaged", biased=False
+):
     """An effect; `within` is a degradation in per cent."""
     within_low, within_high = (1 / (1 - bound / 100) for bound in within)
     return {
         "antagonists": antagonists, "verdict": verdict, "degradation_pct": value, "degradation_low": low,
         "degradation_high": high, "blocks": blocks, "within_low": within_low, "within_high": within_high,
-        "partition": partition,
+        "partition": partition, "possibly_biased": biased,
     }  # fmt: skip
 
 
@@ -131,6 +133,11 @@ def test_rejections_are_counted_and_like_reasons_put_together():
     assert words.rejection_sentence(blocks(), rejected()) == "No window was measured."
 
 
+def test_a_kind_of_reason_is_counted_once_for_a_window():
+    assert words.kinds_of("steal: 3 % of cpu0; steal: 4 % of cpu1; swapping: 7 pages") == ["steal", "swapping"]
+    assert words.kinds_of("") == []
+
+
 def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
     assert words.failure_sentence(blocks(failed, failed, {})) == (
@@ -168,12 +175,22 @@ def test_what_is_not_measured_is_never_called_measured():
     assert words.platform_words([]) == words.NO_PLATFORM
 
 
-@pytest.mark.parametrize(
-    ("counts", "unequal"), [((15, 0, 15, 0), False), ((12, 3, 15, 0), True), ((0, 0, 15, 0), False)]
+def test_a_possibly_biased_effect_is_told_with_its_number():
+    (sentence,) = words.lead_sentences("a", [row("b@1", "slower", 3.0, 2.0, 4.0, biased=True)], 0.02, 6)
+    assert sentence == "a loses 3.0 % [2.0, 4.0] beside b (possibly biased by rejected windows) (5 launches)."
+
+
+@given(
+    verdict=st.sampled_from(["slower", "faster", "unclear", "too few blocks", "no data"]),
+    value=st.floats(-50, 50),
+    half=st.floats(0, 50),
+    blocks=st.integers(1, 9),
 )
-def test_unequal_rejection_is_pointed_at(counts, unequal):
-    names = ("windows_valid", "windows_rejected", "baseline_windows_valid", "baseline_windows_rejected")
-    assert words.unequal_rejection(dict(zip(names, counts, strict=True))) is unequal
+def test_nothing_but_an_earned_equivalence_is_told_as_no_change(verdict, value, half, blocks):
+    """Two one-sided tests decide that (`equivalent`); an interval that holds zero does not."""
+    one = row("b", verdict, value, value - half, value + half, blocks, within=(value - 1, value + 1))
+    (sentence,) = words.lead_sentences("a", [one], 0.02, 6)
+    assert not any(claim in sentence for claim in ("no change", "no loss", "no interference", "no effect", "nothing"))
 
 
 def test_degradation_is_that_of_the_design():

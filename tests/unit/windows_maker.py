@@ -1,15 +1,15 @@
 """Plans and tables of windows for tests: written by hand, rate by rate, or simulated from a known truth."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.study.model import Study
+from castmates.study.model import ControlKind, Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
-from castmates.study.spec import PROTOCOL, Block, Company, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Block, Company, Control, Member, Mix, Plan
 from castmates.tables import WINDOWS, frame
 
 DESIGN = design_of(Study(name="example"))
@@ -55,13 +55,16 @@ def company(name: str, *mixes: Mix) -> Company:
     )
 
 
-def plan(companies: Sequence[Company], blocks: int, mixes: Sequence[Mix] = ()) -> Plan:
-    """`mixes` are the active ones; all of the companies' if left out."""
+def plan(
+    companies: Sequence[Company], blocks: int, mixes: Sequence[Mix] = (), controls: Mapping[ControlKind, Mix] = {}
+) -> Plan:
+    """`mixes` are the active ones; all of the companies' that are no control if left out."""
+    results = tuple(one for each in companies for one in each.mixes if one not in controls.values())
     return Plan(
         study="example",
         titles={},
-        mixes=tuple(mixes) or tuple(one for each in companies for one in each.mixes),
-        controls=(),
+        mixes=tuple(mixes) or results,
+        controls=tuple(Control(kind=kind, mix=one) for kind, one in controls.items()),
         blocks=tuple(
             Block(study="example", company=each, number=number, seed=number, design=DESIGN)
             for each in companies
@@ -122,6 +125,7 @@ class Truth:
     rejected: float = 0.0  # share of windows
     corun: float = 0.10  # what the co-run costs: log rate(solo) - log rate(corun)
     placebo: float = 0.03  # what the placebo costs
+    carryover: float = 0.0  # what a window loses where others ran in the one before
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,7 @@ def simulated(truth: Truth, studies: int, blocks: int, rounds: int, seed: int) -
     moved[:, :, [name.name in ("solo", "solo-again") for name in scenes]] = 0.0
     loss = moved + [cost.get(scene.name, truth.corun) for scene in scenes]
     valid = rng.random(shape) >= truth.rejected
+    drift = drift - truth.carryover * _after_others(scenes, position)
     tables = []
     for role, index in (("lead", 0), ("antagonist", 1)):
         active = [number for number, scene in enumerate(scenes) if companies[0].members[index].name in scene.active]
@@ -164,6 +169,15 @@ def _drift(truth, rng, shape, position):
     length = blocks * rounds * scenes
     by_time = rng.normal(0, truth.walk, (studies, length)).cumsum(axis=1) - np.linspace(0, truth.trend, length)
     return np.take_along_axis(by_time.reshape(shape), position, axis=3)
+
+
+def _after_others(scenes, position):
+    """Whether others than the lead ran in the window before; the first window of a block has none."""
+    studies, blocks, rounds, count = position.shape
+    others = np.array([scene.kind not in ("solo", "solo-again") for scene in scenes])
+    by_time = others[position.argsort(axis=3)].reshape(studies, blocks, rounds * count)
+    before = np.concatenate([np.zeros((studies, blocks, 1), dtype=bool), by_time[:, :, :-1]], axis=2)
+    return np.take_along_axis(before.reshape(position.shape), position, axis=3)
 
 
 def _table(companies, scenes, active, role, index, position, log_rate, valid):
@@ -204,7 +218,7 @@ def _table(companies, scenes, active, role, index, position, log_rate, valid):
     corun = table["kind"] == "corun"
     table.loc[corun, "mix"] = table["company"].map({each.id: each.mixes[0].name for each in companies})
     table.loc[corun, "scene"] = "corun:" + table["mix"]
-    return table.astype(dict(WINDOWS))
+    return table.reindex(columns=list(WINDOWS)).astype(dict(WINDOWS))
 
 
 def _here(name: str) -> str:

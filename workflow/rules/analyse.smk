@@ -1,12 +1,36 @@
+localrules:
+    take_look,
+
+
+# Only where a precision is wanted: says which companies need more blocks. One step for the whole study.
+checkpoint take_look:
+    input:
+        plan="results/{study}/plan.json",
+        earlier=earlier_looks,
+        windows=lambda wildcards: block_files(
+            "windows.parquet", blocks_of_look(wildcards)
+        ),
+    output:
+        "results/{study}/looks/{look}.json",
+    log:
+        "logs/take_look/{study}/{look}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        precision=PROJECT.study.budget.precision,
+    shell:
+        "python scripts/take_look.py {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
+
+
 rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
-        blocks=lambda wildcards: block_files("block.json"),
-        windows=lambda wildcards: block_files("windows.parquet"),
+        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
+        windows=lambda wildcards: block_files("windows.parquet", blocks_of_study()),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=["effects", "controls", "blocks", "windows"],
+            table=["effects", "controls", "carryover", "blocks", "windows"],
             suffix=["csv", "parquet"],
         ),
     log:

@@ -6,9 +6,10 @@ from snakemake.exceptions import WorkflowError
 # A clone runs without being installed.
 sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
-from castmates import project
+from castmates import looks, project
 from castmates.errors import CastmatesError
 from castmates.study import schedule
+from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
 from castmates.workloads import environments
 
@@ -23,6 +24,7 @@ except CastmatesError as problem:
 STUDY = PROJECT.study.name
 CACHE = project.cache()
 BLOCKS = {block.path: block for block in PLAN.blocks}
+MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
 FIGURES = ["heatmap", "windows", "control"]
 BLOCK_TABLES = ["windows", "steps", "samples"]
@@ -30,6 +32,7 @@ BLOCK_TABLES = ["windows", "steps", "samples"]
 
 wildcard_constraints:
     study=STUDY,
+    look=r"\d+",
     company="[^/]+",
     number=r"\d+",
     figure="|".join(FIGURES),
@@ -61,8 +64,36 @@ def mix_files():
     return [f"results/{STUDY}/mixes/{name}.json" for name in MIXES]
 
 
-def block_files(name):
-    return [f"results/{STUDY}/blocks/{path}/{name}" for path in BLOCKS]
+def block_files(name, paths):
+    return [f"results/{STUDY}/blocks/{path}/{name}" for path in paths]
+
+
+def decision_of_look(number):
+    """The companies that went on after a look; Snakemake comes back when the look was taken."""
+    taken = checkpoints.take_look.get(study=STUDY, look=number)
+    return looks.went_on(Path(taken.output[0]))
+
+
+def blocks_of_look(wildcards):
+    """The blocks that have to be measured before this look."""
+    earlier = range(1, int(wildcards.look))
+    return needed(PLAN, [decision_of_look(number) for number in earlier])
+
+
+def earlier_looks(wildcards):
+    earlier = range(1, int(wildcards.look))
+    return [looks.look_file(PROJECT.results, number) for number in earlier]
+
+
+def blocks_of_study():
+    """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    decisions = []
+    for number in range(1, len(PLAN.looks) + 1):
+        decisions.append(decision_of_look(number))
+        if not decisions[-1]:
+            break
+    wanted = {*needed(PLAN, decisions), *MEASURED}
+    return [path for path in BLOCKS if path in wanted]
 
 
 def block_of(wildcards):

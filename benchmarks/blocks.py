@@ -1,0 +1,136 @@
+"""Our way: a company of a lead and its mixes, measured in blocks by the same command as in a sweep."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from benchmarks.common import ROOT, build_environments, say
+from benchmarks.precision import Floats
+from castmates import project
+from castmates.analysis.contrasts import mix_contrasts
+from castmates.analysis.pairs import pair, planned
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.schedule import block_seed
+from castmates.study.spec import Block, Plan
+
+STUDY = "a-benchmark"  # its name; nothing of it goes to results/
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a block left."""
+
+    block: Block
+    record: Mapping[str, Any]
+    windows: pd.DataFrame
+    seconds: float  # of the whole command, the start of the interpreter and the writing of the tables included
+    waited: bool  # for another measurement on this machine, which is in the seconds too
+
+
+def study_of(file: Path, seed: int, **budget: object) -> Study:
+    """The study whose catalogue, limits and budget are used, its budget changed where a value is not None."""
+    try:
+        study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    except OSError as problem:
+        raise CastmatesError(f"{file}: the study cannot be read ({problem.strerror}).") from None
+    changes = {key: value for key, value in budget.items() if value is not None}
+    budget_now = study.budget.model_copy(update=changes)
+    return study.model_copy(update={"seed": seed, "budget": budget_now})
+
+
+def company_plan(study: Study, lead: str, antagonists: Sequence[str], folder: Path) -> Plan:
+    """A plan of one block: this lead with all of these mixes in one launch."""
+    company = max(study.budget.company, len(antagonists))
+    changes = {"name": STUDY, "leads": [lead], "antagonists": list(antagonists), "mixes": [], "controls": None}
+    text = study.model_dump(mode="json", exclude_unset=True) | changes
+    text["budget"] |= {"company": company, "blocks": 1, "precision": None}
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "study.yaml"
+    file.write_text(yaml.safe_dump(text, sort_keys=False), encoding="utf-8")
+    plan = project.load(file).plan()
+    first = plan.blocks[0]
+    if len(first.company.mixes) != len(antagonists):
+        raise CastmatesError(
+            f"{lead} beside {', '.join(antagonists)} does not fit into one launch here, so that there is nothing to "
+            "compare; name fewer antagonists."
+        )
+    build_environments(first.company)
+    return only(plan, first)
+
+
+def only(plan: Plan, *blocks: Block) -> Plan:
+    """The plan with these blocks and no others."""
+    return Plan(study=plan.study, titles=plan.titles, mixes=plan.mixes, controls=(), blocks=blocks)
+
+
+def numbered(plan: Plan, number: int) -> Block:
+    """Another block of the plan's company, with a seed of its own."""
+    first = plan.blocks[0]
+    seed = block_seed(first.seed, first.company.id, number)
+    return first.model_copy(update={"number": number, "seed": seed})
+
+
+def measure(plan: Plan, number: int, folder: Path) -> Measured:
+    """Measure a block of the plan as the workflow does, in a process of its own; its output goes to `folder`."""
+    block = numbered(plan, number)
+    place = folder / block.path
+    place.mkdir(parents=True)
+    file = place / "plan.json"
+    replace_text(file, only(plan, block).model_dump_json())
+    words = [sys.executable, str(ROOT / "scripts" / "measure_block.py"), block.path, "--plan", str(file)]
+    words += ["--output", str(place / "block.json"), "--owner", str(os.getpid())]
+    begin = time.monotonic()
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    seconds = time.monotonic() - begin
+    if done.returncode != 0 or not (place / "block.json").is_file():
+        words = done.stdout.strip().splitlines() or ["no message"]
+        raise CastmatesError(f"block {block.path} could not be measured: {words[-1].removeprefix('castmates: ')}")
+    record = json.loads((place / "block.json").read_text())
+    if record["status"] != "measured":
+        raise CastmatesError(f"block {block.path} failed: {record['reason']}")
+    say(f"block {block.path}: {record['windows']} windows, {record['windows_rejected']} rejected, {seconds:.1f} s")
+    waited = "Waiting for the machine" in done.stdout
+    return Measured(block, record, pd.read_parquet(place / "windows.parquet"), seconds, waited)
+
+
+def doubts(measured: Sequence[Measured]) -> list[str]:
+    """What a report must say against its own figures."""
+    waited, windows = sum(one.waited for one in measured), sum(one.record["windows"] for one in measured)
+    rejected = sum(one.record["windows_rejected"] for one in measured)
+    said = [f"Of our {windows} windows {rejected} were rejected."]
+    if waited:
+        said.append(
+            f"**{waited} of {len(measured)} blocks waited for another measurement: their seconds are too many.**"
+        )
+    return said
+
+
+def losses(plan: Plan, measured: Sequence[Measured]) -> tuple[Floats, Floats]:
+    """The lead's loss against solo by block (rows) and mix, in log units, and each block's seconds.
+
+    Blocks in which some mix has no complete pair of windows give no row; the others bear their cost.
+    """
+    plan = only(plan, *(one.block for one in measured))
+    contrasts = mix_contrasts(plan)
+    contrasts = contrasts[(contrasts["baseline"] == "solo") & (contrasts["role"] == "lead")]
+    windows = pd.concat([one.windows for one in measured], ignore_index=True)
+    pairs = pair(planned(windows, plan), contrasts).merge(contrasts[["row", "mix"]].drop_duplicates(), on="row")
+    table = pairs.groupby(["block", "mix"], observed=True)["difference"].mean().unstack("mix")
+    table = table.reindex(columns=[mix.name for mix in plan.mixes]).dropna()
+    costs = pd.Series({one.block.number: one.seconds for one in measured})
+    useful = costs.loc[table.index]
+    share = costs.sum() / useful.sum() if len(useful) else 1.0
+    return table.to_numpy(dtype=float), np.asarray(useful * share, dtype=float)

@@ -1,0 +1,202 @@
+"""How much measuring a wanted half-width takes, by each way of measuring, and whether two ways agree.
+
+Effects are losses on the log scale, log rate(solo) - log rate(co-run); intervals are Student's at 95 %.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from castmates.analysis.intervals import CONFIDENCE, FEWEST_BLOCKS
+
+Floats = npt.NDArray[np.float64]
+Rng = np.random.Generator
+
+MOST = 2.0**40  # units; who needs more is never there
+EQUIVALENCE_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Mean:
+    """An estimate with its standard error and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @property
+    def half_width(self) -> float:
+        """Of the 95 % interval."""
+        return float(self.error * stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Two one-sided tests of a difference against a margin."""
+
+    difference: float
+    low: float  # of the 90 % interval, which lies within the margin exactly when p is below 5 %
+    high: float
+    p_value: float
+    margin: float
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of it."""
+        if self.p_value < EQUIVALENCE_LEVEL:
+            return "agree"
+        if self.low > self.margin or self.high < -self.margin:
+            return "differ"
+        return "not shown"
+
+
+class Way(Protocol):
+    """What one way of measuring gave, by mix, and what it would take by it."""
+
+    def effect(self, mix: int) -> Mean:
+        """Estimate the loss of a mix."""
+
+    def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Units that each mix needs for this half-width: a row, or with `rng` a row per bootstrap sample."""
+
+    def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Machine-seconds until every mix has this half-width, likewise."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Units that give one difference for every mix at once: blocks, or cycles of runs."""
+
+    differences: Floats  # units x mixes
+    costs: Floats  # seconds, by unit
+
+    def effect(self, mix: int) -> Mean:
+        """Estimate from the units' differences."""
+        return mean_of(self.differences[:, mix])
+
+    def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Units."""
+        return units_needed(_variances(self.differences, _draws(len(self.costs), rng, times)), target)
+
+    def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """The mix that needs most units decides."""
+        draws = _draws(len(self.costs), rng, times)
+        needed = units_needed(_variances(self.differences, draws), target)
+        return np.asarray(needed.max(axis=1) * self.costs[draws].mean(axis=1))
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Single runs: some of the lead alone, others of each mix."""
+
+    solo: Floats  # log rate of the lead, by run
+    coruns: Sequence[Floats]  # by mix, by run
+    solo_costs: Floats
+    corun_costs: Sequence[Floats]
+
+    def effect(self, mix: int) -> Mean:
+        """Estimate by Welch's interval, which does not ask which run is whose partner."""
+        return minus(mean_of(self.solo), mean_of(self.coruns[mix]))
+
+    def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Runs of the mix, and as many of the lead alone."""
+        return self._needed(self._drawn(rng, times), target)
+
+    def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Solo runs serve every mix: as many as the mix that needs most of them asks for."""
+        draws = self._drawn(rng, times)
+        needed = self._needed(draws, target)
+        total = needed.max(axis=1) * self.solo_costs[draws[0]].mean(axis=1)
+        for mix, (costs, drawn) in enumerate(zip(self.corun_costs, draws[1:], strict=True)):
+            total = total + needed[:, mix] * costs[drawn].mean(axis=1)
+        return np.asarray(total)
+
+    def _drawn(self, rng: Rng | None, times: int) -> list[npt.NDArray[np.intp]]:
+        return [_draws(len(one), rng, times) for one in (self.solo, *self.coruns)]
+
+    def _needed(self, draws: Sequence[npt.NDArray[np.intp]], target: float) -> Floats:
+        solo = _variances(self.solo, draws[0])
+        columns = []
+        for one, drawn in zip(self.coruns, draws[1:], strict=True):
+            corun = _variances(one, drawn)
+            both = solo + corun
+            # With as many runs of each, Welch's degrees of freedom are this factor times (n - 1).
+            squares = solo**2 + corun**2
+            factor = np.where(squares > 0, both**2 / np.where(squares > 0, squares, 1.0), 2.0)
+            columns.append(units_needed(both, target, factor))
+        return np.stack(columns, axis=1)
+
+
+def mean_of(values: Floats) -> Mean:
+    """The mean of independent values."""
+    count = len(values)
+    return Mean(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(count)), count - 1.0)
+
+
+def minus(one: Mean, other: Mean) -> Mean:
+    """The difference of two independent means, with Welch's degrees of freedom."""
+    squares = one.error**2, other.error**2
+    below = squares[0] ** 2 / one.freedom + squares[1] ** 2 / other.freedom
+    freedom = sum(squares) ** 2 / below if below > 0 else one.freedom + other.freedom
+    return Mean(one.value - other.value, float(np.sqrt(sum(squares))), freedom)
+
+
+def points(loss: Mean) -> Mean:
+    """A loss on the log scale as per cent of the rate, which is what `degradation_pct` is."""
+    left = float(np.exp(-loss.value))
+    return Mean(100 * (1 - left), 100 * left * loss.error, loss.freedom)
+
+
+def equivalence(difference: Mean, margin: float) -> Equivalence:
+    """Test whether a difference is smaller than the margin (two one-sided tests at 5 %)."""
+    half = float(difference.error * stats.t.ppf(1 - EQUIVALENCE_LEVEL, difference.freedom))
+    distance = margin - abs(difference.value)  # the nearer end decides: its p-value is the larger one
+    if difference.error > 0:
+        p_value = float(stats.t.sf(distance / difference.error, difference.freedom))
+    else:
+        p_value = 0.0 if distance > 0 else 1.0
+    return Equivalence(difference.value, difference.value - half, difference.value + half, p_value, margin)
+
+
+def units_needed(variance: Floats, target: float, factor: Floats | float = 1.0) -> Floats:
+    """The smallest whole n with t(0.975, factor x (n - 1)) x sqrt(variance / n) <= target; at least three."""
+    variance, factor = np.broadcast_arrays(np.asarray(variance, dtype=float), np.asarray(factor, dtype=float))
+    low = np.full(variance.shape, float(FEWEST_BLOCKS))
+    high = np.full(variance.shape, MOST)
+    high = np.where(half_width(variance, low, factor) <= target, low, high)
+    # Halving on the log scale until no whole number lies between; the half-width falls with n.
+    while np.any(high - low > 1):
+        middle = np.clip(np.floor(np.sqrt(low * high)), low + 1, np.maximum(high - 1, low + 1))
+        enough = half_width(variance, middle, factor) <= target
+        open_ = high - low > 1
+        high = np.where(open_ & enough, middle, high)
+        low = np.where(open_ & ~enough, middle, low)
+    return high
+
+
+def half_width(variance: Floats, units: Floats, factor: Floats | float = 1.0) -> Floats:
+    """Of the 95 % interval of a mean of so many units."""
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, factor * (units - 1))
+    return np.asarray(quantile * np.sqrt(variance / units), dtype=float)
+
+
+def interval(samples: Floats) -> tuple[float, float]:
+    """The middle 95 % of bootstrap samples."""
+    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def _draws(count: int, rng: Rng | None, times: int) -> npt.NDArray[np.intp]:
+    """Every unit once; or, for the bootstrap, as many units drawn with replacement, a row per sample."""
+    return np.arange(count)[None, :] if rng is None else rng.integers(count, size=(times, count))
+
+
+def _variances(values: Floats, draws: npt.NDArray[np.intp]) -> Floats:
+    """Variances of the drawn units; a bootstrap sample's is too small by (n - 1) / n on average, which is made good."""
+    count = draws.shape[1]
+    drawn = np.var(values[draws], axis=1, ddof=1)
+    return np.asarray(drawn * (count / (count - 1) if len(draws) > 1 else 1.0))

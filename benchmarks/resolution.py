@@ -1,0 +1,99 @@
+"""Machine-seconds to a 95 % half-width of 1 %: our blocks against the usual way, in turns, on the same mixes.
+
+Also what mixes save that share a launch, whether the ways agree, and (simulated) whether their intervals keep
+their word.
+"""
+
+import argparse
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import blocks, resolution_report, usual
+from benchmarks.campaign import Campaign
+from benchmarks.common import Report, TimeBox, arguments_of, run, scratch
+from castmates.study.model import Study
+
+
+def main() -> None:
+    """Measure in turns until the time is over, then print what it came to."""
+    options = _options()
+    if options.simulate:
+        report = Report("Coverage of the intervals (simulated)", "resolution")
+        resolution_report.simulate(report, options.seed)
+        report.print()
+        return
+    changes = {key: getattr(options, key) for key in ("rounds", "window", "settle")}
+    study = blocks.study_of(options.budget_of, options.seed, **changes)
+    report = Report(f"Resolution: {options.lead} beside {', '.join(options.antagonists)}", "resolution")
+    with scratch() as folder:
+        campaign = _campaign(study, options, folder)
+        box = TimeBox(options.minutes)
+        for number in box.portions():
+            _portion(campaign, number, box.expected(), options)
+        resolution_report.tell(campaign, options.seed, options.aim, report)
+    report.print()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments_of(__doc__, minutes=8)
+    parser.add_argument("--lead", default="chase", help="the workload whose loss is studied")
+    parser.add_argument("--antagonists", nargs="+", default=["stream", "compute"], help="a mix with each of them")
+    parser.add_argument("--budget-of", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument("--rounds", type=int, help="instead of the study's")
+    parser.add_argument("--window", type=float, help="seconds, instead of the study's")
+    parser.add_argument("--settle", type=float, help="seconds, instead of the study's")
+    parser.add_argument("--warm-up", type=float, help="of the usual way, in seconds; the settle time if left out")
+    parser.add_argument("--longer", type=float, default=4.0, help="the usual way's second window, in windows")
+    parser.add_argument("--sharing-every", type=int, default=1, help="portions; 0: not at all")
+    parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 5, or 10 where the lead is not native")
+    parser.add_argument("--simulate", action="store_true", help="only the simulated coverage; measures nothing")
+    return parser.parse_args()
+
+
+def _campaign(study: Study, options: argparse.Namespace, folder: Path) -> Campaign:
+    together = blocks.company_plan(study, options.lead, options.antagonists, folder)
+    single = [blocks.company_plan(study, options.lead, [one], folder) for one in options.antagonists]
+    design = together.blocks[0].design
+    windows = usual.Windows(
+        short=design.window,
+        long=options.longer * design.window,
+        warm_up=design.settle if options.warm_up is None else options.warm_up,
+        steps=design.steps,
+        longest=design.longest_window,
+    )
+    return Campaign(together, single, windows, folder)
+
+
+def _portion(campaign: Campaign, number: int, expected: int, options: argparse.Namespace) -> None:
+    """A block, a cycle of each of the usual ways and, for the sharing, a block of each mix; in random order."""
+    rng = random.Random(f"{options.seed}/{number}")
+    arms = list(range(campaign.arms))
+    # Solos first: way A goes through its arms once in the whole time, and never back.
+    arm = max([min(number * len(arms) // expected, len(arms) - 1), *campaign.apart])
+
+    def way_a() -> None:
+        campaign.apart.setdefault(arm, []).extend(campaign.measure_run(arm) for _ in arms)
+
+    def way_b() -> None:
+        runs = {one: campaign.measure_run(one) for one in rng.sample(arms, len(arms))}
+        campaign.cycles.append([runs[one] for one in arms])
+
+    def together() -> None:
+        campaign.ours.append(blocks.measure(campaign.plan, number + 1, campaign.folder / "together"))
+
+    def alone(mix: int) -> Callable[[], None]:
+        place = campaign.folder / f"alone-{mix}"
+        measured = campaign.alone.setdefault(mix, [])
+        return lambda: measured.append(blocks.measure(campaign.single[mix], number + 1, place))
+
+    parts = [together, way_a, way_b]
+    if options.sharing_every and number % options.sharing_every == 0 and len(campaign.single) > 1:
+        parts += [alone(mix) for mix in range(len(campaign.single))]
+    rng.shuffle(parts)
+    for part in parts:
+        part()
+
+
+if __name__ == "__main__":
+    run(main)

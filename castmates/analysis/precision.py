@@ -1,0 +1,99 @@
+"""Plan and windows so far -> which companies have enough blocks for the wanted half-width.
+
+The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough blocks when its
+interval against solo is narrow enough, and was so already a certain number of blocks ago: whoever stops at the first
+narrow interval stops too often at one that is narrow by luck.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.contrasts import mix_contrasts
+from castmates.analysis.rows import rows
+from castmates.study.looks import company_of, needed, part_of
+from castmates.study.spec import Company, Plan
+
+CONFIRMED_AFTER = 6  # blocks
+
+
+@dataclass(frozen=True)
+class Width:
+    """How well a mix is known."""
+
+    half: float  # of the interval of the lead's slowdown against solo; infinite where there is none
+    blocks: int  # with data
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a company has come at a look."""
+
+    company: str
+    blocks: int  # with data, of the mix that has fewest
+    half_width_pct: float | None  # the widest of its mixes, in % of the solo time; None where there is no interval
+    enough: bool
+    goes_on: bool
+
+
+def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[Sequence[str]]) -> list[Reached]:
+    """Judge the companies that may go on, after the looks that made these decisions."""
+    now = len(decisions) + 1
+    seen = [widths(part_of(plan, needed(plan, decisions[:before])), windows) for before in range(now)]
+    later = {company_of(path) for added in plan.looks[now:] for path in added}
+    companies = {block.company.id: block.company for block in plan.blocks}.values()
+    judged = (company for company in companies if not decisions or company.id in decisions[-1])
+    found = ((company, _histories(plan, company, seen)) for company in judged)
+    return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in found if mixes]
+
+
+def widths(plan: Plan, windows: pd.DataFrame) -> dict[str, Width]:
+    """How well each mix is known, by name; on the worse of several platforms."""
+    return widths_of(rows(plan, windows, against_solo(plan)))
+
+
+def against_solo(plan: Plan) -> pd.DataFrame:
+    """The contrasts whose precision decides: the leads of all mixes against solo."""
+    contrasts = mix_contrasts(plan)
+    return contrasts[(contrasts["baseline"] == "solo") & (contrasts["role"] == "lead")]
+
+
+def widths_of(table: pd.DataFrame) -> dict[str, Width]:
+    """The same from the estimates of these contrasts."""
+    halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
+    found: dict[str, Width] = {}
+    for mix, half, blocks in zip(table["mix"].tolist(), halves, table["blocks"].tolist(), strict=True):
+        one = found.get(mix, Width(0.0, int(blocks)))
+        found[mix] = Width(max(one.half, half), min(one.blocks, int(blocks)))
+    return found
+
+
+def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[str, Width]]) -> list[list[Width]]:
+    """What each look saw of each of the company's mixes that is a result of the study."""
+    names = {mix.identity: mix.name for mix in plan.mixes}
+    ours = [names[mix.identity] for mix in company.mixes if mix.identity in names]
+    return [[widths[name] for widths in seen] for name in ours]
+
+
+def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:
+    half = max(history[-1].half for history in mixes)
+    all_enough = all(enough(history, wanted) for history in mixes)
+    # Where no block gave anything, more of the same will not either: the reasons are in the report.
+    hopeless = all(history[-1].blocks == 0 for history in mixes)
+    return Reached(
+        company=company,
+        blocks=min(history[-1].blocks for history in mixes),
+        half_width_pct=100 * half if math.isfinite(half) else None,
+        enough=all_enough,
+        goes_on=has_later and not all_enough and not hopeless,
+    )
+
+
+def enough(history: Sequence[Width], wanted: float) -> bool:
+    """Whether the interval is narrow enough now, and was so at a look with so many blocks less."""
+    now = history[-1]
+    narrow = [width for width in history if width.half <= wanted]
+    return now in narrow and any(width.blocks <= now.blocks - CONFIRMED_AFTER for width in narrow)

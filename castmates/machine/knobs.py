@@ -1,0 +1,144 @@
+"""The knobs that a study may set: where each lies, what its words mean, and what to do where a machine lacks it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.machine import kernel_file
+from castmates.machine.journal import Change
+from castmates.machine.reading import read_text
+from castmates.machine.topology import parse_cpu_list, read_topology
+from castmates.study.cpus import format_cpu_list
+
+CPU_DIR = "sys/devices/system/cpu"
+IRQ_AFFINITY = "irq_affinity"
+LEAVE_OUT = "or leave it out of 'machine.prepare'"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The files, all alike, in which some kernels keep a knob."""
+
+    files: str  # below the root, as a pattern
+    words: Mapping[str, str] | None = None  # a study's word -> the kernel's; None: they are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One thing to be set for a block, wherever this kernel keeps it."""
+
+    name: str
+    switches: tuple[Switch, ...]  # the first that this machine has counts
+    advice: str  # for a machine that has none
+
+    def read(self, root: Path) -> dict[Path, str]:
+        """Return every file of the knob and its value; empty where the machine lacks it."""
+        return self._read(root)[1]
+
+    def changes(self, root: Path, word: str) -> list[Change]:
+        """List what has to be set so that the knob is as the study's word says."""
+        switch, values = self._read(root)
+        if switch is None:
+            raise CastmatesError(f"{self.name} cannot be set here: {self.advice}; {LEAVE_OUT}.")
+        wanted = switch.words[word] if switch.words else word
+        for file in values:
+            offered = _offered(file)
+            if offered and wanted not in offered:
+                raise CastmatesError(
+                    f"{self.name} cannot be '{word}' here: {file} offers only {', '.join(offered)}; take one of them, "
+                    f"{LEAVE_OUT}."
+                )
+        return [Change(self.name, "file", str(file), was, wanted) for file, was in values.items() if was != wanted]
+
+    def _read(self, root: Path) -> tuple[Switch | None, dict[Path, str]]:
+        for switch in self.switches:
+            values = {file: read_value(self.name, file) for file in sorted(root.glob(switch.files))}
+            if values:
+                return switch, values
+        return None, {}
+
+
+KNOBS = {
+    knob.name: knob
+    for knob in (
+        Knob(
+            "governor",
+            (Switch(f"{CPU_DIR}/cpufreq/policy*/scaling_governor"),),
+            "the kernel drives no frequency (a guest's is the host's), so set it on the host or in the firmware",
+        ),
+        Knob(
+            "turbo",
+            (
+                Switch(f"{CPU_DIR}/intel_pstate/no_turbo", {"on": "0", "off": "1"}),
+                Switch(f"{CPU_DIR}/cpufreq/boost", {"on": "1", "off": "0"}),
+            ),
+            "the kernel shows no switch for it, so set it on the host or in the firmware",
+        ),
+        Knob(
+            "thp",
+            (Switch("sys/kernel/mm/transparent_hugepage/enabled"),),
+            "this kernel has no transparent huge pages, so there is nothing to set",
+        ),
+        Knob(
+            "numa_balancing",
+            (Switch("proc/sys/kernel/numa_balancing", {"on": "1", "off": "0"}),),
+            "this kernel moves no pages between nodes by itself, so there is nothing to set",
+        ),
+        Knob(
+            "nmi_watchdog",
+            (Switch("proc/sys/kernel/nmi_watchdog", {"on": "1", "off": "0"}),),
+            "this kernel has no NMI watchdog, so there is nothing to set",
+        ),
+    )
+}
+
+
+def away(root: Path, cpus: Collection[int]) -> list[Change]:
+    """List how interrupts have to be moved so that none comes to these CPUs, nor to siblings if others are left."""
+    online = set(parse_cpu_list(read_text(root / CPU_DIR / "online") or ""))
+    siblings = {cpu for one in read_topology(root).cpus if one.id in cpus for cpu in one.siblings}
+    quiet = set(cpus) | siblings if online - siblings - set(cpus) else set(cpus)
+    others = online - quiet
+    if not others:
+        raise CastmatesError(
+            f"{IRQ_AFFINITY} cannot be 'away' here: the block is on every CPU there is ({format_cpu_list(online)}), so "
+            f"interrupts have nowhere to go; use fewer CPUs, {LEAVE_OUT}."
+        )
+    files = _interrupts(root)
+    if not files:
+        raise CastmatesError(f"{IRQ_AFFINITY} cannot be set here: the kernel shows no interrupts; {LEAVE_OUT}.")
+    changes = []
+    for file in files:
+        was = read_value(IRQ_AFFINITY, file)
+        now = set(parse_cpu_list(was))
+        if now & quiet:
+            new = format_cpu_list((now & online) - quiet or others)
+            changes.append(Change(IRQ_AFFINITY, "file", str(file), was, new))
+    return changes
+
+
+def read_value(knob: str, file: Path) -> str:
+    """Read one file of a knob; an error is a sentence."""
+    try:
+        return kernel_file.read(file)
+    except OSError as error:
+        raise CastmatesError(f"{knob} cannot be read: {file}: {error.strerror}; {LEAVE_OUT}.") from None
+
+
+def balancer(root: Path) -> str | None:
+    """Name the program that moves interrupts about by itself, if it runs."""
+    names = (read_text(file) for file in (root / "proc").glob("[0-9]*/comm"))
+    return next((name for name in names if name == "irqbalance"), None)
+
+
+def _interrupts(root: Path) -> list[Path]:
+    files = (root / "proc/irq").glob("[0-9]*/smp_affinity_list")
+    return sorted(files, key=lambda file: int(file.parent.name))
+
+
+def _offered(file: Path) -> list[str]:
+    """List the words that the kernel would take, where it tells them."""
+    beside = read_text(file.with_name("scaling_available_governors")) if file.name == "scaling_governor" else None
+    text = beside if beside is not None else read_text(file) or ""
+    return text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []

@@ -1,0 +1,49 @@
+"""A heartbeat reader that a workload cannot hurt, whatever it does to its file."""
+
+from itertools import pairwise
+from pathlib import Path
+
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import Beats, HeartbeatError, State
+
+
+class GuardedReader(heartbeat.Reader):
+    """Looks at the file before it touches the mapping: to read behind the end of a cut file would kill the runner."""
+
+    def __init__(self, path: Path, member: str) -> None:
+        super().__init__(path)
+        self._file, self._member = path, member
+        self._identity = self._look()
+
+    @property
+    def state(self) -> State:
+        """What the workload said last about itself."""
+        self._check()
+        return super().state
+
+    @property
+    def head(self) -> int:
+        """How many records were ever written."""
+        self._check()
+        return super().head
+
+    def beats(self, since: int = 0) -> Beats:
+        """Read the records from number `since` on, which must go forward in time and in units."""
+        found = super().beats(since)
+        if any(after[0] < before[0] or after[1] < before[1] for before, after in pairwise(found.records)):
+            raise HeartbeatError(f"{self._member} {_SPOILT}: its records do not go forward")
+        return found
+
+    def _check(self) -> None:
+        if self._look() != self._identity:
+            raise HeartbeatError(f"{self._member} {_SPOILT}: it was removed, replaced or cut")
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size
+
+
+_SPOILT = f"has spoilt its heartbeat file (${heartbeat.VARIABLE}, see docs/heartbeat.md)"

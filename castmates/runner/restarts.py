@@ -1,0 +1,112 @@
+"""The restarts of a command that is run again and again: how long nobody ran in between, read at a window's close.
+
+Its keeper (native/loop.c) writes down when each run ended and when the next one went on; see docs/heartbeat.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from castmates.protocols import Sample
+from castmates.study.spec import Member
+from castmates.workloads import heartbeat
+
+VARIABLE = "CASTMATES_RESTARTS"
+CAPACITY = 16384  # between two looks of the runner, a second apart at most
+SOURCE = "keeper"
+WAITS = (
+    "the keeper has not begun",
+    "the next run waits after its exec",
+    "the next run waits before its exec",
+    "the next run is prepared after the last one",
+)
+
+Gap = tuple[int, int]  # ns: the end of one run as its keeper saw it, and the moment the next one was let go
+
+
+class Restarts:
+    """The gaps between the runs of one member, as its keeper reports them."""
+
+    def __init__(self, path: Path) -> None:
+        self.variables = {VARIABLE: str(path)}  # what its keeper is told
+        self._reader = heartbeat.Reader(path)
+        self._next = 0  # the record to go on from
+        self._gaps: list[Gap] = []
+        self._open: int | None = None  # the end of a run that no other has followed yet
+        self.lost = 0  # restarts that were overwritten before they were read
+
+    @classmethod
+    def create(cls, path: Path) -> "Restarts":
+        """Make the file for the keeper and open it."""
+        heartbeat.create(path, CAPACITY)
+        return cls(path)
+
+    @property
+    def waits(self) -> str:
+        """How the next run waits for its turn."""
+        return WAITS[self._reader.state]
+
+    def read(self) -> None:
+        """Take what was reported since."""
+        beats = self._reader.beats(self._next)
+        self.lost += beats.lost
+        self._next, self._open = beats.head, None
+        for ended, resumed in beats.records:
+            if resumed:
+                self._gaps.append((ended, resumed))
+            else:  # only the latest can be open, and it is read again
+                self._next, self._open = beats.head - 1, ended
+
+    def forget(self) -> None:
+        """Begin anew: gaps that are over belong to no window."""
+        self._next = max(self._next, self._reader.head - 1)
+        self.read()
+        self._gaps, self.lost = [], 0
+
+    def inside(self, open_ns: int, close_ns: int) -> list[Gap]:
+        """Every gap in the window, cut at its edges; one that is not over yet lasts until the window's close."""
+        gaps = [*self._gaps, *([] if self._open is None else [(self._open, close_ns)])]
+        cut = [(max(begin, open_ns), min(end, close_ns)) for begin, end in gaps]
+        return [(begin, end) for begin, end in cut if begin < end]
+
+    def begun(self, open_ns: int, close_ns: int) -> list[Gap]:
+        """Every whole gap after which a run began inside the window."""
+        return [gap for gap in self._gaps if open_ns <= gap[1] <= close_ns]
+
+
+def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) -> list[Sample]:
+    """Everything that was read about the restarts of these members inside one window."""
+    found = []
+    for name, restarts in kept.items():
+        if restarts is not None:
+            found += _samples(name, restarts, open_ns, close_ns)
+    return found
+
+
+def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[str]:
+    """Name the antagonists that were absent for too much of a window; a lead's gaps are part of its runs."""
+    found = []
+    for name, absent in _absences(read):
+        if (member := members.get(name)) is None or member.role != "antagonist":
+            continue
+        if absent is None:
+            found.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
+        elif absent > limit * seconds:
+            found.append(f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%})")
+    return found
+
+
+def _absences(read: Sequence[Sample]) -> list[tuple[str, float | None]]:
+    return [(one.subject, one.value) for one in read if (one.source, one.metric) == (SOURCE, "restart_gap_s")]
+
+
+def _samples(name: str, restarts: Restarts, open_ns: int, close_ns: int) -> list[Sample]:
+    gaps = [(end - begin) / 1e9 for begin, end in restarts.inside(open_ns, close_ns)]
+    begun = restarts.begun(open_ns, close_ns)
+    lost = restarts.lost
+    note = f"{lost} restarts were overwritten before they were read" if lost else restarts.waits
+    sums = {"restarts": float(len(begun)), "restart_gap_s": sum(gaps), "longest_restart_gap_s": max(gaps, default=0.0)}
+    return [
+        *(Sample(close_ns, SOURCE, name, metric, None if lost else value, note) for metric, value in sums.items()),
+        # Where its initialisation begins: a run that is new is not yet doing what it was chosen for.
+        *(Sample(end, SOURCE, name, "run_begins_after_s", (end - begin) / 1e9) for begin, end in begun),
+    ]

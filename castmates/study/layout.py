@@ -1,0 +1,125 @@
+"""A machine as placement sees it: which CPUs we may use, who shares what with whom, where memory lies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+# Fastest first; Arm's kinds, "capacity 512", follow by their number, cores that are all alike have none.
+SPEED = ("core", "atom", "lowpower")
+UNKNOWN_DISTANCE = 255  # the kernel's own number for "cannot be reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One logical CPU; what is not known is None."""
+
+    id: int
+    core: int  # unique on the machine
+    llc: int | None = None  # id of its last-level cache
+    node: int | None = None
+    package: int | None = None
+    kind: str | None = None
+    online: bool = True
+    allowed: bool = True
+    isolated: bool = False  # not load-balanced by the kernel (isolcpus)
+    tickless: bool = False  # nohz_full
+
+    @property
+    def usable(self) -> bool:
+        """Whether a member may sit there."""
+        return self.online and self.allowed
+
+    @property
+    def slowness(self) -> int:
+        """Less for a faster kind of core."""
+        if self.kind is None:
+            return 0
+        return SPEED.index(self.kind) if self.kind in SPEED else -int(self.kind.rpartition(" ")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The usable CPUs of one physical core; they share everything else that we know of."""
+
+    cpus: tuple[int, ...]
+    first: Cpu
+    whole: bool  # no online CPU of it belongs to others
+    isolated: bool
+    tickless: bool
+
+    @property
+    def llc(self) -> int | None:
+        """The id of its last-level cache."""
+        return self.first.llc
+
+    @property
+    def node(self) -> int | None:
+        """Its memory node."""
+        return self.first.node
+
+    @property
+    def package(self) -> int | None:
+        """Its socket."""
+        return self.first.package
+
+    @property
+    def kind(self) -> str | None:
+        """Its kind, on machines with several."""
+        return self.first.kind
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All CPUs of a machine, and the memory nodes that we may use."""
+
+    cpus: tuple[Cpu, ...]
+    memory: tuple[int, ...] = ()  # nodes that have memory for us
+    distances: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as the firmware tells them
+
+    @cached_property
+    def by_id(self) -> dict[int, Cpu]:
+        """Every CPU by its number."""
+        return {cpu.id: cpu for cpu in self.cpus}
+
+    @cached_property
+    def usable(self) -> tuple[int, ...]:
+        """The CPUs that members may sit on."""
+        return tuple(sorted(cpu.id for cpu in self.cpus if cpu.usable))
+
+    @cached_property
+    def isolated(self) -> frozenset[int]:
+        """Usable CPUs that the kernel does not balance."""
+        return frozenset(cpu.id for cpu in self.cpus if cpu.usable and cpu.isolated)
+
+    @cached_property
+    def cores(self) -> tuple[Core, ...]:
+        """The usable physical cores, by their first CPU."""
+        groups: dict[int, list[Cpu]] = {}
+        for cpu in sorted(self.cpus, key=lambda cpu: cpu.id):
+            if cpu.online:
+                groups.setdefault(cpu.core, []).append(cpu)
+        cores = []
+        for group in groups.values():
+            ours = [cpu for cpu in group if cpu.allowed]
+            if ours:
+                cores.append(
+                    Core(
+                        cpus=tuple(cpu.id for cpu in ours),
+                        first=ours[0],
+                        whole=len(ours) == len(group),
+                        isolated=any(cpu.isolated for cpu in ours),
+                        tickless=any(cpu.tickless for cpu in ours),
+                    )
+                )
+        return tuple(sorted(cores, key=lambda core: core.cpus[0]))
+
+    @cached_property
+    def siblings(self) -> bool:
+        """Whether some core that we may use runs several CPUs, ours or not."""
+        return any(len(core.cpus) > 1 or not core.whole for core in self.cores)
+
+    def distance(self, one: int | None, other: int | None) -> int:
+        """How far apart two nodes are; a node is nearest to itself."""
+        if one is None or other is None:
+            return UNKNOWN_DISTANCE
+        return 0 if one == other else self.distances.get((one, other), UNKNOWN_DISTANCE)

@@ -1,0 +1,242 @@
+"""A small project that is measured again and again, and killed again and again."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from castmates import project
+from castmates.workloads import environments
+from tests.chaos.traces import PATIENCE, Traces, assert_whole, parent_of, wait_until
+from tests.workflow.sweeps import Sweeps
+
+# Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in a session of its own, elsewhere, without
+# environment. Only its command line tells this test that it is ours.
+NASTY = """
+import os, signal, sys
+from castmates.workloads.heartbeat import Writer
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    os.execve("/bin/sh", ["sh", "-c", "while :; do sleep 0.05; done", sys.argv[1]], {})
+os.wait()
+beat = Writer.from_environment()
+beat.ready()
+while True:
+    sum(range(20000))
+    beat.beat()
+"""
+# The script that measures a block, where there are no control groups.
+WITH_SIGNALS = """
+import runpy, sys
+from castmates.runner import block
+from castmates.runner.freezer import SignalFreezer
+block.choose_freezer = lambda hint: SignalFreezer()
+sys.argv[0] = "scripts/measure_block.py"
+runpy.run_path("scripts/measure_block.py", run_name="__main__")
+"""
+WRITING = "writing"
+# Seconds, at most, after a word of the runner ("": after its start), or after it began to write what it has measured.
+MOMENTS = {"": 1.5, "launching": 0.6, "all ready": 0.6, "round 1:": 1.0, "round 2:": 2.5, WRITING: 0.06}
+VICTIMS = ("runner", "member", "warden", "keeper", "runner and warden")
+SWEEP_VICTIMS = ("snakemake", "runner", "member", "warden", "snakemake, runner and warden")
+LOCKED_OUT = 400.0  # seconds that others may hold the machine
+
+
+class House:
+    """The project, and how to measure it, kill what measures it, and look for what is left."""
+
+    def __init__(self, folder: Path, cache: Path, seed: int) -> None:
+        self.sweeps = Sweeps.make(folder, cache)
+        self.random = random.Random(seed)
+        self.history = [f"seed {seed}"]
+        self._began = time.monotonic()
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        self.traces = Traces(folder, self.temporary)
+        (folder / "nasty.py").write_text(NASTY)
+        nasty = {"command": [sys.executable, "nasty.py", str(folder)], "progress": "heartbeat", "unit": "sum"}
+        budget = {"blocks": 3, "rounds": 2, "spare_rounds": 0, "window": 0.05, "settle": 0.02, "longest_settle": 0.0}
+        self.sweeps.write_study(
+            {
+                "antagonists": ["stream", "nasty", "brief"],
+                "workloads": {"nasty": nasty, "brief": {"command": "sleep 0.02"}},
+                "budget": budget | {"longest_window": 1.0},
+            }
+        )
+        with contextlib.chdir(folder):
+            environments.build("native", Path("envs"), cache)
+            self.plan = project.load().plan()
+        (folder / "plan.json").write_text(self.plan.model_dump_json())
+        self._victims = itertools.cycle(self.random.sample(VICTIMS, len(VICTIMS)))
+        self._sweep_victims = itertools.cycle(self.random.sample(SWEEP_VICTIMS, len(SWEEP_VICTIMS)))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        mine = {"TMPDIR": str(self.temporary), "CASTMATES_STATE": str(self.temporary / "state")}
+        return self.sweeps.environment() | mine
+
+    def kill_a_block(self) -> None:
+        """Kill something at a random moment of one block, and look what remains."""
+        victim, moment = next(self._victims), self.random.choice(list(MOMENTS))
+        kind = self.random.choice(("cgroup", "signals"))
+        wait = self.random.uniform(0, MOMENTS[moment])
+        block = self._choose_block()
+        self._note(f"{victim} of block {block} ({kind}) {wait:.3f} s after '{moment}'")
+        folder = self.sweeps.results / "blocks" / block
+        shutil.rmtree(folder, ignore_errors=True)
+        runner = self.start_block(block, kind)
+        has_come = {WRITING: lambda: any(folder.glob("*windows*"))}.get(moment, lambda: moment in self.said())
+        wait_until(lambda: has_come() or runner.poll() is not None, self.said, LOCKED_OUT, pause=0.001)
+        time.sleep(wait)
+        for pid in self._members_of(runner.pid, victim):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        runner.wait(LOCKED_OUT)
+        assert "Traceback" not in self.said(), self.said()
+        if victim == "runner and warden":
+            self.measure_whole_block(self._choose_block())
+        elif runner.returncode != -signal.SIGKILL:
+            self._check_end(runner.returncode)
+        self.assert_clean()
+
+    def kill_a_sweep(self) -> None:
+        """Kill something at a random moment of a sweep, and look what remains."""
+        victim, wait = next(self._sweep_victims), self.random.uniform(0, 4)
+        self._choose_block()
+        self._note(f"{victim} of a sweep {wait:.3f} s after its first block began")
+        self.traces.runners.clear()
+        with self._log.open("w") as log:
+            sweep = subprocess.Popen(
+                ["snakemake", "--cores", "all"],
+                cwd=self.sweeps.folder,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        wait_until(lambda: self._runner_of_sweep() or sweep.poll() is not None, self.said, LOCKED_OUT)
+        time.sleep(wait)
+        runner = self._runner_of_sweep()
+        chosen = self._members_of(runner, victim.removeprefix("snakemake, ")) if runner else []
+        for pid in [sweep.pid] * victim.startswith("snakemake") + chosen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        sweep.wait(LOCKED_OUT)
+        assert "Traceback" not in self.said(), self.said()
+        if "and warden" in victim:
+            self.measure_whole_block(self._choose_block())
+        self.assert_clean()
+
+    def start_block(self, block: str, kind: str = "cgroup") -> subprocess.Popen:
+        """Start to measure a block as the workflow would."""
+        script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_block.py"]
+        output = self.sweeps.results / "blocks" / block / "block.json"
+        with self._log.open("w") as log:
+            runner = subprocess.Popen(
+                [sys.executable, *script, block, "--plan", "plan.json", "--output", output, "--log", "block.log"],
+                cwd=self.sweeps.folder,
+                env=self.environment | {"PYTHONPATH": str(self.sweeps.folder)},
+                stdout=log,
+                stderr=log,
+            )
+        self.traces.runners.add(runner.pid)
+        return runner
+
+    def measure_whole_block(self, block: str) -> None:
+        """Measure a block to its end, which must be a good one."""
+        runner = self.start_block(block)
+        runner.wait(LOCKED_OUT)
+        assert runner.returncode == 0, self.said()
+        record = json.loads((self.sweeps.results / "blocks" / block / "block.json").read_text())
+        assert record["status"] == "measured", record["reason"]
+
+    def complete(self) -> None:
+        """Give the same command until all is measured, failed blocks forgotten once."""
+        self._note("the study is completed")
+        for words in (["castmates", "retry"], ["snakemake", "--cores", "all"]):
+            done = subprocess.run(
+                words,
+                cwd=self.sweeps.folder,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LOCKED_OUT,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        self.assert_clean()
+        self._note("done")
+
+    def assert_clean(self) -> None:
+        """Nobody and nothing is left, and what is there is whole."""
+        wait_until(lambda: not self.traces.everything(), lambda: f"left: {self.traces.everything()}", PATIENCE)
+        assert_whole(self.sweeps.results)
+
+    def _note(self, words: str) -> None:
+        self.history.append(f"{time.monotonic() - self._began:6.1f} s: {words}")
+
+    def said(self) -> str:
+        """What the process in question has said so far."""
+        return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
+        return self.sweeps.folder / "said.log"
+
+    def _choose_block(self) -> str:
+        """A block that is not measured, after one was forgotten where all are."""
+        blocks = [block.path for block in self.plan.blocks]
+        open_ = [block for block in blocks if block not in self.sweeps.blocks()]
+        if open_:
+            return self.random.choice(open_)
+        block = self.random.choice(blocks)
+        shutil.rmtree(self.sweeps.results / "blocks" / block)
+        return block
+
+    def _runner_of_sweep(self) -> int | None:
+        """The runner at work in a sweep; those that went before it stay in the books."""
+        alive = self.traces.processes()
+        return next((pid for pid in sorted(self.traces.runners, reverse=True) if pid in alive), None)
+
+    def _members_of(self, runner: int, victim: str) -> list[int]:
+        """Whom to kill: the runner, its warden, the keeper of a command, or anybody else below the runner."""
+        below = self._below(runner)
+        warden = [pid for pid, words in below.items() if "castmates.runner.warden" in words]
+        keepers = [pid for pid, words in below.items() if "/bin/loop" in words]
+        members = [pid for pid in below if pid not in warden]
+        chosen = {
+            "runner": [runner],
+            "runner and warden": [*warden, runner],
+            "warden": warden,
+            "keeper": keepers,
+            "member": members,
+        }.get(victim, [])
+        return chosen if "runner" in victim else [self.random.choice(chosen)] if chosen else []
+
+    def _below(self, runner: int) -> dict[int, str]:
+        found = {}
+        for pid, words in self.traces.processes().items():
+            above = pid
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                while above > 1:
+                    above = parent_of(above)
+                    if above == runner:
+                        found[pid] = words
+                        break
+        return found
+
+    def _check_end(self, status: int) -> None:
+        """A runner that was not killed itself has ended in good order: with a record, or with a sentence."""
+        last = self.said().strip().splitlines()[-1]
+        assert status == 0 or (status == 1 and last.startswith("castmates: ")), self.said()

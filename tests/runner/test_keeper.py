@@ -1,0 +1,399 @@
+"""The keeper of finite commands: the next run waits while one lasts, and what lies between two runs is known."""
+
+import ctypes
+import os
+import platform
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.counters.processes import Family, read_process
+from castmates.protocols import Sample
+from castmates.runner import cgroups, restarts
+from castmates.runner.freezer import CgroupFreezer, SignalFreezer
+from castmates.runner.measure import measure_block
+from castmates.runner.restarts import Restarts
+from castmates.study.model import Workload
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import State
+from tests.runner.stage import counter, plan_of
+from tests.unit.windows_maker import member
+
+PATIENCE = 30.0  # seconds; a hang is a failure, slowness is not
+AHEAD = ["exec", "fork"]
+
+# Says that it has begun, leaves a child in a session of its own, works, and ends when it is told to.
+PATIENT = """
+echo $$ >> began
+setsid sh -c 'while kill -0 $0 2> /dev/null; do echo >> child-$0; sleep 0.002; done' $$ &
+while [ ! -e go-$$ ]; do echo >> work-$$; done
+"""
+# Fails where two runs overlap.
+EXCLUSIVE = "mkdir held || exit 9; echo >> runs; rmdir held"
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.002)
+
+
+class Keeper:
+    """A keeper at work in a folder, with a heartbeat and a file for its restarts."""
+
+    def __init__(self, program: Path, folder: Path, *words: str, **options: object) -> None:
+        self.folder = folder
+        heartbeat.create(folder / "beats")
+        self.beats = heartbeat.Reader(folder / "beats")
+        self.restarts = Restarts.create(folder / "restarts")
+        channels = {heartbeat.VARIABLE: str(folder / "beats")} | self.restarts.variables
+        self.process = subprocess.Popen(
+            [program, *words],
+            cwd=folder,
+            env=os.environ | channels,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            **options,
+        )
+        self.family = Family(self.process.pid)
+
+    def wait_ready(self) -> None:
+        wait_until(lambda: self.beats.state is State.READY)
+
+    def end(self) -> tuple[int, str]:
+        """Wait until it has ended; returns its status and what it said."""
+        _, said = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, said
+
+    def began(self) -> list[int]:
+        """The runs that have executed at least one instruction of theirs, in order."""
+        with suppress(FileNotFoundError):
+            return [int(line) for line in (self.folder / "began").read_text().split()]
+        return []
+
+    def lines(self, name: str) -> int:
+        with suppress(FileNotFoundError):
+            return (self.folder / name).stat().st_size
+        return 0
+
+    def runs(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
+
+    def waiting(self) -> psutil.Process:
+        """The run that has not begun."""
+        wait_until(lambda: len(self.runs()) == 2)
+        (one,) = [run for run in self.runs() if run.pid not in self.began()]
+        return one
+
+    def descendants(self) -> list[int]:
+        return [process.pid for process in self.family.living()]
+
+
+@pytest.fixture
+def keep(kernels, tmp_path) -> Iterator[Callable[..., Keeper]]:
+    keepers = []
+
+    def start(*words: str, **options: object) -> Keeper:
+        keepers.append(Keeper(kernels / "loop", tmp_path, *words, **options))
+        return keepers[-1]
+
+    yield start
+    for keeper in keepers:
+        left = keeper.family.kill(5)
+        keeper.process.communicate()
+        assert left == []
+
+
+@pytest.fixture(params=["cgroup", "signals"])
+def freezer(request):
+    home = cgroups.find_home()
+    if request.param == "cgroup" and home is None:
+        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+    made = CgroupFreezer(home, "test") if request.param == "cgroup" else SignalFreezer()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_the_next_run_waits_without_a_step_until_the_first_has_ended(keep, ahead):
+    keeper = keep("--ahead", ahead, "sh", "-c", PATIENT)
+    keeper.wait_ready()
+    wait_until(keeper.began)
+    for number in range(1, 4):
+        (running,) = keeper.began()[-1:]
+        next_one = keeper.waiting()
+        if ahead == "exec":
+            wait_until(lambda one=next_one: one.status() == psutil.STATUS_TRACING_STOP)
+            assert Path(next_one.exe()).samefile("/bin/sh")
+            assert next_one.cmdline()[:2] == ["sh", "-c"]
+        else:
+            assert Path(next_one.exe()).name == "loop"
+        taken = next_one.cpu_times()
+        done = keeper.lines(f"work-{running}")
+        wait_until(lambda running=running, done=done: keeper.lines(f"work-{running}") > done + 500)
+        assert next_one.cpu_times() == taken
+        assert len(keeper.began()) == keeper.beats.head + 1 == number
+        (keeper.folder / f"go-{running}").touch()
+        wait_until(lambda number=number: len(keeper.began()) == number + 1)
+        assert keeper.began()[-1] == next_one.pid
+
+
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_no_freeze_and_no_thaw_lets_the_waiting_run_go(keep, freezer, ahead):
+    keeper = keep("--ahead", ahead, "sh", "-c", PATIENT)
+    freezer.adopt("beside", keeper.process.pid)
+    keeper.wait_ready()
+    wait_until(keeper.began)
+    (running,) = keeper.began()
+    workers = f"work-{running}", f"child-{running}"
+    wait_until(lambda: all(map(keeper.lines, workers)))
+    next_one = keeper.waiting()
+    for _ in range(5):
+        freezer.freeze("beside")
+        assert freezer.is_frozen("beside")
+        before = [keeper.lines(name) for name in workers]
+        time.sleep(0.02)
+        assert [keeper.lines(name) for name in workers] == before
+        freezer.thaw("beside")
+        wait_until(lambda before=before: all(map(int.__gt__, map(keeper.lines, workers), before)))
+        assert not freezer.is_frozen("beside")
+        assert keeper.began() == [running]
+    (keeper.folder / f"go-{running}").touch()
+    wait_until(lambda: keeper.began() == [running, next_one.pid])
+    freezer.kill("beside")
+    assert freezer.stragglers("beside") == []
+    assert keeper.descendants() == []
+
+
+@pytest.mark.parametrize("ahead", [*AHEAD, "no"])
+def test_freezes_at_any_moment_neither_overlap_runs_nor_stop_them(keep, freezer, ahead):
+    keeper = keep("--ahead", ahead, "sh", "-c", EXCLUSIVE)
+    freezer.adopt("beside", keeper.process.pid)
+    keeper.wait_ready()
+    for _ in range(40):
+        done = keeper.beats.head
+        wait_until(lambda done=done: keeper.beats.head > done or keeper.process.poll() is not None)
+        assert keeper.process.poll() is None, keeper.end()
+        freezer.freeze("beside")
+        assert freezer.is_frozen("beside")
+        done = keeper.beats.head
+        time.sleep(0.002)
+        assert keeper.beats.head == done
+        freezer.thaw("beside")
+    assert keeper.lines("runs") >= keeper.beats.head >= 40
+
+
+@pytest.mark.parametrize("ahead", [*AHEAD, "no"])
+def test_nothing_is_left_when_the_keeper_is_killed(keep, ahead):
+    keeper = keep("--ahead", ahead, "sleep", "100")
+    keeper.wait_ready()
+    wait_until(lambda: len(keeper.runs()) == (1 if ahead == "no" else 2))
+    runs = keeper.runs()
+    keeper.process.kill()
+    keeper.process.wait()
+    wait_until(lambda: not any((found := read_process(run.pid)) and found.alive for run in runs))
+    assert not keeper.began()
+
+
+@pytest.mark.parametrize("ahead", [*AHEAD, "no"])
+def test_a_run_that_fails_ends_it_and_the_next_never_begins(keep, ahead):
+    keeper = keep("--ahead", ahead, "sh", "-c", "echo $$ >> began; test $(wc -l < began) -lt 3 || exit 7")
+    assert keeper.end() == (7, "castmates loop: sh ended with status 7\n")
+    assert (keeper.beats.head, keeper.beats.state) == (2, State.FAILED)
+    assert len(keeper.began()) == 3
+    assert keeper.descendants() == []
+
+
+def test_a_run_that_is_killed_while_it_waits_is_reported_when_its_turn_comes(keep):
+    keeper = keep("sh", "-c", PATIENT)
+    keeper.wait_ready()
+    wait_until(keeper.began)
+    keeper.waiting().kill()
+    (keeper.folder / f"go-{keeper.began()[0]}").touch()
+    assert keeper.end() == (137, "castmates loop: sh was killed by signal 9 before its turn\n")
+    assert keeper.beats.state is State.FAILED
+
+
+@pytest.mark.parametrize("ahead", [*AHEAD, "no"])
+def test_every_gap_is_recorded_in_order(keep, ahead):
+    keeper = keep("--ahead", ahead, "--units", "20", "--", "sleep", "0.003")
+    assert keeper.end() == (0, "")
+    keeper.restarts.read()
+    beats = [ns for ns, _ in keeper.beats.beats().records]
+    gaps = keeper.restarts.inside(0, time.monotonic_ns())
+    assert keeper.restarts.waits == restarts.WAITS[1 + [*AHEAD, "no"].index(ahead)]
+    assert (len(beats), len(gaps), keeper.restarts.lost) == (20, 19, 0)
+    assert all(ended <= resumed for ended, resumed in gaps)
+    assert all(before[1] < after[0] for before, after in pairwise(gaps))
+    assert all(ended <= beat for (ended, _), beat in zip(gaps, beats, strict=False))
+
+
+# Refuse ptrace to what follows, as a strict container does: load its number, compare, refuse with EPERM or allow.
+NO_PTRACE = [(0x20, 0, 0, 0), (0x15, 0, 1, {"x86_64": 101, "aarch64": 117}.get(platform.machine(), -1))]
+NO_PTRACE += [(0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+
+
+def forbid_ptrace() -> None:
+    class Program(ctypes.Structure):
+        _fields_ = (("count", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in NO_PTRACE))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # no new privileges
+    assert libc.prctl(22, 2, ctypes.byref(Program(len(NO_PTRACE), ctypes.addressof(code))), 0, 0) == 0
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the filter knows two processors")
+def test_where_ptrace_is_forbidden_it_says_so_and_waits_before_exec(keep):
+    keeper = keep("--units", "3", "true", preexec_fn=forbid_ptrace)
+    status, said = keeper.end()
+    assert status == 0
+    assert said.startswith("castmates loop: ptrace is not permitted (Operation not permitted)")
+    assert keeper.restarts.waits == "the next run waits before its exec"
+    assert keeper.beats.head == 3
+
+
+@pytest.fixture
+def written(tmp_path) -> tuple[Restarts, Callable[..., None]]:
+    """A file of restarts, and a hand that writes a keeper's records into it."""
+    path = tmp_path / "restarts"
+    found = Restarts.create(path)
+
+    def write(*gaps: tuple[int, int], at: int = 0) -> None:
+        with path.open("r+b") as file:
+            for number, gap in enumerate(gaps, start=at):
+                file.seek(64 + 16 * (number % restarts.CAPACITY))
+                file.write(struct.pack("QQ", *gap))
+            file.seek(24)
+            file.write(struct.pack("Q", at + len(gaps)))
+
+    return found, write
+
+
+def test_a_gap_that_is_not_over_is_counted_up_to_the_close_and_read_again(written):
+    found, write = written
+    write((100, 110), (200, 0))
+    found.read()
+    assert found.inside(105, 230) == [(105, 110), (200, 230)]
+    assert found.begun(105, 230) == [(100, 110)]
+    found.forget()
+    assert found.inside(230, 240) == [(230, 240)]
+    write((200, 250), (300, 310), at=1)
+    found.read()
+    assert found.inside(240, 400) == [(240, 250), (300, 310)]
+    found.forget()
+    assert found.inside(0, 400) == [(300, 310)][:0]
+
+
+def test_restarts_that_came_too_fast_to_be_read_are_no_small_gap(written):
+    found, write = written
+    write(*[(10 * n, 10 * n + 1) for n in range(1, restarts.CAPACITY + 100)])
+    found.read()
+    read = restarts.samples({"b@1": found}, 0, 10**9)
+    assert {one.metric: one.value for one in read[:3]} == dict.fromkeys(
+        ("restarts", "restart_gap_s", "longest_restart_gap_s")
+    )
+    assert "100 restarts were overwritten" in read[0].note
+    (reason,) = restarts.reasons(read, 1.0, {"b@1": member("b@1")}, 1.0)
+    assert reason.startswith("restart gap: b@1 was restarted so often")
+
+
+def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
+    found, write = written
+    second = 10**9
+    write((second, 2 * second), (4 * second, 7 * second))
+    found.read()
+    read = restarts.samples({"a@0": None, "b@1": found}, 0, 10 * second)
+    assert {(one.source, one.subject) for one in read} == {("keeper", "b@1")}
+    assert [(one.t_ns, one.metric, one.value) for one in read] == [
+        (10 * second, "restarts", 2),
+        (10 * second, "restart_gap_s", 4),
+        (10 * second, "longest_restart_gap_s", 3),
+        (2 * second, "run_begins_after_s", 1),
+        (7 * second, "run_begins_after_s", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "absent", "expected"),
+    [
+        ("b@1", "antagonist", 0.0999, []),
+        ("b@1", "antagonist", 0.1001, ["restart gap: b@1 was absent for 5.0% (limit 5.0%)"]),
+        ("b@1", "antagonist", 1.0, ["restart gap: b@1 was absent for 50.0% (limit 5.0%)"]),
+        ("b@1", "lead", 1.0, []),
+    ],
+)
+def test_an_antagonist_may_be_absent_for_its_share_of_a_window(name, role, absent, expected):
+    read = [Sample(0, "keeper", name, "restart_gap_s", absent), Sample(0, "other", name, "restart_gap_s", 2.0)]
+    assert restarts.reasons(read, 2.0, {name: member(name, role)}, 0.05) == expected
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=20), st.lists(st.integers(0, 1200), min_size=2, max_size=6))
+def test_windows_side_by_side_share_out_every_gap(steps, edges):
+    found = Restarts.__new__(Restarts)
+    times = [sum(steps[: n + 1]) for n in range(len(steps))]
+    found._gaps, found._open = list(zip(times[::2], times[1::2], strict=False)), None
+    edges.sort()
+
+    def absent(begin: int, end: int) -> int:
+        return sum(end - begin for begin, end in found.inside(begin, end))
+
+    assert sum(absent(*edge) for edge in pairwise(edges)) == absent(edges[0], edges[-1])
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_block_records_the_restarts_of_its_antagonist(cache, tmp_path):
+    finite = Workload(command=[sys.executable, "-S", "-c", "sum(range(300000))"], unit="run")
+    plan = plan_of({"lead": counter(), "finite": finite}, ["finite"], cache, window=0.4, rounds=1)
+    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+    read = pd.read_parquet(tmp_path / "samples.parquet").query("source == 'keeper'")
+    windows = pd.read_parquet(tmp_path / "windows.parquet").query("member == 'finite@1'").set_index("window")
+    assert set(read["subject"]) == {"finite@1"}
+    assert set(read["window"]) == set(windows.index)
+    for number, found in read.groupby("window"):
+        value = found.drop_duplicates("metric").set_index("metric")["value"]
+        begun = found.query("metric == 'run_begins_after_s'")
+        assert abs(value["restarts"] - windows.loc[number, "beats"]) <= 1
+        assert len(begun) == value["restarts"] > 0
+        assert 0 < value["longest_restart_gap_s"] <= value["restart_gap_s"] < 0.4
+        assert begun["t_ns"].between(windows.loc[number, "open_ns"], windows.loc[number, "close_ns"]).all()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_run_that_fails_ends_the_block_with_its_reason(cache, tmp_path):
+    script = f"echo >> {tmp_path}/runs; test $(wc -l < {tmp_path}/runs) -lt 9 || {{ echo no input >&2; exit 3; }}"
+    plan = plan_of({"lead": counter(), "bad": Workload(command=["sh", "-c", script])}, ["bad"], cache)
+    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+    record = (tmp_path / "block.json").read_text()
+    assert "bad@1 ended by itself with status 3" in record
+    assert "no input" in record
+    assert "sh ended with status 3" in record
+
+
+def test_sigterm_ends_both_runs(keep):
+    keeper = keep("sleep", "100")
+    keeper.wait_ready()
+    wait_until(lambda: len(keeper.runs()) == 2)
+    keeper.process.send_signal(signal.SIGTERM)
+    assert keeper.end() == (0, "")
+    assert keeper.beats.state is State.FINISHED
+    assert keeper.descendants() == []

@@ -1,0 +1,239 @@
+"""Real knobs, groups and folders of killed processes are put right, and those of living ones left alone."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from castmates.machine import kernel_file, knobs
+from castmates.machine.journal import left_changed
+from castmates.machine.lock import machine_lock
+from castmates.machine.owner import myself
+from castmates.machine.prepare import prepared
+from castmates.runner.measure import measure_block
+from castmates.runner.restore import heal, stale_folders, stale_groups
+from castmates.study.model import Prepare
+from tests.runner.stage import counter, plan_of
+from tests.runner.test_warden import alive, wait_until
+
+FILE = Path("/proc/sys/kernel/numa_balancing")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access(FILE, os.W_OK), reason="needs root and a kernel with NUMA balancing"
+)
+
+# Prepares the machine as a block does, with a warden or without, tells, and waits.
+RUNNER = """
+import sys, time
+from castmates.machine.journal import Journal
+from castmates.machine.prepare import prepared
+from castmates.runner.warden import Warden
+from castmates.study.model import Prepare
+journal = Journal()
+if "warden" in sys.argv:
+    warden = Warden.start()
+    warden.guard_journal(journal)
+with prepared(Prepare(numa_balancing=sys.argv[1]), [], "a test", lambda text: None, journal):
+    print(warden._process.pid if "warden" in sys.argv else 0, flush=True)
+    time.sleep(60)
+"""
+
+# Makes what a block makes: a scratch folder, a group with a frozen member that knows the folder; and waits.
+LEFT = """
+import subprocess, tempfile, time
+from castmates.runner.freezer import choose_freezer
+from castmates.runner.restore import folder_prefix
+folder = tempfile.mkdtemp(prefix=folder_prefix(), dir="/dev/shm")
+freezer = choose_freezer("lead.1")
+member = subprocess.Popen(["sleep", "60"], start_new_session=True, env={"SCRATCH": folder})
+freezer.adopt("member", member.pid)
+freezer.freeze("member")
+print(folder, member.pid, *freezer.groups(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    """Give this test a journal of its own."""
+    monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def knob(state):
+    """The real knob's value and another one; whatever happens, it is as it was afterwards."""
+    before = kernel_file.read(FILE)
+    try:
+        yield before, "off" if before != "0" else "on"
+    finally:
+        kernel_file.write(FILE, before)
+
+
+def start(*arguments):
+    process = subprocess.Popen([sys.executable, "-c", *arguments], stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().split()
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def restore():
+    """Type the command, again while another test of another sweep holds the machine."""
+    deadline = time.monotonic() + 120
+    while True:
+        words = [sys.executable, "-m", "castmates", "restore"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        if "in use by" not in done.stderr or time.monotonic() > deadline:
+            return done
+        time.sleep(0.2)
+
+
+@needs_root
+def test_a_knob_of_a_killed_process_is_put_back_by_the_command(knob):
+    before, word = knob
+    process, _ = start(RUNNER, word)
+    try:
+        assert kernel_file.read(FILE) != before
+        assert left_changed() == []
+    finally:
+        kill(process)
+    assert kernel_file.read(FILE) != before
+    assert "numa_balancing (/proc/sys/kernel/numa_balancing) was set from" in left_changed()[0]
+    done = restore()
+    assert done.returncode == 0, done.stderr
+    assert f"numa_balancing ({FILE}): put back to '{before}'" in done.stdout
+    assert kernel_file.read(FILE) == before
+    assert heal().left == []
+
+
+@needs_root
+def test_the_warden_puts_back_what_its_killed_runner_set(knob):
+    before, word = knob
+    process, (warden,) = start(RUNNER, word, "warden")
+    assert kernel_file.read(FILE) != before
+    kill(process)
+    wait_until(lambda: not alive(int(warden)), "the warden did not end")
+    assert kernel_file.read(FILE) == before
+    assert left_changed() == []
+
+
+@needs_root
+def test_a_knob_that_somebody_has_turned_since_is_theirs(knob):
+    before, word = knob
+    process, _ = start(RUNNER, word)
+    kill(process)
+    kernel_file.write(FILE, before)
+    assert [one for one in heal().told if "numa_balancing" in one] == [
+        f"numa_balancing ({FILE}): is '{before}', as it was"
+    ]
+
+
+@needs_root
+def test_what_cannot_be_put_back_is_an_error(knob, state):
+    process, _ = start(RUNNER, knob[1])
+    kill(process)
+    journal = state / "journal"
+    journal.write_text(journal.read_text().replace('"kind": "file"', '"kind": "strange"'))
+    done = restore()
+    assert done.returncode == 1
+    assert "does not know what 'strange' is" in done.stderr
+    assert journal.read_text()
+
+
+def test_the_command_refuses_while_somebody_measures(state):
+    with machine_lock("a long block"):
+        words = [sys.executable, "-m", "castmates", "restore"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "in use by" in done.stderr
+    assert "for a long block" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_interrupts_are_really_moved_and_come_back(state):
+    online = os.cpu_count() or 1
+    before = {change.target: change.former for change in knobs.away(Path("/"), [0])} if online > 1 else {}
+    if not before:
+        pytest.skip("needs a second CPU, and interrupts that may come to the first")
+    with prepared(Prepare(irq_affinity="away"), [0], "a test", print) as record:
+        for target in record["irq_affinity"]["set"]:
+            assert kernel_file.read(Path(target)) != before[target]
+        moved = len(record["irq_affinity"]["set"]) + len(record["irq_affinity"]["refused"])
+        assert moved == len(before)
+    assert {target: kernel_file.read(Path(target)) for target in before} == before
+    assert "lost" not in record["irq_affinity"]
+
+
+def test_what_a_killed_run_left_is_removed_and_what_a_living_one_uses_is_not(state):
+    living, (folder, member, *groups) = start(LEFT)
+    dead, (dead_folder, dead_member, *dead_groups) = start(LEFT)
+    try:
+        kill(dead)
+        assert {Path(dead_folder), *map(Path, dead_groups)} <= {*stale_folders(), *stale_groups()}
+        told = "\n".join(heal().told)
+        assert f"{dead_folder}: left by a killed run, removed" in told
+        wait_until(lambda: not alive(int(dead_member)), "the frozen member lives")
+        assert not any(map(os.path.exists, [dead_folder, *dead_groups]))
+        assert living.poll() is None
+        assert alive(int(member))
+        assert all(map(os.path.exists, [folder, *groups]))
+    finally:
+        kill(living)
+        heal()
+    assert not any(map(os.path.exists, [folder, *groups]))
+
+
+def test_folders_of_others_and_of_other_names_are_left(state, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gone = f"castmates-4194305-7-{myself().space}-x"
+    (tmp_path / "castmates-notes").mkdir()
+    (tmp_path / f"{gone}file").write_text("x")
+    (tmp_path / f"{gone}link").symlink_to(tmp_path / "castmates-notes")
+    (tmp_path / gone).mkdir()
+    found = [folder for folder in stale_folders() if folder.parent == tmp_path]
+    assert found == [tmp_path / gone]
+
+
+@needs_root
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
+    before, word = knob
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
+    wish = Prepare.model_validate({"numa_balancing": word})
+    block = plan.blocks[0].model_copy(update={"design": plan.blocks[0].design.model_copy(update={"prepare": wish})})
+    seen = []
+
+    def look(message, *arguments, **keys):
+        seen.append(kernel_file.read(FILE))
+
+    process, _ = start(RUNNER, word)  # a killed run has left it as wished: the block must find the real former value
+    kill(process)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("castmates.runner.block.await_ready", _before(look, "castmates.runner.barrier", "await_ready"))
+        measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
+    record = json.loads((tmp_path / "out/block.json").read_text())
+    assert record["status"] == "measured"
+    assert record["prepared"] == {
+        "numa_balancing": {"before": {str(FILE): before}, "set": {str(FILE): "1" if word == "on" else "0"}}
+    }
+    assert seen == [record["prepared"]["numa_balancing"]["set"][str(FILE)]]
+    assert kernel_file.read(FILE) == before
+    assert left_changed() == []
+
+
+def _before(look, module, name):
+    real = getattr(sys.modules[module], name)
+
+    def both(*arguments, **keys):
+        look(*arguments)
+        return real(*arguments, **keys)
+
+    return both

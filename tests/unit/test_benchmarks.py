@@ -1,0 +1,175 @@
+"""The benchmarks' own arithmetic: a wrong one would flatter us, and nobody would see it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from benchmarks import coverage, perturbation, precision
+from benchmarks.precision import Apart, Mean, Paired
+from benchmarks.share import breakdown
+from benchmarks.usual import rate_between
+
+TARGET = 0.01
+NS = 10**9
+sizes = st.floats(1e-6, 10.0)
+
+
+def t(freedom):
+    return stats.t.ppf(0.975, freedom)
+
+
+@settings(max_examples=40)
+@given(sd=sizes, factor=st.floats(1.0, 2.0))
+def test_the_units_needed_are_enough_and_one_fewer_is_not(sd, factor):
+    units = float(precision.units_needed(np.array(sd**2), TARGET, factor))
+    assert t(factor * (units - 1)) * sd / np.sqrt(units) <= TARGET
+    assert units == 3 or t(factor * (units - 2)) * sd / np.sqrt(units - 1) > TARGET
+
+
+def test_a_spread_of_one_per_cent_needs_seven_units_for_one_per_cent():
+    assert precision.units_needed(np.array([1e-4, 0.0, 4e-4]), TARGET).tolist() == [7, 3, 18]
+
+
+def test_the_seconds_are_those_of_a_study_that_was_carried_out():
+    """Needed units from a few blocks, on average over many trials, against the truth for the spread they come from."""
+    rng = np.random.default_rng(1)
+    sd, cost = 0.02, 12.0
+    truth = cost * float(precision.units_needed(np.array(sd**2), TARGET))
+    found = [Paired(rng.normal(0.1, sd, (10, 1)), np.full(10, cost)).seconds(TARGET)[0] for _ in range(120)]
+    assert np.mean(found) == pytest.approx(truth, rel=0.12)
+
+
+def test_all_mixes_are_measured_when_the_one_with_the_largest_spread_is():
+    steady, wild = np.array([0.1, 0.101, 0.099, 0.1]), np.array([0.1, 0.13, 0.07, 0.1])
+    way = Paired(np.stack([steady, wild], axis=1), np.array([10.0, 10.0, 20.0, 20.0]))
+    few, many = way.needed(TARGET)[0]
+    assert few < many
+    assert way.seconds(TARGET)[0] == 15.0 * many
+
+
+def test_solo_runs_are_paid_once_for_all_mixes():
+    rng = np.random.default_rng(2)
+    solo, one, other = rng.normal(0, 0.02, 8), rng.normal(-0.1, 0.02, 8), rng.normal(-0.2, 0.05, 6)
+    way = Apart(solo, [one, other], np.full(8, 3.0), [np.full(8, 4.0), np.full(6, 5.0)])
+    n = way.needed(TARGET)[0]
+    assert way.seconds(TARGET)[0] == pytest.approx(3.0 * n.max() + 4.0 * n[0] + 5.0 * n[1])
+
+
+@settings(max_examples=30)
+@given(sds=st.tuples(st.floats(0.003, 0.1), st.floats(0.003, 0.1)), seed=st.integers(0, 99))
+def test_with_the_runs_needed_welch_gives_the_wanted_half_width(sds, seed):
+    solo, corun = (np.random.default_rng(seed).normal(0, sd, 6) for sd in sds)
+    n = Apart(solo, [corun], np.ones(6), [np.ones(6)]).needed(TARGET)[0, 0]
+    errors = [Mean(0, np.std(one, ddof=1) / np.sqrt(n), n - 1) for one in (solo, corun)]
+    assert precision.minus(*errors).half_width <= TARGET * 1.000001
+
+
+def test_the_intervals_are_those_of_scipy():
+    rng = np.random.default_rng(3)
+    one, other = rng.normal(0, 1, 9), rng.normal(0.5, 2, 6)
+    ours = precision.minus(precision.mean_of(one), precision.mean_of(other))
+    theirs = stats.ttest_ind(one, other, equal_var=False)
+    low, high = theirs.confidence_interval()
+    assert (ours.value - ours.half_width, ours.value + ours.half_width) == pytest.approx((low, high))
+    assert ours.freedom == pytest.approx(theirs.df)
+
+
+def test_the_bootstrap_holds_the_seconds_of_the_true_spread():
+    rng = np.random.default_rng(4)
+    sd, held = 0.03, 0
+    truth = float(precision.units_needed(np.array(sd**2), TARGET))
+    for _ in range(80):
+        way = Paired(rng.normal(0.1, sd, (20, 1)), np.ones(20))
+        low, high = precision.interval(way.seconds(TARGET, rng, 200))
+        held += low <= truth <= high
+    assert 0.85 <= held / 80 <= 1.0  # a bootstrap of a variance from twenty units is known to be a little short
+
+
+def test_points_are_per_cent_of_the_rate():
+    assert precision.points(Mean(np.log(1.25), 0.0, 4)).value == pytest.approx(20.0)
+    low, high = (100 * (1 - np.exp(-(0.2 + step))) for step in (-1e-4, 1e-4))
+    assert precision.points(Mean(0.2, 1e-4, 4)).error == pytest.approx((high - low) / 2, rel=1e-3)
+
+
+@settings(max_examples=60)
+@given(value=st.floats(-3, 3), error=st.floats(0.01, 3), freedom=st.floats(1, 50))
+def test_ways_agree_exactly_when_the_90_per_cent_interval_lies_within_the_margin(value, error, freedom):
+    test = precision.equivalence(Mean(value, error, freedom), 1.0)
+    half = stats.t.ppf(0.95, freedom) * error
+    assert (test.verdict == "agree") == (value - half > -1 and value + half < 1)
+    assert (test.verdict == "differ") == (value - half > 1 or value + half < -1)
+
+
+def test_a_difference_of_exactly_the_margin_is_seldom_called_agreement():
+    rng = np.random.default_rng(5)
+    verdicts = [precision.equivalence(precision.mean_of(rng.normal(1.0, 0.5, 12)), 1.0).verdict for _ in range(800)]
+    assert 0.02 <= verdicts.count("agree") / 800 <= 0.08
+    assert precision.equivalence(Mean(0.0, 0.1, 10), 1.0).verdict == "agree"
+    assert precision.equivalence(Mean(0.2, 0.9, 10), 1.0).verdict == "not shown"
+
+
+@pytest.mark.parametrize("machine", coverage.MACHINES)
+def test_our_intervals_cover_a_simulated_truth_no_worse_than_the_usual_ways(machine):
+    found = coverage.coverage(coverage.MACHINES[machine], blocks=6, studies=1000, seed=6)
+    assert 0.93 <= found[coverage.OURS] <= 0.97
+    assert found[coverage.B_PAIRED] == pytest.approx(0.95, abs=0.02)
+    assert found[coverage.A] < 0.8  # solos first: the drift is in the effect and not in the interval
+
+
+def test_simulated_ways_agree_where_nothing_drifts():
+    still = coverage.Truth(walk=0.0, trend=0.0)
+    found = coverage.coverage(still, blocks=6, studies=1000, seed=7)
+    assert all(0.93 <= share <= 0.97 for share in found.values()), found
+
+
+def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
+    # Two rounds of two windows of 1 s, each after 0.2 s of settling and 0.05 s between them; the third is rejected.
+    switched = np.array([0.1, 1.35, 2.7, 3.95])
+    table = pd.DataFrame(
+        {
+            "window": [1, 2, 3, 4],
+            "round": [1, 1, 2, 2],
+            "switch_ns": (switched * NS).astype("int64"),
+            "open_ns": ((switched + 0.2) * NS).astype("int64"),
+            "close_ns": ((switched + 1.2) * NS).astype("int64"),
+            "valid": [True, True, False, True],
+        }
+    )
+    windows = pd.concat([table, table])  # a row for each active member
+    record = {"settle": {"seconds": 0.15}, "seconds": {"launch": 2.0, "measure": 5.2, "total": 8.0}}
+    parts = breakdown(record, windows)
+    assert sum(parts.values()) == pytest.approx(6.0)
+    assert parts["valid"] == pytest.approx(3.0)
+    assert parts["rejected"] == pytest.approx(1.0)
+    assert (parts["settle"], parts["waiting"]) == pytest.approx((0.6, 0.2))
+    assert (parts["between"], parts["rounds"]) == pytest.approx((0.1, 0.15))
+    assert (parts["around"], parts["ending"]) == pytest.approx((0.15, 0.8))
+
+
+def test_a_rate_is_of_the_heartbeats_inside_the_window_alone():
+    records = [(number * NS, number * 10) for number in range(10)]
+    assert rate_between(records, 2 * NS, 5 * NS) == pytest.approx(10.0)
+    assert rate_between(records, 2 * NS - 1, 5 * NS + 1) == pytest.approx(10.0)
+    assert np.isnan(rate_between(records, 2 * NS + 1, 3 * NS))
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "said"),
+    [
+        (0.1, 0.05, "below 0.5 %"),
+        (2.0, 0.1, "missed: at least 1.8"),
+        (0.1, 1.0, "unresolved at ±2.04"),
+        (-3.0, 0.1, "below"),
+    ],
+)
+def test_a_perturbation_is_below_its_aim_only_when_the_whole_interval_is(loss, error, said):
+    assert perturbation.verdict(Mean(loss, error, 30)).startswith(said)
+
+
+def test_noise_alone_is_no_perturbation_in_either_direction():
+    pairs = perturbation.Pairs("")
+    pairs.without, pairs.with_it = np.exp(np.random.default_rng(8).normal(0, 0.2, (2, 20_000))).tolist()
+    assert np.mean(pairs.losses) == pytest.approx(0.0, abs=0.006)

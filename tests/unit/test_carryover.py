@@ -1,0 +1,159 @@
+"""The test for carry-over from the scene before: exact by hand, honest and strong on simulated studies.
+
+`python -m tests.unit.test_carryover` prints the table of docs/methodology.md.
+"""
+
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from castmates.analysis.carryover import estimate_carryover
+from castmates.study.schedule import round_order
+from castmates.tables import CARRYOVER, WINDOWS, frame
+from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
+
+SEED = 20261121
+STUDIES = 400
+ROUNDS = 3
+ONE = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], blocks=4)
+QUIET = {"solo", "solo-again"}
+MACHINES = {
+    "quiet windows": Truth(launch=0.02, interaction=0.015, noise=0.01),
+    "noisy windows": Truth(launch=0.02, interaction=0.015, noise=0.03, rejected=0.05),
+}
+CONDITIONS = [("quiet windows", 3), ("quiet windows", 5), ("quiet windows", 10), ("noisy windows", 10)]
+PLANTED = 0.02
+
+
+def ordered(of, rate, rounds=4):
+    """Windows in the order of the schedule; `rate` is told what ran before."""
+    table = written(of, lambda *_: 1.0, rounds)
+    for block in of.blocks:
+        before = ""
+        for number in range(1, rounds + 1):
+            for position, scene in enumerate(round_order(block, number), start=1):
+                here = (table["block"] == block.number) & (table["round"] == number) & (table["scene"] == scene.name)
+                table.loc[here, "position"] = position
+                table.loc[here, "window"] = (number - 1) * len(block.company.scenes) + position
+                table.loc[here, "rate"] = rate(block, number, scene, before)
+                before = scene.kind
+    return table.sample(frac=1, random_state=1)
+
+
+def row(table, member):
+    (found,) = table[table["member"] == member].to_dict("records")
+    return found
+
+
+def test_rounds_scenes_and_launches_are_taken_out_and_the_trace_is_left():
+    """However large they are: what a scene costs in a block, and how fast a round is, is no trace."""
+
+    def rate(block, number, scene, before):
+        dice = np.random.default_rng([block.number, len(scene.name)])
+        trace = 0.03 * (before not in QUIET | {""})
+        return math.exp(dice.normal(0, 0.3) + 0.2 * (-1) ** number - trace)
+
+    found = row(estimate_carryover(ONE, ordered(ONE, rate)), "dlrm@0")
+    assert found["verdict"] == "seen"
+    bounds = [found[name] for name in ("change_low", "change_pct", "change_high")]
+    assert bounds == pytest.approx([100 * math.expm1(-0.03)] * 3)
+
+
+def test_without_a_trace_nothing_is_seen_and_the_bounds_say_how_little():
+    dice = np.random.default_rng(3)
+    found = row(estimate_carryover(ONE, ordered(ONE, lambda *_: math.exp(dice.normal(0, 0.005)))), "dlrm@0")
+    assert found["verdict"] == "none seen"
+    assert -2 < found["change_low"] < 0 < found["change_high"] < 2
+    assert found["detectable_pct"] > (found["change_high"] - found["change_low"]) / 2
+    assert found["blocks"] == 4
+    first = sum("dlrm@0" in round_order(block, 1)[0].active for block in ONE.blocks)  # of a block, with nothing before
+    assert found["windows"] == 4 * 4 * 4 - first
+
+
+def test_rejected_windows_count_as_before_but_not_as_after():
+    windows = ordered(ONE, lambda *_: 1.0)
+    all_of_them = row(estimate_carryover(ONE, windows), "dlrm@0")["windows"]
+    windows.loc[(windows["block"] == 1) & (windows["window"] == 7), "valid"] = False
+    ran = windows[(windows["block"] == 1) & (windows["window"] == 7)]["member"].eq("dlrm@0").any()
+    assert row(estimate_carryover(ONE, windows), "dlrm@0")["windows"] == all_of_them - ran
+
+
+def test_everyone_has_a_row_leads_first_also_without_windows():
+    two = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], 2)
+    for windows in (frame([], WINDOWS), written(two, lambda *_: 1.0)):
+        table = estimate_carryover(ONE, windows)
+        assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(CARRYOVER)
+        assert table["member"].tolist() == ["dlrm@0", "stream@1"]
+        assert set(table["verdict"]) == {"too few windows"}
+        assert table["change_pct"].isna().all()
+
+
+def test_holm_counts_the_members_of_a_role():
+    many = plan([company(f"c{n}", mix(f"lead{n}@0", "stream@1")) for n in range(4)], blocks=4)
+    dice = np.random.default_rng(5)
+    table = estimate_carryover(many, ordered_each(many, lambda *_: math.exp(dice.normal(0, 0.01))))
+    leads = table[table["role"] == "lead"]
+    assert leads["p_holm"].min() == pytest.approx(min(1, 4 * leads["p_value"].min()))
+    assert (
+        table[table["role"] == "antagonist"]["p_holm"].tolist()
+        == table[table["role"] == "antagonist"]["p_value"].tolist()
+    )
+
+
+def ordered_each(of, rate):
+    import pandas as pd
+
+    ids = dict.fromkeys(block.company.id for block in of.blocks)
+    own = [of.model_copy(update={"blocks": tuple(b for b in of.blocks if b.company.id == name)}) for name in ids]
+    return pd.concat([ordered(one, rate) for one in own])
+
+
+@cache
+def measured(machine, blocks):
+    """Shares of simulated studies in which a trace is seen, by what was planted."""
+    found = {}
+    for name, planted in (("false alarms", 0.0), ("found", PLANTED)):
+        truth = Truth(**{**vars(MACHINES[machine]), "carryover": planted})
+        campaigns = simulated(truth, STUDIES, blocks, ROUNDS, seed=SEED + blocks)
+        table = estimate_carryover(campaigns.plan, campaigns.windows)
+        leads = table[(table["role"] == "lead") & table["p_value"].notna()]  # a block without information tells nothing
+        change = np.log1p(leads[["change_low", "change_high"]] / 100)
+        found[name] = float((leads["p_value"] < 0.05).mean())
+        covered = (change["change_low"] <= -planted) & (-planted <= change["change_high"])
+        found["covered"] = float(covered.mean())
+        found["detectable"] = float(leads["detectable_pct"].median()) / 100
+    return found
+
+
+@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
+def test_the_level_is_kept_and_the_interval_covers(machine, blocks):
+    found = measured(machine, blocks)
+    assert found["false alarms"] <= 0.085  # 5 %, and three binomial errors
+    assert 0.915 <= found["covered"] <= 0.985
+
+
+def test_a_trace_of_two_per_cent_is_found():
+    assert measured("quiet windows", 5)["found"] > 0.85
+    assert measured("quiet windows", 10)["found"] > 0.99
+
+
+def table():
+    """The figures as the rows of a Markdown table."""
+    columns = ["false alarms", "found", "covered", "detectable"]
+    rows = [f"| machine | blocks | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for machine, blocks in CONDITIONS:
+        shares = (f"{100 * measured(machine, blocks)[name]:.1f}" for name in columns)
+        rows.append(f"| {machine} | {blocks} | {' | '.join(shares)} |")
+    return "\n".join(rows)
+
+
+def test_the_documented_figures_are_these():
+    page = Path(__file__).parents[2] / "docs" / "methodology.md"
+    assert table() in page.read_text(), "put the output of `python -m tests.unit.test_carryover` into the page"
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,46 @@
+"""Nothing that happens in a window looks at the wall clock, so that a clock that is set does not matter."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / "castmates"
+IN_A_WINDOW = [
+    *(ROOT / "counters").glob("*.py"),
+    *(ROOT / "rdt").glob("*.py"),
+    *(ROOT / "runner").glob("ledger*.py"),
+    *(ROOT / "runner" / f"{name}.py" for name in ("window", "stage", "hardware", "freezer", "cgroups", "settling")),
+    *(ROOT / "runner" / f"{name}.py" for name in ("launch", "restarts", "barrier")),
+    ROOT / "workloads/heartbeat.py",
+]
+WALL = {"time.time", "time.time_ns", "time.localtime", "time.gmtime", "time.ctime", "time.CLOCK_REALTIME"}
+C_WALL = ("CLOCK_REALTIME", "gettimeofday", "time(NULL)", "timespec_get")
+
+
+def wall_clocks(source: str) -> set[str]:
+    """Every use of the wall clock in a piece of Python."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node))
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {f"{alias.name}." for alias in node.names}
+    return {name for name in found if name in WALL or name.startswith("datetime.")}
+
+
+@pytest.mark.parametrize("file", IN_A_WINDOW, ids=lambda file: file.name)
+def test_a_window_uses_monotonic_clocks_only(file):
+    assert wall_clocks(file.read_text()) == set()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "workloads/native").glob("*.[ch]")), ids=lambda file: file.name)
+def test_heartbeats_of_native_programs_use_monotonic_clocks_only(file):
+    assert not [word for word in C_WALL if word in file.read_text()]
+
+
+@pytest.mark.parametrize("use", ["import time\ntime.time()", "from time import time", "from datetime import datetime"])
+def test_the_search_finds_a_wall_clock(use):
+    assert wall_clocks(use)

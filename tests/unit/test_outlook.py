@@ -1,0 +1,154 @@
+"""`castmates plan` before, during and after the measuring; synthetic blocks, nothing in them was measured."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from castmates import outlook, project
+from castmates.errors import CastmatesError
+from castmates.looks import look_file, take_look, text_of, went_on
+from tests.unit.windows_maker import written
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = """
+name: s
+leads: [x]
+antagonists: [a, b]
+controls: null
+workloads: {x: {command: x}, a: {command: a}, b: {command: b}}
+placement: {reserve: 0}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "envs").symlink_to(ROOT / "envs")
+    monkeypatch.chdir(tmp_path)
+    if len(project.layout_of(project.read_topology()).cpus) < 2:
+        pytest.skip("needs two CPUs")
+    return tmp_path
+
+
+def load(**budget):
+    Path("study.yaml").write_text(f"{STUDY}catalogue: empty\nbudget: {json.dumps(budget)}\n")
+    return project.load("study.yaml")
+
+
+def measure(loaded, paths, swing=0.01):
+    """Write blocks whose losses swing from block to block."""
+    plan = loaded.plan()
+
+    def rate(block, number, scene, member):
+        return math.exp(swing * (-1) ** block.number) if scene.startswith("corun") else 1.0
+
+    windows = written(plan, rate)
+    for block in plan.blocks:
+        if block.path in paths:
+            record = {
+                "status": "measured",
+                "rounds": 3,
+                "seconds": {"launch": 1.0},
+                "spec": block.model_dump(mode="json"),
+            }
+            file = loaded.record(block)
+            file.parent.mkdir(parents=True)
+            file.write_text(json.dumps(record))
+            own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
+            own.to_parquet(file.parent / "windows.parquet", index=False)
+
+
+def said(loaded) -> str:
+    return " ".join(outlook.describe(loaded).split())
+
+
+def test_nothing_is_known_before_the_first_blocks(folder):
+    text = said(load())
+    assert "is not known before the first blocks or a pilot (`castmates pilot`)" in text
+    assert "with a launch-to-launch spread of 1 % it would be 1.7 % with 5 blocks" in text
+    assert "5 blocks to measure" in text
+
+
+def test_a_pilot_tells_what_can_be_found(folder):
+    loaded = load(rounds=4)
+    mixes = {
+        mix.identity: {
+            "mix": mix.name, "log": 0.0, "of_means": 1.0, "within": 0.0004, "between": 0.0003, "blocks": 3, "rounds": 4
+        }
+        for mix in loaded.plan().mixes
+    }  # fmt: skip
+    file = project.pilot_file(loaded.study)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"rounds": 7, "mixes": mixes}))
+    text = said(loaded)
+    assert "x+a 2 % 3 blocks of the pilot 5 3.4 %" in text  # sqrt(0.0003 + 0.0004 / 4)
+    assert "Holm-adjusted over the 2 effects against solo" in text
+    assert {block.design.rounds for block in load(rounds="pilot").plan().blocks} == {7}
+
+
+def test_its_own_blocks_tell_more_than_a_pilot(folder):
+    loaded = load()
+    measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 4})
+    text = said(loaded)
+    assert "x+a 1.2 % 4 blocks of its own 5" in text
+    assert "1 block to measure" in text
+
+
+def test_a_wanted_precision_leaves_the_number_of_blocks_open(folder):
+    loaded = load(precision="1%", blocks=4, batch=3, most_blocks=13)
+    text = said(loaded)
+    assert "From 4 to 13 blocks to measure" in text
+    assert "4 to 13" in text
+    plan = loaded.plan()
+    measure(loaded, {path for look in plan.looks[:2] for path in look}, swing=0.0001)
+    assert "From 3 to 6 blocks to measure" in said(loaded)
+    measure(loaded, set(plan.looks[2]), swing=0.0001)
+    assert "Everything is measured." in said(loaded)
+    assert "Everything is measured." not in said(load(precision="0.0001%", blocks=4, batch=3, most_blocks=13))
+
+
+def test_what_a_look_leaves_is_read_again(folder):
+    loaded = load(precision="1%", blocks=4, batch=3, most_blocks=13)
+    plan = loaded.plan()
+    measure(loaded, set(plan.looks[0]))
+    reached = take_look(plan, loaded.results, 0.01, [])
+    file = look_file(loaded.results, 1)
+    file.parent.mkdir()
+    file.write_text(text_of(1, 0.01, reached))
+    assert went_on(file) == [plan.blocks[0].company.id]
+    file.write_text("{}")
+    with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
+        went_on(file)
+
+
+def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
+    with pytest.raises(
+        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates pilot study.yaml`"
+    ):
+        load(rounds="pilot").plan()
+    file = project.pilot_file(load().study)
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    with pytest.raises(CastmatesError, match="this is not what a pilot leaves"):
+        load(rounds="pilot").plan()
+
+
+@pytest.mark.parametrize(
+    ("budget", "sentence"),
+    [
+        ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, as 'precision' is given"),
+        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
+        ({"most_blocks": 4}, "'budget.most_blocks' is 4, but expected at least 5, the number of 'blocks'"),
+        (
+            {"rounds": "some"},
+            "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or the word pilot",
+        ),
+    ],
+)
+def test_a_mistake_in_the_budget_is_one_sentence(folder, budget, sentence):
+    with pytest.raises(CastmatesError) as caught:
+        load(**budget)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)

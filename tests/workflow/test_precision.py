@@ -1,0 +1,40 @@
+"""A sweep adds blocks until the wanted precision, or its budget, is reached, and ends by itself."""
+
+import json
+
+from tests.workflow.sweeps import STUDY, Sweeps
+
+QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest_settle": 0.01}
+
+
+def budget(precision: str, most: int, **changes: object) -> dict[str, object]:
+    return {"budget": QUICK | {"blocks": 4, "batch": 6, "precision": precision, "most_blocks": most} | changes}
+
+
+def looks(sweeps: Sweeps) -> list[dict]:
+    files = sorted(sweeps.results.glob("looks/*.json"), key=lambda file: int(file.stem))
+    return [json.loads(file.read_text()) for file in files]
+
+
+def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
+    before = project.blocks()
+    project.write_study(budget("0.0001%", 5))  # out of reach
+    done = project.run()
+    assert done.returncode == 0, done.stderr
+    first = project.blocks()
+    assert before.items() <= first.items()
+    assert len(first) == 5
+    assert [one["reached"][0]["goes_on"] for one in looks(project)] == [True, False]
+    assert (project.effects()["blocks"] == 5).all()
+
+    project.write_study(budget("900%", 14))  # reached at the first look, and confirmed six blocks later
+    assert project.run().returncode == 0
+    second = project.blocks()
+    assert first.items() <= second.items()
+    assert len(second) == 10
+    assert looks(project)[-1]["reached"][0]["enough"]
+    assert (project.effects()["blocks"] == 10).all()
+    assert "Nothing to be done" in project.run("--dry-run").stdout
+
+    project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
+    assert "measure_block" not in project.run("--dry-run").stdout
