@@ -4,13 +4,17 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from castmates.errors import CastmatesError
+
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in its place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(temporary)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())  # or a power cut leaves an empty file under the final name
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -19,3 +23,14 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
 def replace_text(path: Path, text: str) -> None:
     """Write a text file that appears whole or not at all."""
     replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{path} cannot be made ({problem.strerror}): make room or give write access there, and run the same "
+            "command again."
+        ) from None

@@ -78,8 +78,11 @@ def _mixes(plan: Plan) -> object:
     from rich.table import Table
 
     table = Table("mix", "lead on CPUs", "antagonists on CPUs", title="Mixes", title_justify="left", box=None)
-    for mix in plan.mixes:
-        table.add_row(mix.name, mix.lead.replace("@", " @ "), ", ".join(mix.antagonists).replace("@", " @ "))
+    known = {control.mix: f"{control.mix.name} ({control.kind} control)" for control in plan.controls}
+    for mix in dict.fromkeys((*plan.mixes, *known)):
+        table.add_row(
+            known.get(mix, mix.name), mix.lead.replace("@", " @ "), ", ".join(mix.antagonists).replace("@", " @ ")
+        )
     return table
 
 

@@ -25,7 +25,7 @@ FEWEST_BLOCKS, MOST_BLOCKS = 5, 200  # that are proposed
 
 
 def measure(of: Project, blocks: int) -> Plan:
-    """Measure what is missing of the pilot; what was measured before is kept."""
+    """Measure what is missing of the pilot; what was measured before is kept, unless it gave nothing."""
     from castmates.runner.measure import measure_block
 
     pilot = of_study(of, blocks)
@@ -34,8 +34,9 @@ def measure(of: Project, blocks: int) -> Plan:
     for name in sorted(_environments(plan.blocks)):
         environments.build(name, project.ENVIRONMENTS, project.cache())
     for block in sorted(plan.blocks, key=lambda one: -block_priority(one.seed, one.number)):
-        if not pilot.record(block).is_file():
-            measure_block(plan, block.path, pilot.record(block).parent, project.cache())
+        record = pilot.record(block)
+        if not record.is_file() or project.useless(project.read_record(record)):
+            measure_block(plan, block.path, record.parent, project.cache())
     return plan
 
 

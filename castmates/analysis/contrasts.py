@@ -1,6 +1,6 @@
 """What is compared with what: a row per company, scene, baseline scene and member."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 import pandas as pd
@@ -34,17 +34,19 @@ _CONTROL_BASELINES = {POSITIVE: "solo", NEGATIVE: "placebo"}
 
 def mix_contrasts(plan: Plan) -> pd.DataFrame:
     """Every co-run scene of the plan's active mixes against its baselines, in the order of the plan."""
-    return _numbered(contrast for mix in plan.mixes for contrast in _of_mix(plan, mix))
+    companies = _companies_of_mixes(plan)
+    return _numbered(contrast for mix in plan.mixes for contrast in _of_mix(mix, companies))
 
 
 def control_contrasts(plan: Plan) -> pd.DataFrame:
     """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
     ours = own_leads(plan)
     companies = sorted(_companies(plan), key=lambda company: company.lead.name not in ours)
+    of_mixes = _companies_of_mixes(plan)
     known = (
         {**contrast, "control": control.kind}
         for control in plan.controls
-        for contrast in _of_mix(plan, control.mix)
+        for contrast in _of_mix(control.mix, of_mixes)
         if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINES[control.kind]
     )
     return _numbered(chain(_again(plan, companies), known))
@@ -64,13 +66,21 @@ def _companies(plan: Plan) -> list[Company]:
     return list({block.company.id: block.company for block in plan.blocks}.values())
 
 
-def _of_mix(plan: Plan, mix: Mix) -> Iterator[dict[str, str]]:
-    """Every co-run scene of this mix, in all companies that have it."""
+def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
+    """By identity: the companies that have a mix, and the name it goes by there."""
+    found: dict[str, list[tuple[Company, str]]] = {}
     for company in _companies(plan):
-        for measured in company.mixes:
-            for scene in company.scenes:
-                if measured.identity == mix.identity and scene.kind == "corun" and scene.mix == measured.name:
-                    yield from _of_scene(mix, company, scene)
+        for mix in company.mixes:
+            found.setdefault(mix.identity, []).append((company, mix.name))
+    return found
+
+
+def _of_mix(mix: Mix, companies: Mapping[str, list[tuple[Company, str]]]) -> Iterator[dict[str, str]]:
+    """Every co-run scene of this mix, in all companies that have it."""
+    for company, name in companies.get(mix.identity, []):
+        for scene in company.scenes:
+            if scene.kind == "corun" and scene.mix == name:
+                yield from _of_scene(mix, company, scene)
 
 
 def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, str]]:

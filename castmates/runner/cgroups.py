@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from castmates.counters.processes import send
+from castmates.counters.processes import read_kernel, send
 from castmates.errors import CastmatesError
 from castmates.runner.kin import in_child
 
@@ -131,7 +131,7 @@ def bound_tasks(group: Path, most: int) -> bool:
 def refused_tasks(group: Path) -> bool:
     """Say whether the bound on a group has refused a process or thread."""
     try:
-        return (group / "pids.events").read_text().split()[:2] not in (["max", "0"], [])
+        return read_kernel(f"{group}/pids.events").split()[:2] not in ([b"max", b"0"], [])
     except OSError:
         return False
 

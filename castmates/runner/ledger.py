@@ -37,15 +37,18 @@ class Ledger:
         reasons = []
         for name, progress in window.progress.items():
             member = self.members.get(name)
+            is_beating = member is None or member.progress == "heartbeat"  # no member is a placebo
             if progress.lost:
                 reasons.append(f"lost heartbeats: {progress.lost} of {name} were overwritten before they were read")
             elif member is not None and member.role == "lead" and len(progress.records) < 2:
                 reasons.append(
                     f"too few steps: {name} completed none in {readings.seconds:.1f} s (raise budget.longest_window)"
                 )
-            elif not progress.records and (readings.get(name, "cpu_s") or 0.0) < 0.01 * readings.seconds:
+            elif not progress.records and (
+                is_beating or (readings.get(name, "cpu_s") or 0.0) < 0.01 * readings.seconds
+            ):
                 # A long run of a command shows no heartbeat inside a window, but CPU time.
-                reasons.append(f"no progress: {name} made none")
+                reasons.append(f"no progress: {name} made none in {readings.seconds:.1f} s")
         return reasons
 
     def _frozen(self, window: Window) -> list[str]:

@@ -10,6 +10,7 @@ from types import FrameType
 
 from castmates.counters.processes import read_process
 from castmates.errors import CastmatesError
+from castmates.files import make_folder
 from castmates.runner import record
 from castmates.runner.block import run_block
 from castmates.study.spec import Block, Plan
@@ -27,7 +28,7 @@ def measure_block(
     """Measure the block of this name (COMPANY/NUMBER) and write its files into `folder`."""
     block = _find(plan, name)
     logs = folder / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_folder(logs)
     say = _teller(f"block {name}", log)
     try:
         with _signals_raise():
@@ -59,15 +60,16 @@ def _find(plan: Plan, name: str) -> Block:
 def _teller(prefix: str, log: Path | None) -> Callable[[str], None]:
     """Progress of a block, one line a message, on standard error and in a file."""
     if log is not None:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("")
+        make_folder(log.parent)
+        with suppress(OSError):  # a disk that is full is told by what matters, the block's own files
+            log.write_text("")
 
     def say(message: str) -> None:
         line = f"{datetime.now():%H:%M:%S} {prefix}: {message}"
         with suppress(OSError):  # whoever listened may be gone
             print(line, file=sys.stderr, flush=True)
         if log is not None:
-            with log.open("a") as file:
+            with suppress(OSError), log.open("a") as file:
                 print(line, file=file)
 
     return say

@@ -178,6 +178,12 @@ class House:
         self.assert_clean()
         self._note("done")
 
+    def end(self) -> None:
+        """Kill who is left where the test has failed."""
+        for pid in self.traces.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def assert_clean(self) -> None:
         """Nobody and nothing is left, and what is there is whole."""
         wait_until(lambda: not self.traces.everything(), lambda: f"left: {self.traces.everything()}", PATIENCE)

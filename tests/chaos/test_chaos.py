@@ -29,4 +29,5 @@ def test_kills_at_random_moments_leave_nothing_and_lose_nothing(tmp_path):
         house.complete()
         assert rows(house.sweeps) == expected_rows(house.sweeps)
     finally:
+        house.end()
         print(*house.history, sep="\n")  # pytest shows it where the test fails

@@ -1,6 +1,5 @@
 """Programs that misbehave, and machines that do: a block ends in good time, says why in a sentence, leaves nobody."""
 
-import ast
 import json
 import os
 import shutil
@@ -24,7 +23,6 @@ from castmates.study.model import Workload
 from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
-from castmates.workloads.native.build import find_compiler
 from tests.runner.stage import PYTHON, build_native, counter, plan_of
 from tests.runner.test_block import nobody_left, start_runner, wait_for_round
 
@@ -212,6 +210,19 @@ for _ in range(200):
     assert nobody_left(mark)
 
 
+MOUNTS = """\
+39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+"""
+
+
+def test_groups_of_both_versions_are_looked_for_where_we_are():
+    ours = "8:pids:/jobs/7\n1:name=systemd:/elsewhere\n0::/user/me"
+    pids, unified = Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup/unified")
+    assert cgroups.pids_of_version_1(MOUNTS, ours) == [pids / "jobs/7", pids]
+    assert cgroups.candidates(MOUNTS, ours) == [unified / "user/me", unified, pids / "jobs/7", pids]
+
+
 def test_a_log_that_cannot_be_cut_is_let_be(tmp_path):
     assert not member_log.cut(tmp_path / "removed")
 
@@ -355,68 +366,3 @@ def failed_in_a_sentence(plan: Plan, cache: Path, folder: Path) -> str:
     last: str = said.strip().splitlines()[-1]
     assert last.startswith("castmates: ")
     return last
-
-
-# The wall clock is an hour ahead and an hour behind in turn. (The machine's own is not for a test to set.)
-JUMPY = """
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-static int turn;
-int clock_gettime(clockid_t clock, struct timespec *now)
-{
-    int result = syscall(SYS_clock_gettime, clock, now);
-    if (clock == CLOCK_REALTIME)
-        now->tv_sec += turn++ % 2 ? 3600 : -3600;
-    return result;
-}
-time_t time(time_t *out)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return out ? (*out = now.tv_sec) : now.tv_sec;
-}
-int gettimeofday(struct timeval *out, void *zone)
-{
-    struct timespec now;
-    (void)zone;
-    clock_gettime(CLOCK_REALTIME, &now);
-    out->tv_sec = now.tv_sec;
-    out->tv_usec = now.tv_nsec / 1000;
-    return 0;
-}
-"""
-
-
-@needs_two
-def test_a_wall_clock_that_jumps_by_hours_changes_no_figure(cache, tmp_path, mark, monkeypatch):
-    compiler = find_compiler()
-    if compiler is None:
-        pytest.skip("there is no working C compiler")
-    (tmp_path / "jumpy.c").write_text(JUMPY)
-    library = tmp_path / "jumpy.so"
-    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "jumpy.c"], check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(library))
-    ask = [PYTHON, "-c", "import time; print(abs(time.time() - time.time()) > 3600)"]
-    if subprocess.run(ask, capture_output=True, text=True, check=True).stdout != "True\n":
-        pytest.skip("the interpreter's clock cannot be replaced here")
-    began = time.monotonic()
-    assert start_runner(plan_with(counter(), cache), cache, tmp_path).wait(400) == 0
-    lasted = time.monotonic() - began
-    record = json.loads((tmp_path / "out/block.json").read_text())
-    assert record["status"] == "measured"
-    assert all(0 < record["seconds"][part] < lasted for part in ("launch", "measure", "total"))
-    windows = pd.read_parquet(tmp_path / "out/windows.parquet")
-    seconds = (windows["close_ns"] - windows["open_ns"]) / 1e9
-    assert seconds.between(0.1, min(lasted, 3600)).all()
-
-
-@pytest.mark.parametrize("room", ["runner", "counters", "workloads", "machine"])
-def test_the_wall_clock_is_for_stamps_alone(room):
-    for file in Path("castmates", room).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            text = ast.unparse(node) if isinstance(node, ast.Attribute | ast.BinOp) else ""
-            assert text not in ("time.time", "time.time_ns", "time.CLOCK_REALTIME"), file
-            assert not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and "datetime" in text), file

@@ -57,6 +57,9 @@ def member(name: str) -> Member:
     )
 
 
+MEMBERS = {name: member(name) for name in (LEAD, BESIDE, FROZEN)}
+
+
 def records(count: int) -> list[tuple[int, int]]:
     return [(1000 * (step + 1), step) for step in range(count)]
 
@@ -118,8 +121,7 @@ class Case:
             },
             samples=self.collected(),
         )
-        members = {name: member(name) for name in (LEAD, BESIDE, FROZEN)}
-        return Ledger(stage, members, DESIGN, self.runner_cpus).judge(window)  # type: ignore[arg-type]
+        return Ledger(stage, MEMBERS, DESIGN, self.runner_cpus).judge(window)  # type: ignore[arg-type]
 
 
 def test_a_clean_window_counts():
@@ -145,17 +147,21 @@ def test_one_overwritten_heartbeat_is_one_too_many():
     assert len(Case(lost={LEAD: 3}, beats={LEAD: 0}).reasons()) == 1
 
 
-@pytest.mark.parametrize("name", [BESIDE, PLACEBO])
 @pytest.mark.parametrize(
-    ("beats", "cpu_s", "expected"),
+    ("name", "progress", "beats", "cpu_s", "expected"),
     [
-        (1, 0.0, []),
-        (0, 0.01 * SECONDS, []),  # a long run of a command: no heartbeat, but work
-        (0, 0.01 * SECONDS - A_LITTLE, ["no progress"]),
-        (0, 0.0, ["no progress"]),
+        (BESIDE, "heartbeat", 1, 0.0, []),
+        (BESIDE, "heartbeat", 0, SECONDS, ["no progress"]),  # busy, but with what?
+        (PLACEBO, "", 1, 0.0, []),
+        (PLACEBO, "", 0, SECONDS, ["no progress"]),
+        (BESIDE, "runs", 0, 0.01 * SECONDS, []),  # a long run of a command: no heartbeat, but work
+        (BESIDE, "runs", 0, 0.01 * SECONDS - A_LITTLE, ["no progress"]),
+        (BESIDE, "runs", 0, 0.0, ["no progress"]),
     ],
 )
-def test_no_heartbeat_needs_cpu_time(name, beats, cpu_s, expected):
+def test_who_runs_must_show_progress(monkeypatch, name, progress, beats, cpu_s, expected):
+    if progress:
+        monkeypatch.setitem(MEMBERS, name, MEMBERS[name].model_copy(update={"progress": progress}))
     case = Case(active=(LEAD, name), beats={name: beats}, values={(name, "cpu_s"): cpu_s, ("cpu1", "user_s"): cpu_s})
     assert [reason.partition(":")[0] for reason in case.reasons()] == expected
     assert all(name in reason for reason in case.reasons())

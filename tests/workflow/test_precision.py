@@ -1,6 +1,8 @@
 """A sweep adds blocks until the wanted precision, or its budget, is reached, and ends by itself."""
 
 import json
+import subprocess
+import sys
 
 from tests.workflow.sweeps import STUDY, Sweeps
 
@@ -19,7 +21,7 @@ def looks(sweeps: Sweeps) -> list[dict]:
 def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     before = project.blocks()
     project.write_study(budget("0.0001%", 5))  # out of reach
-    done = project.run()
+    done = project.run("results/small/tables/effects.csv")
     assert done.returncode == 0, done.stderr
     first = project.blocks()
     assert before.items() <= first.items()
@@ -38,3 +40,28 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
 
     project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
     assert "measure_block" not in project.run("--dry-run").stdout
+
+
+def castmates(sweeps: Sweeps, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "castmates", *arguments],
+        cwd=sweeps.folder,
+        env=sweeps.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+
+
+def test_a_pilot_is_measured_once_and_gives_the_study_its_rounds(project):
+    said = castmates(project, "pilot", "--blocks", "2")
+    assert "budget:\n  blocks: " in said
+    folder = project.folder / "results/small-pilot"
+    records = {file: file.stat().st_mtime_ns for file in folder.glob("blocks/*/*/block.json")}
+    assert len(records) == 2
+    rounds = json.loads((folder / "pilot.json").read_text())["rounds"]
+    assert castmates(project, "pilot", "--blocks", "2") == said
+    assert {file: file.stat().st_mtime_ns for file in records} == records
+    project.write_study({"budget": STUDY["budget"] | {"rounds": "pilot", "blocks": 3}})
+    assert str(rounds) in castmates(project, "plan")

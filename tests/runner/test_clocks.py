@@ -1,0 +1,77 @@
+"""The wall clock may jump: it stamps, and measures nothing."""
+
+import ast
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.runner.stage import PYTHON, counter, plan_of
+from tests.runner.test_block import start_runner
+
+# The wall clock is an hour ahead and an hour behind in turn. (The machine's own is not for a test to set.)
+JUMPY = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static int turn;
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = syscall(SYS_clock_gettime, clock, now);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += turn++ % 2 ? 3600 : -3600;
+    return result;
+}
+time_t time(time_t *out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return out ? (*out = now.tv_sec) : now.tv_sec;
+}
+int gettimeofday(struct timeval *out, void *zone)
+{
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    out->tv_sec = now.tv_sec;
+    out->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_wall_clock_that_jumps_by_hours_changes_no_figure(compiler, tmp_path, monkeypatch):
+    (tmp_path / "jumpy.c").write_text(JUMPY)
+    library = tmp_path / "jumpy.so"
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "jumpy.c"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    ask = [PYTHON, "-c", "import time; print(abs(time.time() - time.time()) > 3600)"]
+    if subprocess.run(ask, capture_output=True, text=True, check=True).stdout != "True\n":
+        pytest.skip("the interpreter's clock cannot be replaced here")
+    cache = tmp_path / "cache"
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
+    began = time.monotonic()
+    assert start_runner(plan, cache, tmp_path).wait(400) == 0
+    lasted = time.monotonic() - began
+    record = json.loads((tmp_path / "out/block.json").read_text())
+    assert record["status"] == "measured"
+    assert all(0 < record["seconds"][part] < lasted for part in ("launch", "measure", "total"))
+    windows = pd.read_parquet(tmp_path / "out/windows.parquet")
+    seconds = (windows["close_ns"] - windows["open_ns"]) / 1e9
+    assert seconds.between(0.1, min(lasted, 3600)).all()
+
+
+@pytest.mark.parametrize("room", ["runner", "counters", "workloads", "machine"])
+def test_the_wall_clock_is_for_stamps_alone(room):
+    for file in Path("castmates", room).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.Attribute | ast.BinOp) else ""
+            assert text not in ("time.time", "time.time_ns", "time.CLOCK_REALTIME"), file
+            assert not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and "datetime" in text), file
