@@ -59,14 +59,8 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
 
-benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain (25 minutes on a quiet machine; prints Markdown)
-	python benchmarks/heartbeat_cost.py
-	python benchmarks/restart_gap.py
-	python -m benchmarks.resolution --simulate
-	python -m benchmarks.resolution --lead chase --budget-of config/studies/quick.yaml --minutes 4
-	python -m benchmarks.resolution --lead dlrm-train --sharing-every 2 --minutes 12
-	python -m benchmarks.share --minutes 4
-	python -m benchmarks.perturbation --minutes 4
+benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (20 minutes on a quiet machine)
+	python -m benchmarks.all --output docs/benchmarks.md
 
 clean: ## remove the environments (results stay)
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,8 @@
 """What the resolution benchmark has measured, by every way, and what each way makes of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from castmates.analysis.intervals import FEWEST_BLOCKS
 from castmates.study.spec import Plan
 
 TARGET = 0.01  # half-width of the log loss: 1 % of the slowdown
-LENGTHS = (0, 1)  # a run's short and its long window
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Campaign:
         """One run of the usual way."""
         mix = None if arm == 0 else self.plan.mixes[arm - 1]
         measured = usual.measure(self.plan.blocks[0].company, mix, self.windows)
-        say(f"usual way, {mix.name if mix else 'solo'}: {measured.rates[1]:.6g}/s, {measured.seconds[1]:.1f} s")
+        say(f"usual way, {mix.name if mix else 'solo'}: {measured.rates[-1]:.6g}/s, {measured.seconds[-1]:.1f} s")
         return measured
 
 
@@ -48,46 +48,59 @@ class Known:
     """A way of measuring, of which there is enough to be judged."""
 
     name: str
-    window: float
+    choice: usual.Choice
+    count: int  # of the kind of unit of which there are fewest
     units: str  # how many there were, in words
     way: Way
 
 
 def known_ways(campaign: Campaign) -> list[Known]:
-    """Ours, then each usual way with the better of its two windows; those with too few units are left out."""
+    """Ours, then each usual way with the cheapest of its choices; those with too few units are left out."""
+    design = campaign.plan.blocks[0].design
     differences, costs = blocks.losses(campaign.plan, campaign.ours)
     found = []
     if len(costs) >= FEWEST_BLOCKS:
-        found.append(Known(OURS, campaign.windows.short, f"{len(costs)} blocks", Paired(differences, costs)))
+        choice, way = usual.Choice(design.settle, design.window), Paired(differences, costs)
+        found.append(Known(OURS, choice, len(costs), f"{len(costs)} blocks", way))
     in_phases = [campaign.apart.get(arm, []) for arm in range(campaign.arms)]
     in_turns = [[cycle[arm] for cycle in campaign.cycles] for arm in range(campaign.arms)]
     for name, arms in ((A, in_phases), (B, in_turns)):
-        if min(map(len, arms)) >= FEWEST_BLOCKS:
+        if (fewest := min(map(len, arms))) >= FEWEST_BLOCKS:
             counts = "/".join(str(len(arm)) for arm in arms)
-            found.append(_better(name, f"{counts} runs", [_apart(arms, one) for one in LENGTHS], campaign))
-    if len(campaign.cycles) >= FEWEST_BLOCKS:
-        turns = [_turns(campaign.cycles, one) for one in LENGTHS]
-        found.append(_better(B_PAIRED, f"{len(campaign.cycles)} turns", turns, campaign))
+            found += _cheapest(name, fewest, f"{counts} runs", _apart, arms, campaign)
+    if (turns := len(campaign.cycles)) >= FEWEST_BLOCKS:
+        found += _cheapest(B_PAIRED, turns, f"{turns} turns", _turns, campaign.cycles, campaign)
     return found
 
 
-def _better(name: str, units: str, ways: Sequence[Way], campaign: Campaign) -> Known:
-    lengths = (campaign.windows.short, campaign.windows.long)
-    window, way = min(zip(lengths, ways, strict=True), key=lambda one: float(one[1].seconds(TARGET)[0]))
-    return Known(name, window, units, way)
+def _cheapest(
+    name: str,
+    count: int,
+    units: str,
+    judge: Callable[[Sequence[Sequence[usual.Run]], int], Way],
+    runs: Sequence[Sequence[usual.Run]],
+    campaign: Campaign,
+) -> list[Known]:
+    """The way with its cheapest choice; nothing if in every choice some run has no rate."""
+    found = [
+        Known(name, choice, count, units, judge(runs, number))
+        for number, choice in enumerate(campaign.windows.choices)
+        if all(isfinite(run.rates[number]) for group in runs for run in group)
+    ]
+    return sorted(found, key=lambda one: float(one.way.seconds(TARGET)[0]))[:1]
 
 
-def _apart(arms: Sequence[Sequence[usual.Run]], length: int) -> Apart:
-    logs = [_logs(runs, length) for runs in arms]
-    costs = [np.array([run.seconds[length] for run in runs]) for runs in arms]
+def _apart(arms: Sequence[Sequence[usual.Run]], choice: int) -> Apart:
+    logs = [_logs(runs, choice) for runs in arms]
+    costs = [np.array([run.seconds[choice] for run in runs]) for runs in arms]
     return Apart(logs[0], logs[1:], costs[0], costs[1:])
 
 
-def _turns(cycles: Sequence[Sequence[usual.Run]], length: int) -> Paired:
-    logs = np.array([_logs(cycle, length) for cycle in cycles])
-    costs = np.array([sum(run.seconds[length] for run in cycle) for cycle in cycles])
+def _turns(cycles: Sequence[Sequence[usual.Run]], choice: int) -> Paired:
+    logs = np.array([_logs(cycle, choice) for cycle in cycles])
+    costs = np.array([sum(run.seconds[choice] for run in cycle) for cycle in cycles])
     return Paired(logs[:, :1] - logs[:, 1:], costs)
 
 
-def _logs(runs: Iterable[usual.Run], length: int) -> Floats:
-    return np.log([run.rates[length] for run in runs])
+def _logs(runs: Iterable[usual.Run], choice: int) -> Floats:
+    return np.log([run.rates[choice] for run in runs])

@@ -19,7 +19,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.facts import cpu_model, hypervisor_flag
 from castmates.machine.probes import detect_virtualisation
 from castmates.machine.topology import read_topology
-from castmates.runner.restore import folder_prefix
+from castmates.runner.names import folder_prefix
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Company
 from castmates.workloads import environments

@@ -1,15 +1,16 @@
 """What one heartbeat costs, in C and in Python, against an empty loop taken in turns in the same run."""
 
+import argparse
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
 from time import perf_counter_ns
 
+from benchmarks.common import Report, run
 from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Writer, create
 from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
@@ -22,14 +23,21 @@ Round = tuple[float, float, float]  # ns per call: empty loop, beat without a ru
 
 def main() -> None:
     """Measure and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    report = Report("What a heartbeat costs", "heartbeat_cost")
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="castmates-cost-", dir=shared) as directory:
         rows = {"C": in_c(Path(directory)), "Python": in_python(Path(directory) / "python.beats")}
-    print("ns per call, median of the rounds; ratio = median of the ratios within a round\n")
-    print(f"{'language':10}{'empty loop':>12}{'no runner':>12}{'ratio':>8}{'beat':>12}{'ratio':>8}")
-    for language, rounds in rows.items():
-        empty, unheard, heard = (statistics.median(column) for column in zip(*rounds, strict=True))
-        print(f"{language:10}{empty:12.2f}{unheard:12.2f}{ratio(rounds, 1):8.1f}{heard:12.2f}{ratio(rounds, 2):8.1f}")
+    report.text("ns per call, median of the rounds; ratio = median of the ratios to the empty loop within a round.")
+    header = ["language", "empty loop", "no runner", "ratio", "beat", "ratio"]
+    report.table(header, [[language, *cells(rounds)] for language, rounds in rows.items()])
+    report.print()
+
+
+def cells(rounds: list[Round]) -> list[str]:
+    """A row of the table."""
+    empty, unheard, heard = (statistics.median(column) for column in zip(*rounds, strict=True))
+    return [f"{empty:.2f}", f"{unheard:.2f}", f"{ratio(rounds, 1):.1f}", f"{heard:.2f}", f"{ratio(rounds, 2):.1f}"]
 
 
 def ratio(rounds: list[Round], column: int) -> float:
@@ -76,7 +84,4 @@ def time_calls(call: Callable[[], None]) -> float:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CastmatesError as error:
-        sys.exit(str(error))
+    run(main)

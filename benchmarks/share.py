@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments_of(__doc__, minutes=4)
+    parser = arguments_of(__doc__, minutes=3)
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
     parser.add_argument("--lead", help="the study's first lead if left out")
     parser.add_argument("--antagonists", nargs="+", help="the study's antagonists if left out")
@@ -98,7 +98,8 @@ def _options() -> argparse.Namespace:
 def _usual_runs(plan: Plan, long_window: float) -> list[usual.Run]:
     """One run of every kind; each gives both lengths of window."""
     design, company = plan.blocks[0].design, plan.blocks[0].company
-    windows = usual.Windows(design.window, long_window, design.settle, design.steps, design.longest_window)
+    choices = tuple(usual.Choice(design.settle, length) for length in (design.window, long_window))
+    windows = usual.Windows(choices, design.steps, design.longest_window)
     say("usual way: one run of each kind")
     return [usual.measure(company, mix, windows) for mix in (None, *plan.mixes)]
 

@@ -1,7 +1,7 @@
 """The usual way: fresh processes for every run, one window each; nothing is frozen, rejected or repeated.
 
-The same programs, heartbeats, CPUs and environments as in our blocks. Both lengths of window come from the same run:
-the long one begins with the short one, and what the long one took longer is not charged to the short one.
+The same programs, heartbeats, CPUs and environments as in our blocks. Every warm-up and length of window is a piece of
+the same recording, and is charged only the seconds of a run that would have ended with it.
 """
 
 import math
@@ -28,24 +28,40 @@ LOOK = 1.0  # seconds between two looks at the heartbeats, as in our runner
 
 
 @dataclass(frozen=True)
-class Windows:
-    """How long a run is measured."""
+class Choice:
+    """When a window opens after everyone was ready, and how long it is open, in seconds."""
 
-    short: float
-    long: float
-    warm_up: float  # seconds from "all ready" to the opening
+    warm_up: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What a run is recorded for."""
+
+    choices: tuple[Choice, ...]
     steps: int  # that the lead should complete, or the window is stretched
     longest: float
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: the lead's rate in the short and in the long window, and the machine-seconds of either."""
+    """One run, by choice: the lead's rate (NaN: fewer than two heartbeats) and the machine-seconds it would take."""
 
-    rates: tuple[float, float]
-    seconds: tuple[float, float]
+    rates: tuple[float, ...]
+    seconds: tuple[float, ...]
     start_up: float  # seconds until everyone was ready
-    inside: tuple[float, float]  # seconds that the windows were open
+    inside: tuple[float, ...]  # seconds that the windows were open
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """The lead's heartbeats from when everyone was ready until the last window closed."""
+
+    records: Sequence[tuple[int, int]]
+    ready_ns: int
+    end_ns: int
+    start_up: float
 
 
 def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
@@ -57,15 +73,17 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
         with scratch(in_memory=True) as place:
             starts = [one for one in casting.starts(company, place, project.cache()) if one.name in wanted]
             try:
-                run = _run(starts, place, windows)
+                recording = _record(starts, place, windows)
             except WorkloadFailed as failure:
                 raise CastmatesError(f"a run of the usual way failed: {failure}") from None
         whole = time.monotonic() - begin
-    longer = run.inside[1] - run.inside[0]
-    return Run(run.rates, (whole - longer, whole), run.start_up, run.inside)
+    run = _evaluate(recording, whole, windows)
+    if all(math.isnan(rate) for rate in run.rates):
+        raise CastmatesError(f"{company.lead.name} made fewer than two steps in every window; give longer windows.")
+    return run
 
 
-def _run(starts: Sequence[Start], place: Path, windows: Windows) -> Run:
+def _record(starts: Sequence[Start], place: Path, windows: Windows) -> _Recording:
     running: list[Running] = []
     begin = time.monotonic()
     try:
@@ -73,21 +91,37 @@ def _run(starts: Sequence[Start], place: Path, windows: Windows) -> Run:
             running.append(launch(start, place, place, lambda _name, _pid: None))
         _await_ready(running)
         start_up = time.monotonic() - begin
-        time.sleep(windows.warm_up)
-        lead = running[0]
+        lead, ready_ns = running[0], time.monotonic_ns()
         lead.forget_beats()
-        open_ns = time.monotonic_ns()
-        closings = [_hold_open(lead, open_ns, length, windows) for length in (windows.short, windows.long)]
+        end_ns = _watch(lead, ready_ns, windows)
         for one in running:
             if ended := one.ended():
                 raise WorkloadFailed.of(one, ended)
     finally:
         _kill(running)
-    rates = [rate_between(lead.records, open_ns, close_ns) for close_ns in closings]
-    if any(math.isnan(rate) for rate in rates):
-        raise CastmatesError(f"{lead.name} made fewer than two steps in {windows.short:g} s; give longer windows.")
-    inside = [(close_ns - open_ns) / 1e9 for close_ns in closings]
-    return Run((rates[0], rates[1]), (0.0, 0.0), start_up, (inside[0], inside[1]))
+    return _Recording(lead.records, ready_ns, end_ns, start_up)
+
+
+def _evaluate(recording: _Recording, whole: float, windows: Windows) -> Run:
+    opened = [recording.ready_ns + int(choice.warm_up * 1e9) for choice in windows.choices]
+    closed = [
+        min(closing(recording.records, open_ns, choice.length, windows), recording.end_ns)
+        for open_ns, choice in zip(opened, windows.choices, strict=True)
+    ]
+    edges = list(zip(opened, closed, strict=True))
+    return Run(
+        rates=tuple(rate_between(recording.records, *edge) for edge in edges),
+        seconds=tuple(whole - (recording.end_ns - close_ns) / 1e9 for close_ns in closed),
+        start_up=recording.start_up,
+        inside=tuple((close_ns - open_ns) / 1e9 for open_ns, close_ns in edges),
+    )
+
+
+def closing(records: Sequence[tuple[int, int]], open_ns: int, length: float, windows: Windows) -> int:
+    """When a window closes: after its length, or later (up to a limit) with the last of the lead's steps."""
+    asked, last = open_ns + int(length * 1e9), open_ns + int(max(windows.longest, length) * 1e9)
+    final = bisect_left(records, (open_ns, 0)) + windows.steps
+    return min(max(asked, records[final][0] if final < len(records) else last), last)
 
 
 def rate_between(records: Sequence[tuple[int, int]], open_ns: int, close_ns: int) -> float:
@@ -108,15 +142,16 @@ def _await_ready(running: Sequence[Running]) -> None:
             time.sleep(POLL)
 
 
-def _hold_open(lead: Running, open_ns: int, length: float, windows: Windows) -> int:
-    """Wait for the end of a window, and longer (up to a limit) for the lead's steps; return when it closed."""
-    until, last = open_ns + int(length * 1e9), open_ns + int(max(windows.longest, length) * 1e9)
-    while (now := time.monotonic_ns()) < until or (len(lead.records) <= windows.steps and now < last):
-        time.sleep(min(LOOK, max(until - now, POLL * 1e9) / 1e9))
+def _watch(lead: Running, ready_ns: int, windows: Windows) -> int:
+    """Read the lead's heartbeats until every window is closed; return when that was."""
+    while True:
         lead.read_beats()
-    close_ns = time.monotonic_ns()
-    lead.read_beats()
-    return close_ns
+        opened = [(ready_ns + int(one.warm_up * 1e9), one.length) for one in windows.choices]
+        until = max(closing(lead.records, open_ns, length, windows) for open_ns, length in opened)
+        asked = max(open_ns + int(length * 1e9) for open_ns, length in opened)
+        if (now := time.monotonic_ns()) >= until:
+            return now
+        time.sleep(min(LOOK, max(asked - now, POLL * 1e9) / 1e9))
 
 
 def _kill(running: Sequence[Running]) -> None:

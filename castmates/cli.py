@@ -133,7 +133,13 @@ def retry(study: StudyFile = DEFAULT_STUDY) -> None:
     forgotten = 0
     for file in sorted(results.glob("blocks/*/*/block.json")):
         if reason := project.useless(project.read_record(file)):
-            shutil.rmtree(file.parent)
+            try:
+                shutil.rmtree(file.parent)
+            except OSError as error:
+                raise CastmatesError(
+                    f"{file.parent} cannot be removed ({error.strerror}): give write access there, and run the same "
+                    "command again."
+                ) from None
             typer.echo(f"forgotten ({reason}): {file.parent}")
             forgotten += 1
     typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {results}")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from castmates import detection
-from castmates.looks import take_look
+from castmates.looks import precision_words, take_look
 from castmates.machine.topology import Topology
 from castmates.project import Project, cache, layout_of, read_record, useless
 from castmates.study.companies import launch_guess
@@ -115,7 +115,8 @@ def _summary(project: Project, plan: Plan) -> str:
     useless = len(_of_no_use(project, plan.blocks))
     again = f" {useless} blocks failed or have no clean round; `castmates retry` forgets them." if useless else ""
     if not last_ones:
-        return f"Everything is measured.{again}"
+        precision = precision_words(plan, project.results, project.study.budget.precision)
+        return " ".join(filter(None, [f"Everything is measured.{again}", precision]))
     counts, times = f"{len(last_ones)} block{'s' * (len(last_ones) > 1)}", minutes(_seconds(project, last_ones))
     if len(next_ones) < len(last_ones):
         counts = f"From {len(next_ones)} to {counts}"

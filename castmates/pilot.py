@@ -10,7 +10,7 @@ from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import Project
-from castmates.study.model import Study
+from castmates.study.model import CONFIRMED_AFTER, Study
 from castmates.study.schedule import block_priority
 from castmates.study.spec import Block, Plan
 from castmates.sweep_lock import hold_sweep_lock
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROUNDS = 4  # of a pilot's block: enough to see how rounds differ
 PRECISION = 0.01  # what a study without a wanted precision is told the blocks for
 FEWEST_BLOCKS, MOST_BLOCKS = 5, 200  # that are proposed
+MORE = f"more than {MOST_BLOCKS}"
 
 
 def measure(of: Project, blocks: int) -> Plan:
@@ -121,13 +122,12 @@ def _words(study: Study, spreads: "dict[str, Spread]", costs: "dict[str, Cost]",
     from castmates.analysis.power import blocks_for
 
     rounds, wanted = found["rounds"], study.budget.precision or PRECISION
-    most = MOST_BLOCKS
-    needs = [blocks_for(one.of_blocks(rounds), wanted, most, one.log) for one in spreads.values()]
+    needs = [blocks_for(one.of_blocks(rounds), wanted, MOST_BLOCKS, one.log) for one in spreads.values()]
     mixes = Table("mix", box=None, title="Spread of the loss against solo", title_justify="left")
     for name in ("between launches", "between rounds", "blocks"):
         mixes.add_column(name, justify="right")
     for one, need in zip(spreads.values(), needs, strict=True):
-        mixes.add_row(one.mix, f"{_sd(one.between)} %", f"{_sd(one.within)} %", str(need or f"over {most}"))
+        mixes.add_row(one.mix, f"{_sd(one.between)} %", f"{_sd(one.within)} %", f"about {need}" if need else MORE)
     companies = Table("company", box=None, title="Cost", title_justify="left")
     for name in ("launch", "round"):
         companies.add_column(name, justify="right")
@@ -141,22 +141,25 @@ def _words(study: Study, spreads: "dict[str, Spread]", costs: "dict[str, Cost]",
     if (noise := found["noise_of_a_window"]) is not None:
         console.print(f"\nNoise of a window: {100 * noise:.2g} %.")
     console.print("\nProposed, to be put into the study:\n\nbudget:")
-    console.print(_yaml(study, found, [need or most for need in needs], wanted), end="", soft_wrap=True)
+    console.print(yaml_lines(study, found, needs, wanted), end="", soft_wrap=True)
     return text.getvalue()
 
 
-def _yaml(study: Study, found: dict[str, Any], needs: Sequence[int], wanted: float) -> str:
-    """The lines to paste; what was measured with few blocks is uncertain, hence the larger limit."""
-    from castmates.analysis.precision import CONFIRMED_AFTER
-
-    blocks = max(FEWEST_BLOCKS, max(needs))
-    lines = {"rounds": found["rounds"], "window": found["window"], "settle": found["settle"]}
+def yaml_lines(study: Study, found: dict[str, Any], needs: Sequence[int | None], wanted: float) -> str:
+    """The lines to paste; few blocks tell only roughly how many are needed, hence the larger limit."""
+    known = [need for need in needs if need is not None]
+    about = max(FEWEST_BLOCKS, *known) if len(known) == len(needs) else None
+    aim = f"±{100 * wanted:g} % of every lead's time alone"
+    told = f"about {about} blocks" if about else f"{MORE} blocks, and so no number is proposed,"
+    lines = [f"# {told} for {aim}"]
     if study.budget.precision is None:
-        lines = {"blocks": f"{blocks} # for ±{100 * wanted:g} % of every lead's time alone"} | lines
+        lines += [f"blocks: {about}"] if about else []
     else:
-        limit = blocks + blocks // 2 + CONFIRMED_AFTER
-        lines |= {"precision": f"{100 * wanted:g}%", "most_blocks": f"{limit} # about {blocks} will do"}
-    return "".join(f"  {key}: {value}\n" for key, value in lines.items())
+        lines.append(f"precision: {100 * wanted:g}%")
+        limit = max(about + about // 2, study.budget.blocks) + CONFIRMED_AFTER if about else None
+        lines += [f"most_blocks: {limit}"] if limit else []
+    lines += [f"{key}: {found[key]}" for key in ("rounds", "window", "settle")]
+    return "".join(f"  {line}\n" for line in lines)
 
 
 def _sd(variance: float) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.looks import precision_words
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.study import catalogue, mixes, planning
@@ -195,13 +196,17 @@ def useless(record: Mapping[str, Any]) -> str:
 
 
 def closing_words(project: Project, plan: Plan) -> str:
-    """What the terminal says at the end of a sweep about blocks that gave little; "" where all is well."""
+    """What the terminal says at the end of a sweep: whether it is precise enough, and which blocks gave little."""
+    precision = precision_words(plan, project.results, project.study.budget.precision)
+    told = [f"{precision}\n"] if precision else []
     files = [file for file in map(project.record, plan.blocks) if file.is_file()]
     reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
-    if not reasons:
-        return ""
-    told = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
-    return f"{told}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
+    if reasons:
+        few = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
+        told.append(
+            f"{few}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
+        )
+    return "".join(told)
 
 
 def read_plan(file: Path) -> Plan:

@@ -15,9 +15,8 @@ import pandas as pd
 from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.rows import rows
 from castmates.study.looks import company_of, needed, part_of
+from castmates.study.model import CONFIRMED_AFTER
 from castmates.study.spec import Company, Plan
-
-CONFIRMED_AFTER = 6  # blocks
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Reached:
     """How far a company has come at a look."""
 
     company: str
-    blocks: int  # with data, of the mix that has fewest
+    blocks: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
     half_width_pct: float | None  # the widest of its mixes, in % of the solo time; None where there is no interval
     enough: bool
     goes_on: bool
@@ -79,16 +78,16 @@ def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[str, Width]]
 
 
 def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:
-    half = max(history[-1].half for history in mixes)
-    all_enough = all(enough(history, wanted) for history in mixes)
     # Where no block gave anything, more of the same will not either: the reasons are in the report.
-    hopeless = all(history[-1].blocks == 0 for history in mixes)
+    mixes = [history for history in mixes if history[-1].blocks]
+    half = max((history[-1].half for history in mixes), default=math.inf)
+    all_enough = bool(mixes) and all(enough(history, wanted) for history in mixes)
     return Reached(
         company=company,
-        blocks=min(history[-1].blocks for history in mixes),
+        blocks=min((history[-1].blocks for history in mixes), default=0),
         half_width_pct=100 * half if math.isfinite(half) else None,
         enough=all_enough,
-        goes_on=has_later and not all_enough and not hopeless,
+        goes_on=has_later and bool(mixes) and not all_enough,
     )
 
 

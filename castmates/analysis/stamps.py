@@ -1,5 +1,7 @@
 """The table of controls -> what is stamped on the whole study: can it be trusted, and would it have seen a loss?"""
 
+import math
+
 import pandas as pd
 
 from castmates.analysis.contrasts import AGAIN, NEGATIVE, POSITIVE
@@ -29,10 +31,13 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
         )
     if leads[INCONCLUSIVE]:
         return INCONCLUSIVE, (
-            f"The control found no fault, but for {leads[INCONCLUSIVE]} it is too coarse to exclude one of the "
-            f"size of the margin; more blocks or rounds would tell.{missing}"
+            f"The control found no fault, but for {leads[INCONCLUSIVE]} it does not exclude a difference larger than "
+            f"the margin; more blocks or rounds would tell.{missing}"
         )
-    return TRUSTWORTHY, f"The same scene measured twice gave the same rate for {leads[PASSES]}.{missing}"
+    return TRUSTWORTHY, (
+        f"The same scene was measured twice: no difference larger than {_bound(ours)} % was seen for "
+        f"{leads[PASSES]}.{missing}"
+    )
 
 
 def sensitivity(controls: pd.DataFrame) -> Stamp:
@@ -59,6 +64,13 @@ def _differences(controls: pd.DataFrame) -> str:
     parts += [f"the negative control {mixes} differed from its placebo"] if mixes else []
     said = ", and ".join(parts)
     return said[:1].upper() + said[1:]
+
+
+def _bound(controls: pd.DataFrame) -> str:
+    """What the intervals of the controls that pass leave possible at most, either way, in per cent, rounded up."""
+    passed = controls[controls["verdict"] == PASSES]
+    largest = max((passed["ratio_high"] - 1).abs().max(), (1 - passed["ratio_low"]).abs().max())
+    return f"{math.ceil(round(1000 * largest, 6)) / 10:.1f}"
 
 
 def _others(controls: pd.DataFrame) -> str:

@@ -37,7 +37,7 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     """Say whether each control came out as it must, from the same columns and `control`."""
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
     significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
     positive = (estimates["control"] == POSITIVE).to_numpy(dtype=bool)
     return _first_that_holds(
@@ -47,9 +47,9 @@ def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             SENSITIVE: positive & significant,
             INSENSITIVE: positive,
             UNSTABLE: significant,
-            INCONCLUSIVE: (high - low > 2 * edge) | (np.abs(log) > edge),
+            PASSES: (low >= -edge) & (high <= edge),
         },
-        otherwise=PASSES,
+        otherwise=INCONCLUSIVE,
     )
 
 

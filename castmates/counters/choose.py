@@ -1,6 +1,6 @@
 """Which collectors this machine allows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from castmates.counters.conditions import Conditions
 from castmates.counters.culprits import Culprits
@@ -14,16 +14,20 @@ from castmates.protocols import Collector
 
 
 def choose_collectors(
-    cpus: Sequence[int], quiet: Sequence[int] = (), around: Mapping[str, Sequence[int]] | None = None
+    cpus: Sequence[int],
+    quiet: Sequence[int] = (),
+    around: Mapping[str, Sequence[int]] | None = None,
+    is_ours: Callable[[int], bool] = lambda _pid: False,
 ) -> list[Collector]:
     """What can be collected for a block on `cpus`, its siblings (`quiet`) and its neighbours in each cache domain.
 
+    `is_ours` knows the members' processes that are no longer anybody's children.
     The first is read furthest from the window: whole tables first, what the rates are held against last.
     """
     around = around or {}
     watched = (*cpus, *quiet)
     return [
-        Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around)),
+        Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around), is_ours=is_ours),
         Conditions(cpus),
         Places(),
         _or_nothing(Throttling(cpus)),

@@ -54,7 +54,7 @@ class Conditions:
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember how the machine is set."""
-        self._begin = self._settings()
+        self._begin = self._look().settings  # without what cooling lowers: a block may begin hot
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""

@@ -6,7 +6,7 @@ that differ are looked into. It names; how much others took is told by the time 
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from castmates.counters.processes import numbers_in, parse_stat, read_kernel, threads_of
@@ -49,9 +49,15 @@ class Culprits:
 
     name = "culprits"
 
-    def __init__(self, places: Mapping[str, Collection[int]], most_named: int = MOST_NAMED) -> None:
+    def __init__(
+        self,
+        places: Mapping[str, Collection[int]],
+        most_named: int = MOST_NAMED,
+        is_ours: Callable[[int], bool] = lambda _pid: False,
+    ) -> None:
         self._places = {place: frozenset(cpus) for place, cpus in places.items()}
         self._most_named = most_named
+        self._is_ours = is_ours  # for members' processes that are no longer anybody's children
         self._members: set[int] = set()  # each leads a session of its own
         self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
         self._opening: Table | None = None
@@ -74,14 +80,18 @@ class Culprits:
         closing = _read(self._elsewhere)
         now = time.monotonic_ns()
         found: dict[str, list[tuple[float, str]]] = {place: [] for place in self._places}
+        strays = dict.fromkeys(self._places, 0.0)
         inherited = _inherited(opening, closing)
         for pid in self._others(opening, closing):
+            is_stray = self._is_ours(pid)
             for who, seconds, shares in _took(pid, opening, closing, inherited.get(pid, 0)):
                 for place, cpus in self._places.items():
                     here = seconds * sum(share for cpu, share in shares.items() if cpu in cpus)
-                    if here >= TICK_S:
+                    if is_stray:
+                        strays[place] += here
+                    elif here >= TICK_S:
                         found[place].append((here, who))
-        return [
+        return [Sample(now, self.name, place, "strays_s", seconds) for place, seconds in strays.items() if seconds] + [
             Sample(now, self.name, place, "foreign_s", seconds, who)
             for place, takers in found.items()
             for seconds, who in sorted(takers, reverse=True)[: self._most_named]
@@ -94,6 +104,7 @@ class Culprits:
     def about(self) -> dict[str, str]:
         """Say what is read and how sure it is."""
         return {
+            "strays": "members' processes that left their family count as the members' own",
             "foreign time": "/proc/<pid>/stat of all processes, in ticks, for the CPUs where their threads ran last",
             "unseen": "what lies outside of our PID namespace, and processes that nobody waited for",
         }

@@ -89,8 +89,11 @@ def is_stopped(pid: int) -> bool:
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each; those that have ended or may not be signalled are left to the caller's check."""
-    for pid in pids:
+    """Send a signal to each; those that have ended or may not be signalled are left to the caller's check.
+
+    What is not above 0 names no process: kill(2) would take it for our own group, or for everybody.
+    """
+    for pid in (pid for pid in pids if pid > 0):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 

@@ -270,7 +270,10 @@ def _sync_folder(folder: Path) -> None:
 
 def _may_write(folder: Path) -> bool:
     """Say whether a journal can be kept in this folder, which may have to be made."""
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    except OSError:  # it lies where this user may not even look
+        return False
     return os.access(nearest, os.W_OK | os.X_OK)
 
 

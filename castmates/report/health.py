@@ -1,5 +1,6 @@
 """The health panel: what was rejected, repeated or failed, how the controls came out, and carry-over."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -10,6 +11,7 @@ from castmates.report.plan import designed_rounds
 from castmates.report.read import Results, records
 from castmates.report.style import plain
 from castmates.report.words import counted, failure_sentence, interval, kinds_of, listed, number, rejection_sentence
+from castmates.study.looks import reached_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +29,10 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Windows", rejection_sentence(results.blocks, results.windows)),
         ("Biased effects", biased_sentence(records(results.effects))),
+        ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Blocks", failure_sentence(results.blocks)),
-        ("Settle time", settle_sentence(list(settles(results).values()))),
+        ("Settle time", settle_sentence(settles(results))),
     ]
     return [(term, text) for term, text in rows if text]
 
@@ -123,8 +126,22 @@ def biased_sentence(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     if not marked:
-        return "No scene was rejected noticeably more often than its baseline."
+        return _largest_excess(rows)
     return f"Rejected more often than the baseline, hence possibly biased: {listed(marked)}."
+
+
+def _largest_excess(rows: Sequence[Row]) -> str:
+    """How much more often than its baseline a scene was rejected at most, where no effect is flagged."""
+    excess = [(row["rejection_rate"] - row["baseline_rejection_rate"], row) for row in rows]
+    known = [(points, row) for points, row in excess if not math.isnan(points)]
+    if not known:
+        return ""
+    points, row = max(known, key=lambda one: one[0])
+    if points <= 0:
+        return "No scene was rejected more often than its baseline."
+    who = f"{plain(row['member'])} in {row['mix']} against {row['baseline']}"
+    most = f"{number(100 * points)} points ({who})"
+    return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
 
 
 def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
@@ -143,25 +160,46 @@ def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], t
 
 def settles(results: Results) -> dict[tuple[str, int], Row]:
     """What each block found out about its settle time, as far as it says so."""
-    found = {}
+    found: dict[tuple[str, int], Row] = {}
     for record in results.records:
         spec, settle = record.get("spec") or {}, record.get("settle")
         if isinstance(settle, Mapping) and "seconds" in settle:
-            found[(spec.get("company") or {}).get("id", ""), spec.get("number", 0)] = settle
+            asked = (spec.get("design") or {}).get("settle")
+            found[(spec.get("company") or {}).get("id", ""), spec.get("number", 0)] = {**settle, "asked": asked}
     return found
 
 
-def settle_sentence(found: Sequence[Row]) -> str:
-    """Which settle times were used, and when rates were seen to be steady."""
+def settle_sentence(found: Mapping[tuple[str, int], Row]) -> str:
+    """Which settle times were used, when rates were seen to be steady, and where they were not."""
     if not found:
         return ""
-    steady = [one["steady_after"] for one in found if one.get("steady_after") is not None]
-    slowest = Counter(plain(str(one["slowest"])) for one in found if one.get("slowest"))
-    said = f"{_seconds([one['seconds'] for one in found])} waited after a change of scene"
-    if not steady:
-        return f"{said}; it was not seen when rates became steady."
-    who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
-    return f"{said}; rates were steady after {_seconds(steady)}{who}."
+    blocks = list(found.values())
+    never = [f"{company}/{block}" for (company, block), one in found.items() if one.get("unsteady")]
+    steady = [one["steady_after"] for one in blocks if not one.get("unsteady") and one.get("steady_after") is not None]
+    unseen = len(blocks) - len(never) - len(steady)
+    said = [f"{_seconds([one['seconds'] for one in blocks])} waited after a change of scene"]
+    if steady:
+        slowest = Counter(plain(str(one["slowest"])) for one in blocks if one.get("slowest"))
+        who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
+        said.append(f"rates were steady after {_seconds(steady)}{who}")
+    if unseen:
+        where = f" in {unseen} of {counted(len(blocks), 'block')}" if unseen < len(blocks) else ""
+        said.append(f"it was not seen when rates became steady{where}")
+    if never:
+        said.append(
+            f"rates did not become steady within the longest settle time in {len(never)} of "
+            f"{counted(len(blocks), 'block')}: {listed(never)}"
+        )
+    return f"{'; '.join(said)}.{_raise_it(blocks)}"
+
+
+def _raise_it(blocks: Sequence[Row]) -> str:
+    """What to do where most blocks lost a round because they had to wait longer than they were told to."""
+    raised = [one["seconds"] for one in blocks if one.get("asked") is not None and one["seconds"] > one["asked"] + 1e-4]
+    if 2 * len(raised) <= len(blocks):
+        return ""
+    longest = math.ceil(round(100 * max(raised), 6)) / 100
+    return f" {len(raised)} of {counted(len(blocks), 'block')} had to raise it: raise budget.settle to {longest:g}."
 
 
 def _seconds(values: Sequence[float]) -> str:

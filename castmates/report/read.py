@@ -4,12 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
+from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
@@ -33,6 +35,7 @@ class Results:
     records: tuple[
         Mapping[str, Any], ...
     ] = ()  # the block.json of every block of the plan; of every block at all without a plan
+    looks: tuple[Mapping[str, Any], ...] = ()  # what the looks at the precision left
     study: Study | None = None
     study_text: str = ""
 
@@ -91,6 +94,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         machine=_json(folder / "machine.json"),
         plan=plan,
         records=tuple(_json(file) for file in _block_files(folder, plan)),
+        looks=tuple(_looks(folder, plan)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
     )
@@ -103,6 +107,12 @@ def _block_files(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
         return found
     planned = {folder / "blocks" / place / "block.json" for place in places(plan)}
     return [file for file in found if file in planned]
+
+
+def _looks(folder: Path, plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    numbers = range(1, len(plan.get("looks") or ()) + 1)
+    found = (_json(folder / "looks" / f"{number}.json") for number in numbers)
+    return until_nobody_goes_on(takewhile(bool, found))
 
 
 def _measured_part(folder: Path, plan: Mapping[str, Any]) -> Mapping[str, Any]:

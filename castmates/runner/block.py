@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,14 @@ from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.runner import cast as casting
+from castmates.runner import cgroups
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
 from castmates.runner.launch import Running, WorkloadFailed, launch
 from castmates.runner.ledger import Ledger
-from castmates.runner.restore import folder_prefix, heal
+from castmates.runner.names import folder_prefix
+from castmates.runner.restore import Restored, heal
 from castmates.runner.settling import Settling
 from castmates.runner.stage import Stage
 from castmates.runner.warden import Warden
@@ -53,14 +55,13 @@ class Outcome:
     settling: Settling | None = None
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
+    left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
     with machine_lock(f"block {block.path} of study {block.study}", report=say):
-        for sentence in heal().told:
-            say(sentence)
-        outcome = Outcome(block)
+        outcome = Outcome(block, left_behind=_heal(say).left)
         begin = time.monotonic()
         try:
             _run(block, outcome, logs, cache, say, check)
@@ -70,6 +71,20 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
             outcome.rounds = 0
         outcome.total_seconds = time.monotonic() - begin
         return outcome
+
+
+def _heal(say: Say) -> Restored:
+    """Put right what killed runs have left; where their processes live on, nothing is measured beside them."""
+    restored = heal()
+    for sentence in restored.told:
+        say(sentence)
+    for group in restored.occupied:
+        pids = ", ".join(map(str, sorted(cgroups.processes(group))))
+        raise CastmatesError(
+            f"{group}, left by a killed run, still holds processes that cannot be killed ({pids}) and would disturb "
+            "what is measured: end them, or restart the machine, and run the same command again."
+        )
+    return restored
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
@@ -95,10 +110,15 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         exits.callback(hardware.release)
         hardware.attach({one.name: one.pid for one in outcome.cast})
         outcome.hardware = hardware.about()
-        await_ready(outcome.cast, freezer, check)
+
+        def watch() -> None:
+            check()
+            warden.check()
+
+        await_ready(outcome.cast, freezer, watch)
         outcome.launch_seconds = time.monotonic() - begin
         say(f"all ready after {outcome.launch_seconds:.1f} s")
-        stage = Stage(outcome.cast, freezer, hardware, check)
+        stage = Stage(outcome.cast, freezer, hardware, watch)
         _measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
         stage.dismiss()
@@ -109,28 +129,32 @@ def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> N
     design, members = block.design, {member.name: member for member in block.company.members}
     outcome.settling = settling = Settling(design.settle, design.longest_settle)
     ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
-    for number in range(1, design.rounds + design.spare_rounds + 1):
+    number, last = 0, design.rounds + design.spare_rounds
+    while outcome.rounds < design.rounds and number < last:
+        number += 1
         windows: list[Window] = []
         for position, scene in enumerate(round_order(block, number), start=1):
             window = measure(stage, scene, members, design, settling.seconds)
             window.round, window.position = number, position
             window.reasons = ledger.judge(window)
             windows.append(window)
-        if too_early := settling.learn(windows):
-            for window in windows:
-                window.reasons.append(too_early)
+        too_early = settling.learn(windows)
         for window in windows:
             window.since_switch.clear()
         outcome.windows += windows
+        if too_early:  # what was measured with the shorter settle time does not count, and does not use up the rounds
+            for window in outcome.windows:
+                window.reasons.append(too_early)
+            outcome.rounds, last = 0, number + design.rounds + design.spare_rounds
         rejected = list(dict.fromkeys(reason for window in windows for reason in window.reasons))
         outcome.rounds += not rejected
         scenes = len(block.company.scenes)
         say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))
-        if outcome.rounds >= design.rounds:
-            return
 
 
 def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
+    if not block.design.prepare.words:
+        return nullcontext({})
     journal = Journal()
     warden.guard_journal(journal)
     cpus = {cpu for member in block.company.members for cpu in member.cpus}
@@ -162,7 +186,13 @@ def _step_aside(block: Block) -> list[int]:
 
 
 def _temporary(exits: ExitStack, warden: Warden, place: str | None) -> Path:
-    folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place)))
+    try:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place)))
+    except OSError as error:
+        raise CastmatesError(
+            f"no scratch folder can be made in {place or 'TMPDIR or /tmp'} ({error.strerror}): make room or give write "
+            "access there, and run the same command again."
+        ) from None
     warden.guard_path(folder)
     return folder
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from castmates.counters.processes import read_kernel, send
 from castmates.errors import CastmatesError
 from castmates.runner.kin import in_child
+from castmates.runner.names import group_name
 
 
 def find_home() -> Path | None:
@@ -75,7 +76,7 @@ def move(group: Path, pid: int) -> None:
 
 
 def processes(group: Path) -> list[int]:
-    """List the processes in a group and in the groups inside it."""
+    """List the processes in a group and in the groups inside it; one outside our PID namespace is a 0."""
     found: list[int] = []
     for folder in [group, *(Path(path) for path, _, _ in os.walk(group) if Path(path) != group)]:
         with contextlib.suppress(OSError):
@@ -95,9 +96,14 @@ def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
 
 
 def kill(group: Path, timeout_s: float) -> bool:
-    """Kill everything in a group, frozen or not, and say whether it was empty within the time."""
+    """Kill everything in a group, frozen or not, and say whether it was empty within the time.
+
+    A group that somebody outside our PID namespace is in is not ours: nobody there is killed.
+    """
     if not is_populated(group):
         return True
+    if has_strangers(group):
+        return False
     try:
         _write(group / "cgroup.kill", "1")
         return wait(group, "populated", False, timeout_s)
@@ -115,6 +121,11 @@ def is_populated(group: Path) -> bool:
         return event(group, "populated")
     except FileNotFoundError:
         return bool(processes(group))
+
+
+def has_strangers(group: Path) -> bool:
+    """Say whether somebody outside our PID namespace is in a group."""
+    return 0 in processes(group)
 
 
 def bound_tasks(group: Path, most: int) -> bool:
@@ -173,7 +184,7 @@ def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list
 
 def _works(parent: Path) -> bool:
     """Try everything that will be needed, on a sleeping process."""
-    group = parent / f"castmates.probe.{os.getpid()}"
+    group = parent / group_name("probe")
     sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child())
     try:
         group.mkdir()

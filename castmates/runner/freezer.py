@@ -1,7 +1,5 @@
 """Hold members still and let them go on: by control groups where they can be had, by signals elsewhere."""
 
-import os
-import time
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +7,7 @@ from castmates.counters.processes import is_stopped
 from castmates.errors import CastmatesError
 from castmates.runner import cgroups
 from castmates.runner.kin import Kin
+from castmates.runner.names import group_name
 from castmates.runner.task_bound import TaskBound
 
 _CHANGE_S, _KILL_S = 5.0, 10.0
@@ -50,7 +49,7 @@ class CgroupFreezer:
     kind = "cgroup"
 
     def __init__(self, home: Path, name_hint: str) -> None:
-        name = _root_name(name_hint)
+        name = group_name(name_hint)
         self._root = cgroups.make(home, name)
         self._members: dict[str, Path] = {}
         self._bound = TaskBound(name)
@@ -165,11 +164,6 @@ class SignalFreezer:
         """Kill every member."""
         for name in self._members:
             self.kill(name)
-
-
-def _root_name(hint: str) -> str:
-    """Name a group so that it tells who made it."""
-    return f"castmates.{hint}.{os.getpid()}.{time.monotonic_ns()}".replace("/", "-")
 
 
 def choose_freezer(name_hint: str) -> Freezer:

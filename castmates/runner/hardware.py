@@ -7,6 +7,7 @@ from castmates.counters.choose import choose_collectors
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Monitor, Sample
 from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.runner.kin import is_ours
 from castmates.runner.surroundings import Surroundings, surroundings
 
 
@@ -23,7 +24,7 @@ class Hardware:
     def choose(cls, cpus: Sequence[int]) -> "Hardware":
         """Take what this machine gives for members on these CPUs."""
         beside = surroundings(read_topology(), cpus)
-        collectors = choose_collectors(cpus, beside.quiet, beside.neighbours)
+        collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         return cls(choose_allocator(), choose_monitor(), collectors, beside)
 
     def attach(self, members: Mapping[str, int]) -> None:

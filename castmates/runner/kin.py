@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from castmates.counters.processes import Family, Process, read_kernel, read_process, read_table
+from castmates.runner.names import maker_of_folder
 
 PR_SET_PDEATHSIG = 1
 RLIMIT_LOCKS = 10
 PID_BITS = 22  # as many as the kernel's greatest PID has
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_SCRATCH = re.compile(r"castmates-(\d+)-(\d+)-.+")  # its maker, as restore.folder_prefix writes it
 _LIMIT = re.compile(rb"^Max file locks +(\d+) +(\d+)", re.MULTILINE)
 
 
@@ -44,6 +44,12 @@ def mark_of(pid: int) -> Mark | None:
         if found := _LIMIT.search(read_kernel(f"/proc/{pid}/limits")):
             return Mark(int(found[1]), int(found[2]))
     return None
+
+
+def is_ours(pid: int) -> bool:
+    """Say whether a process was started, at whatever remove, by this very process."""
+    mark, me = mark_of(pid), read_process(os.getpid())
+    return mark is not None and me is not None and mark.runner == number_of(me.pid, me.born)
 
 
 def in_child() -> Callable[[], None]:
@@ -76,8 +82,8 @@ class Kin(Family):
 
 def bearers(path: Path) -> list[int]:
     """List who has this path in the environment or, where it is a runner's own scratch folder, bears its mark."""
-    named = _SCRATCH.fullmatch(path.name)
-    runner = number_of(int(named[1]), int(named[2])) if named else None
+    maker = maker_of_folder(path.name)
+    runner = number_of(maker.pid, maker.born) if maker else None
     found = []
     for process in read_table().values():
         mark = mark_of(process.pid) if process.alive else None  # who has ended still bears it

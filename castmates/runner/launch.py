@@ -17,6 +17,7 @@ from castmates.runner.kin import in_child
 from castmates.runner.memory_binding import memory_bound_to
 from castmates.runner.restarts import Restarts
 from castmates.runner.task_bound import bounding_group, refusal
+from castmates.study.cpus import format_cpu_list
 from castmates.workloads import heartbeat
 
 
@@ -77,7 +78,7 @@ class Running:
         if (refused := refusal(self.bound)) or status is None:
             return refused
         if status < 0:
-            return f"was killed by {signal.Signals(-status).name}"
+            return f"was killed by {_name_of(-status)}"
         return f"ended by itself with status {status}"
 
     def forget_beats(self) -> None:
@@ -126,6 +127,11 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
             )
         except OSError as problem:
             raise WorkloadFailed(f"{start.name}: {program} cannot be started: {problem.strerror}") from None
+        except subprocess.SubprocessError:  # what is done before exec was refused; the reason is lost on the way
+            raise WorkloadFailed(
+                f"{start.name}: {program} cannot be put on CPU {format_cpu_list(start.cpus)}: the kernel refuses it; "
+                "see that they are online and may be used here"
+            ) from None
     running = Running(start, process, GuardedReader(beats, start.name), log, restarts)
     try:
         adopt(start.name, process.pid)
@@ -164,6 +170,14 @@ def clean_environment(
     usual = os.environ.get("PATH", os.defpath)
     whole["PATH"] = os.pathsep.join(filter(None, [path_prefix.get("PATH"), usual]))
     return whole | dict(variables)
+
+
+def _name_of(number: int) -> str:
+    """Name a signal; those for real time have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _before_exec(cpus: tuple[int, ...]) -> Callable[[], None]:

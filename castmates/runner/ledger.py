@@ -5,8 +5,10 @@ themselves (a lower frequency, throttling, major faults, switches, migrations am
 stands in the samples, as does what nobody can attribute. docs/ledger.md lists every proof.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 from castmates.runner import restarts
 from castmates.runner.ledger_load import Load
@@ -14,6 +16,10 @@ from castmates.runner.ledger_readings import Readings
 from castmates.runner.stage import Stage
 from castmates.runner.window import Window
 from castmates.study.spec import Design, Member
+from castmates.workloads.heartbeat import State
+
+FEWEST_STEPS = 4  # in a window, to know how long a step usually takes
+OWN_STEPS = 5  # usual steps that are no silence yet
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class Ledger:
             ):
                 # A long run of a command shows no heartbeat inside a window, but CPU time.
                 reasons.append(f"no progress: {name} made none in {readings.seconds:.1f} s")
+            elif is_beating and self.stage.cast[name].reader.state is not State.READY:
+                reasons.append(f"no progress: {name} says that it is at its end")
+            elif (silent_s := _silence(progress.records, window)) > self.design.limits.silence * readings.seconds:
+                reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {readings.seconds:.2f} s")
         return reasons
 
     def _frozen(self, window: Window) -> list[str]:
@@ -99,3 +109,13 @@ class Ledger:
 
 def _listed(cpus: set[int]) -> str:
     return ", ".join(map(str, sorted(cpus)))
+
+
+def _silence(records: Sequence[tuple[int, int]], window: Window) -> float:
+    """The longest time without a step of somebody who usually makes many; 0 where steps are rare anyway."""
+    if len(records) < FEWEST_STEPS:
+        return 0.0
+    times = [window.open_ns, *(t_ns for t_ns, _ in records), window.close_ns]
+    gaps = [after - before for before, after in pairwise(times)]
+    longest = max(gaps)
+    return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0

@@ -27,11 +27,12 @@ class Load:
 
     def _steal(self, readings: Readings) -> list[str]:
         """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
-        shares = {cpu: (readings.get(f"cpu{cpu}", "steal_s") or 0.0) / readings.seconds for cpu in self._cpus()}
+        stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
+        # Ticks are coarse: a single one is no proof of anything, however short the window.
         return [
-            f"steal: the hypervisor took {share:.1%} of CPU {cpu} (limit {self.limits.steal:.1%})"
-            for cpu, share in shares.items()
-            if share > self.limits.steal
+            f"steal: the hypervisor took {seconds / readings.seconds:.1%} of CPU {cpu} (limit {self.limits.steal:.1%})"
+            for cpu, seconds in stolen.items()
+            if seconds > max(self.limits.steal * readings.seconds, 1.5 * TICK)
         ]
 
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
@@ -42,14 +43,18 @@ class Load:
         reasons = []
         for cpus, own in found:
             busy = readings.busy(cpus)
-            if own is None or busy is None:
+            if busy is None:
+                continue
+            if own is None:
+                reasons.append(f"unproven: how much of CPUs {format_cpu_list(cpus)} was the member's own is not known")
                 continue
             # Ticks are coarse: two of them are forgiven.
-            others = busy - own - self._runners(cpus, readings) - FORGIVEN
+            places = [f"cpu{cpu}" for cpu in cpus]
+            others = busy - own - readings.strays(places) - self._runners(cpus, readings) - FORGIVEN
             share = others / len(cpus) / readings.seconds
             if share > self.limits.foreign:
                 place = f"CPU{'s' if len(cpus) > 1 else ''} {format_cpu_list(cpus)}"
-                whom = _blame(others + FORGIVEN, readings, (f"cpu{cpu}" for cpu in cpus), readings.interrupts(cpus))
+                whom = _blame(others + FORGIVEN, readings, places, readings.interrupts(cpus))
                 said = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
                 reasons.append(said + whom)
         return reasons

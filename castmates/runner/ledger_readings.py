@@ -31,6 +31,10 @@ class Readings:
         """Seconds that interrupts took on these CPUs."""
         return self._sum((f"cpu{cpu}", "irq_s") for cpu in cpus) or 0.0
 
+    def strays(self, places: Iterable[str]) -> float:
+        """Seconds that members' processes took that had left their family."""
+        return sum(self.get(place, "strays_s") or 0.0 for place in places)
+
     def last_cpus(self, member: str) -> set[int]:
         """The CPUs that some thread of the member ran on last, at either edge."""
         return {

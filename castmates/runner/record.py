@@ -132,6 +132,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "ledger": summary(outcome.windows),
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
+        "left_behind": outcome.left_behind,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
         "environments": outcome.environments,

@@ -91,7 +91,10 @@ def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member
         if absent is None:
             found.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
         elif absent > limit * seconds:
-            found.append(f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%})")
+            found.append(
+                f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"
+                " or raise limits.restart_gap)"
+            )
     return found
 
 

@@ -1,23 +1,20 @@
 """Puts right what killed runs have left: knobs that are not as they were, control groups, scratch folders."""
 
 import os
-import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.machine.journal import journals
 from castmates.machine.lock import machine_lock
-from castmates.machine.owner import Owner, boot_id, born_of, is_gone, myself
+from castmates.machine.owner import is_gone
 from castmates.runner import cgroups
+from castmates.runner.names import maker_of_folder, maker_of_group
 from castmates.runner.warden import sweep
 
 MEMORY = Path("/dev/shm")
-FOLDER = re.compile(r"castmates-(\d+)-(\d+)-(\d+)-.+")
-# What the freezer makes for a block, and what is made to try freezing: each name ends with its maker's number.
-GROUPS = (re.compile(r"castmates\..+\.(\d+)\.\d+"), re.compile(r"castmates\.probe\.(\d+)"))
+DISK = (Path("/tmp"), Path("/var/tmp"))
 
 
 @dataclass
@@ -26,6 +23,7 @@ class Restored:
 
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    occupied: list[Path] = field(default_factory=list)  # control groups in which somebody still lives
 
     @property
     def told(self) -> list[str]:
@@ -50,25 +48,21 @@ def heal() -> Restored:
             sweep([(what, str(path))])
             if path.exists():
                 restored.left.append(f"{path}: left by a killed run, and cannot be removed")
+                if what == "cgroup" and cgroups.is_populated(path):
+                    restored.occupied.append(path)
             else:
                 restored.done.append(f"{path}: left by a killed run, removed")
     return restored
 
 
-def folder_prefix() -> str:
-    """Begin the name of a scratch folder so that it tells whose it is."""
-    me = myself()
-    return f"castmates-{me.pid}-{me.born}-{me.space}-"
-
-
 def stale_folders() -> Iterator[Path]:
     """Find this user's scratch folders whose runner is gone."""
-    for place in dict.fromkeys((MEMORY, Path(tempfile.gettempdir()), Path("/tmp"))):
+    # Not tempfile's choice: to find out it would write, and on a full disk there is none.
+    chosen = [Path(name).absolute()] if (name := os.environ.get("TMPDIR")) else []
+    for place in dict.fromkeys((MEMORY, *chosen, *DISK)):
         for folder in place.glob("castmates-*"):
-            if (named := FOLDER.fullmatch(folder.name)) and _is_our_folder(folder):
-                pid, born, space = map(int, named.groups())
-                if is_gone(Owner(pid, born, boot_id(), space)):
-                    yield folder
+            if (maker := maker_of_folder(folder.name)) and _is_our_folder(folder) and is_gone(maker):
+                yield folder
 
 
 def stale_groups() -> Iterator[Path]:
@@ -79,18 +73,17 @@ def stale_groups() -> Iterator[Path]:
         Path(folder, name) for home in cgroups.candidates(*own) for folder, names, _ in os.walk(home) for name in names
     )
     for group in dict.fromkeys(folders):
-        named = next(filter(None, (pattern.fullmatch(group.name) for pattern in GROUPS)), None)
-        if named and born_of(int(named[1])) is None and _may_remove(group):
+        if (maker := maker_of_group(group.name)) and is_gone(maker) and _may_remove(group):
             yield group
 
 
 def _may_remove(group: Path) -> bool:
-    """Say whether a group is ours to remove: one with processes of another container is left to that one."""
+    """Say whether a group is ours to remove: one with processes outside our PID namespace is not."""
     try:
         ours = os.geteuid() in (0, group.stat().st_uid)
     except OSError:  # it has just been removed
         return False
-    return ours and all(map(_is_near, cgroups.processes(group)))
+    return ours and not cgroups.has_strangers(group)
 
 
 def _is_our_folder(path: Path) -> bool:
@@ -100,13 +93,3 @@ def _is_our_folder(path: Path) -> bool:
     except OSError:  # its owner has just removed it
         return False
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-
-
-def _is_near(pid: int) -> bool:
-    """Say whether a process lives in our PID namespace, so that we know its runner by the same number."""
-    try:
-        return Path(f"/proc/{pid}/ns/pid").stat().st_ino == myself().space
-    except (FileNotFoundError, ProcessLookupError):  # it has just ended
-        return True
-    except OSError:
-        return False

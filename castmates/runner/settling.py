@@ -1,10 +1,11 @@
 """How long rates take to become steady after a change of scene: found from the heartbeats since the change.
 
-Each active process of each window gives its progress from the change of scene to the window's end. The log rate of
-every slice of that time, against the rate of the later half, is averaged over its windows. Rates are steady from the
-first slice on after which no slice is off by more than the tolerance and its own error. Where that is later than the
-settle time in use, the round does not count, and the next ones wait longer: a rule that looks at the course of a
-window, never at the difference between scenes.
+Each active process of each window gives its progress from the change of scene to the window's end, as the log rate of
+every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, for one
+scene may settle slowly where all others settle at once, and over all its scenes. Running means of a few slices are held
+against the tolerance and against their scatter between windows. Where rates became steady only after the windows were
+opened, all windows of the block so far do not count, and the next ones wait longer (the second time, as long as they
+may): a rule that looks at the course of a window, never at the difference between scenes.
 """
 
 import math
@@ -17,12 +18,15 @@ from statistics import fmean, stdev
 from castmates.runner.window import Window
 
 SLICES = 24
+HALF = SLICES // 2
+TOGETHER = 4  # slices whose mean is judged
 TOLERANCE = 0.02  # on the log scale
-FEWEST_CURVES = 5
+FEWEST_CURVES = 3
 REASON = "not settled"
 MORE = 1.25  # how much longer than found we wait, for what is found is the edge of a slice
 
 Curve = Sequence[float | None]  # log rate of each slice against the later half
+Group = tuple[str, str]  # a process, and a scene or "" for all of them
 
 
 @dataclass
@@ -32,49 +36,56 @@ class Settling:
     seconds: float
     longest: float
     steady_after: float | None = None  # seconds; None where it was not looked for, or not seen
+    raised: bool = False
+    unsteady: bool = False  # not even the longest settle time was enough
     slowest: str = ""  # whose rate took that long
     watched: float = 0.0  # seconds after a change that were looked at
-    curves: dict[str, list[Curve]] = field(default_factory=dict)  # by process
+    curves: dict[Group, list[Curve]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look for it only where it may be raised."""
+        self._wanted = self.longest > self.seconds
 
     def learn(self, windows: Iterable[Window]) -> str:
-        """Take in a round; a reason where its windows were opened too early, and the next ones will wait longer."""
+        """Take in a round; a reason where the block's windows were opened too early, and the next will wait longer."""
         usable = [window for window in windows if not window.reasons]
-        if self.longest <= self.seconds or not usable:
+        if not self._wanted or not usable:
             return ""
         self.watched = self.watched or min(_seconds(window.switch_ns, window.close_ns) for window in usable)
         for window in usable:
             for name, records in window.since_switch.items():
                 if curve := curve_of(records, window.switch_ns, self.watched):
-                    self.curves.setdefault(name, []).append(curve)
-        slice_s = self.watched / SLICES
-        unsteady = {name: last_off(curves) + 1 for name, curves in self.curves.items() if len(curves) >= FEWEST_CURVES}
-        if not unsteady:
+                    for group in ((name, window.scene.name), (name, "")):
+                        self.curves.setdefault(group, []).append(curve)
+        if not self.curves:
             return ""
-        self.slowest = max(unsteady, key=lambda name: unsteady[name])
-        first = unsteady[self.slowest]
-        self.steady_after = None if first > SLICES // 2 else first * slice_s
+        first = {group: last_off(curves) + 1 for group, curves in self.curves.items()}
+        slowest = max(first, key=lambda group: first[group])
+        slice_s = self.watched / SLICES
+        self.slowest = slowest[0] + (f" in {slowest[1]}" if slowest[1] else "")
+        self.steady_after = None if first[slowest] > HALF else first[slowest] * slice_s
         # A slice that straddles the opening is forgiven: the settle time is no multiple of slices.
         if self.steady_after is not None and self.steady_after <= self.seconds + slice_s:
             return ""
-        return self._wait_longer()
+        self.unsteady = self.seconds >= self.longest
+        return "" if self.unsteady else self._wait_longer()
 
     def about(self) -> dict[str, object]:
         """What block.json says of it."""
         return {
             "seconds": round(self.seconds, 4),
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),
+            "unsteady": self.unsteady,
             "slowest": self.slowest,
             "watched": round(self.watched, 4),
-            "curves": {name: len(curves) for name, curves in self.curves.items()},
+            "curves": {name: len(curves) for (name, scene), curves in self.curves.items() if not scene},
         }
 
     def _wait_longer(self) -> str:
-        waited = self.seconds
-        longer = 2 * self.watched if self.steady_after is None else MORE * self.steady_after
-        self.seconds = min(self.longest, longer)
-        seen = (
-            "did not become steady" if self.steady_after is None else f"became steady after {self.steady_after:.2f} s"
-        )
+        waited, after = self.seconds, self.steady_after
+        self.seconds = self.longest if after is None or self.raised else min(self.longest, MORE * after)
+        self.raised = True
+        seen = "did not become steady" if after is None else f"became steady after {after:.2f} s"
         self.watched = 0.0
         self.curves.clear()
         return f"{REASON}: the rate of {self.slowest} {seen}, but the window opened after {waited:.2f} s"
@@ -82,32 +93,42 @@ class Settling:
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:
     """One process's log rates; None where it made too few steps for a slice to mean anything."""
-    if len(records) < SLICES // 2:
+    if len(records) < HALF:
         return None
     times = [t_ns for t_ns, _ in records]
     edges = [begin_ns + int(watched_s * 1e9 * number / SLICES) for number in range(SLICES + 1)]
     done = [_units_at(edge, times, records) for edge in edges]
-    half, (last_ns, last) = done[SLICES // 2], records[-1]
+    half, (last_ns, last) = done[HALF], records[-1]
     if half is None or last <= half:
         return None
-    usual = (last - half) / (last_ns - edges[SLICES // 2]) * (edges[1] - edges[0])
+    usual = (last - half) / (last_ns - edges[HALF]) * (edges[1] - edges[0])
     steps = [None if a is None or b is None else b - a for a, b in pairwise(done)]
     return [None if step is None else math.log(max(step, 0.01 * usual) / usual) for step in steps]
 
 
 def last_off(curves: Sequence[Curve]) -> int:
-    """The last slice, up to the middle one, in which the rate is not yet what it will be; -1 where there is none."""
-    columns = ([value for curve in curves if (value := curve[number]) is not None] for number in range(SLICES // 2 + 1))
-    return max((number for number, values in enumerate(columns) if _is_off(values)), default=-1)
+    """The last slice, up to the middle one, up to which the rate is not yet what it will be; -1 where there is none."""
+    off = -1
+    for first in range(HALF - TOGETHER + 2):
+        place = range(first, first + TOGETHER)
+        means = [fmean(values) for curve in curves if (values := _known(curve, place))]
+        if _is_off(means):
+            off = place[-1]
+    return min(off, HALF)
 
 
-def _is_off(values: Sequence[float]) -> bool:
-    if len(values) < FEWEST_CURVES:
+def _known(curve: Curve, place: Iterable[int]) -> list[float]:
+    return [value for number in place if (value := curve[number]) is not None]
+
+
+def _is_off(means: Sequence[float]) -> bool:
+    """Whether windows agree that their rate was another here: a machine whose speed wanders shows no such agreement."""
+    count = len(means)
+    if count < FEWEST_CURVES:
         return False
-    count = len(values)
-    # Close to Student's quantile at three in a thousand, as a dozen slices are looked at in each round.
-    error = (3 + 12 / count) * stdev(values) / math.sqrt(count)
-    return abs(fmean(values)) > max(TOLERANCE, error)
+    # Close to Student's quantile at three in a thousand, as dozens of means are looked at in each round.
+    error = (3 + 12 / count) * stdev(means) / math.sqrt(count)
+    return abs(fmean(means)) > max(TOLERANCE, error)
 
 
 def _units_at(t_ns: int, times: Sequence[int], records: Sequence[tuple[int, int]]) -> float | None:

@@ -70,6 +70,11 @@ class Warden:
         """Guard what its owner will write down: the knobs go back."""
         self._tell("journal", {"folder": str(journal.path.parent), "owner": asdict(journal.owner)})
 
+    def check(self) -> None:
+        """Raise an error when the warden has ended: what is measured without one may outlive its runner."""
+        if self._process.poll() is not None:
+            raise _ended()
+
     def release(self) -> None:
         """End cleanly: let the warden sweep what may be left, and wait for it; safe to call twice."""
         with contextlib.suppress(CastmatesError):  # it was called before, or the warden was killed
@@ -88,7 +93,11 @@ class Warden:
             self._pipe.write(json.dumps([what, value]).encode() + b"\n")
             self._pipe.flush()
         except (BrokenPipeError, ValueError):
-            raise CastmatesError("the warden has ended although the runner needs it; run the block again") from None
+            raise _ended() from None
+
+
+def _ended() -> CastmatesError:
+    return CastmatesError("the warden has ended although the runner needs it; run the block again")
 
 
 def sweep(guarded: list[tuple[str, object]]) -> None:
@@ -108,8 +117,7 @@ def sweep(guarded: list[tuple[str, object]]) -> None:
 
 
 def _sweep_group(group: Path, left_s: float) -> None:
-    if group.is_dir():
-        cgroups.kill(group, left_s)
+    if group.is_dir() and cgroups.kill(group, left_s):
         cgroups.remove(group)
 
 

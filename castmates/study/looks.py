@@ -1,6 +1,7 @@
 """Which blocks a study needs, as its looks at the precision decide it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from castmates.study.spec import Plan
 
@@ -13,6 +14,38 @@ def needed(plan: Plan, decisions: Iterable[Collection[str]]) -> list[str]:
     for added, go_on in zip(plan.looks[1:], decisions, strict=False):
         paths += [path for path in added if company_of(path) in go_on]
     return paths
+
+
+def until_nobody_goes_on(looks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What the looks of a study left, up to its last one: files of an earlier design may lie behind it."""
+    taken = []
+    for look in looks:
+        taken.append(look)
+        if not any(one["goes_on"] for one in look["reached"]):
+            break
+    return taken
+
+
+def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
+    """Whether the wanted precision was reached, from what the looks left; "" where there was none."""
+    last = {one["company"]: one for look in taken for one in look["reached"]}
+    if not last:
+        return ""
+    wanted = taken[-1]["wanted_pct"]
+    missed = [one for one in last.values() if not one["enough"]]
+    count = f"{len(last) - len(missed)} of {len(last)} compan{'y' if len(last) == 1 else 'ies'}"
+    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(one, wanted) for one in missed)]) + "."
+
+
+def _missed(one: Mapping[str, Any], wanted: float) -> str:
+    blocks, half = one["blocks"], one["half_width_pct"]
+    after = f"after {blocks} block{'s' * (blocks != 1)}"
+    if half is None:
+        return f"{one['company']}: no interval {after}"
+    late = ", but too late to be confirmed" if half <= wanted else ""
+    return (
+        f"{one['company']}: ±{half:.3g} % {after}{late}" if half < 100 else f"{one['company']}: ±{half:.0f} % {after}"
+    )
 
 
 def company_of(path: str) -> str:

@@ -156,6 +156,7 @@ def _rounds(value: object) -> object:
 
 MOST_ROUNDS = 1000
 FEWEST_AT_A_LOOK = 4
+CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
 Precision = Annotated[
     float,
     BeforeValidator(_share),
@@ -178,7 +179,12 @@ class Budget(Written):
         description="launches of each company; the sampling unit of the headline; with 'precision' the first look",
     )
     most_blocks: int = Field(
-        default=20, ge=1, le=10_000, description="launches of each company, at most, where 'precision' is given"
+        default=20,
+        ge=1,
+        le=10_000,
+        validate_default=True,
+        description=f"launches of each company, at most, where 'precision' is given; at least {CONFIRMED_AFTER} more "
+        "than 'blocks'",
     )
     batch: int = Field(
         default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
@@ -222,9 +228,13 @@ class Budget(Written):
 
     @field_validator("most_blocks")
     @classmethod
-    def _not_below_the_first_look(cls, most: int, given: ValidationInfo) -> int:
-        if most < (blocks := given.data.get("blocks", 0)):
-            raise ValueError(f"at least {blocks}, the number of 'blocks'")
+    def _enough_to_confirm(cls, most: int, given: ValidationInfo) -> int:
+        fewest = given.data.get("blocks", 0) + CONFIRMED_AFTER
+        if given.data.get("precision") is not None and most < fewest:
+            raise ValueError(
+                f"at least {fewest}, as 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
+                "'blocks'"
+            )
         return most
 
     @property
@@ -232,8 +242,7 @@ class Budget(Written):
         """How many blocks each company has at each look; there is but one without `precision`."""
         if self.precision is None:
             return [self.blocks]
-        most = max(self.blocks, self.most_blocks)
-        return [*range(self.blocks, most, self.batch), most]
+        return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
 
 
 class Limits(Written):
@@ -257,6 +266,12 @@ class Limits(Written):
         le=1,
         description="share of the CPU time around a last-level cache of the block that other programs took on its "
         "other CPUs",
+    )
+    silence: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of a window for which a member that makes many steps in it may make none",
     )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
     restart_gap: float = Field(

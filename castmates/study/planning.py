@@ -134,7 +134,11 @@ def _company(mixes: Sequence[Mix], members: Mapping[str, Member], native_key: st
         id=f"{members[mixes[0].lead].workload}-{digest}",
         protocol=PROTOCOL,
         native_key=native_key,
-        members=tuple(members[name] for name in names),
+        # A program may be a lead in one mix and an antagonist, on the same CPUs, in another.
+        members=tuple(
+            members[name].model_copy(update={"role": "lead" if name == mixes[0].lead else "antagonist"})
+            for name in names
+        ),
         mixes=tuple(mixes),
         scenes=scenes_of(mixes, members),
     )

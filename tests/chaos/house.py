@@ -14,7 +14,7 @@ from pathlib import Path
 
 from castmates import project
 from castmates.workloads import environments
-from tests.chaos.traces import PATIENCE, Traces, assert_whole, parent_of, wait_until
+from tests.chaos.traces import KNOB, PATIENCE, Traces, assert_whole, parent_of, wait_until
 from tests.workflow.sweeps import Sweeps
 
 # Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in a session of its own, elsewhere, without
@@ -67,11 +67,13 @@ class House:
         (folder / "nasty.py").write_text(NASTY)
         nasty = {"command": [sys.executable, "nasty.py", str(folder)], "progress": "heartbeat", "unit": "sum"}
         budget = {"blocks": 3, "rounds": 2, "spare_rounds": 0, "window": 0.05, "settle": 0.02, "longest_settle": 0.0}
+        prepare = {} if self.traces.knob is None else {"numa_balancing": "off" if self.traces.knob != "0" else "on"}
         self.sweeps.write_study(
             {
+                "machine": {"prepare": prepare},
                 "antagonists": ["stream", "nasty", "brief"],
                 "workloads": {"nasty": nasty, "brief": {"command": "sleep 0.02"}},
-                "budget": budget | {"longest_window": 1.0},
+                "budget": budget | {"longest_window": 1.0, "longest_settle": 0},
             }
         )
         with contextlib.chdir(folder):
@@ -183,6 +185,8 @@ class House:
         for pid in self.traces.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if self.traces.turned():
+            KNOB.write_text(str(self.traces.knob))
 
     def assert_clean(self) -> None:
         """Nobody and nothing is left, and what is there is whole."""

@@ -12,6 +12,8 @@ import pyarrow.parquet
 
 TABLES = ("windows", "steps", "samples")
 TEMPORARY = re.compile(r"\..+\.\d+")
+MAKER = re.compile(r"[.-](\d+)-\d+-\d+[.-]")  # in the name of a group or folder: number, start, PID namespace
+KNOB = Path("/proc/sys/kernel/numa_balancing")  # which blocks turn, where they may
 PATIENCE = 40.0
 
 
@@ -21,6 +23,7 @@ class Traces:
     def __init__(self, folder: Path, temporary: Path) -> None:
         self.folder, self.temporary = folder, temporary
         self.runners: set[int] = set()
+        self.knob = KNOB.read_text().strip() if os.geteuid() == 0 and os.access(KNOB, os.W_OK) else None
 
     def processes(self) -> dict[int, str]:
         """Who works in the folder, or has it on the command line or in the environment: number -> command."""
@@ -63,13 +66,32 @@ class Traces:
                         held.append(line)
         return held
 
+    def turned(self) -> list[str]:
+        """The knob, where it is not as it was before the first block."""
+        if self.knob is None or (now := KNOB.read_text().strip()) == self.knob:
+            return []
+        return [f"{KNOB} is '{now}', and was '{self.knob}'"]
+
+    def changes(self) -> list[str]:
+        """What is written down as changed and not as put back."""
+        open_: dict[int, str] = {}
+        with suppress(FileNotFoundError):
+            for line in (self.temporary / "state/journal").read_text().splitlines():
+                entry = json.loads(line)
+                if "close" in entry:
+                    open_.pop(entry["close"])
+                else:
+                    open_[entry["open"]] = line
+        return list(open_.values())
+
     def everything(self) -> list[str]:
         """All of it, in words."""
         processes = [f"process {pid}: {words}" for pid, words in self.processes().items()]
-        return [*processes, *map(str, self.groups() + self.folders()), *self.locks()]
+        return [*processes, *map(str, self.groups() + self.folders()), *self.locks(), *self.turned(), *self.changes()]
 
     def _is_ours(self, name: str) -> bool:
-        return any(int(number) in self.runners for number in re.findall(r"\d+", name))
+        named = MAKER.search(name)
+        return named is not None and int(named[1]) in self.runners
 
 
 def state_of(pid: int) -> str:

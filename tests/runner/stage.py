@@ -43,7 +43,14 @@ def build_native(cache: Path) -> str:
 def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, **budget: object) -> Plan:
     """A study of the lead `lead` beside these antagonists, placed on this machine."""
     key = build_native(cache)
-    small = {"blocks": 1, "rounds": 2, "window": 0.1, "settle": 0.02, "longest_window": 1.0} | budget
+    small = {
+        "blocks": 1,
+        "rounds": 2,
+        "window": 0.1,
+        "settle": 0.02,
+        "longest_window": 1.0,
+        "longest_settle": 0,
+    } | budget
     study = Study.model_validate(
         {
             "name": "test",

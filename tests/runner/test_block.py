@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
@@ -15,9 +16,11 @@ import psutil
 import pytest
 
 from castmates import tables
+from castmates.errors import CastmatesError
 from castmates.runner import block, cgroups
 from castmates.runner.freezer import SignalFreezer
 from castmates.runner.hardware import Hardware
+from castmates.runner.launch import Start, WorkloadFailed, launch
 from castmates.runner.measure import measure_block
 from castmates.study.model import Workload
 from castmates.study.spec import Plan
@@ -386,6 +389,37 @@ def test_a_block_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mar
     assert "is gone" in runner.communicate(timeout=20)[1]
     assert runner.returncode != 0
     assert nobody_left(mark)
+
+
+def test_a_block_ends_when_its_warden_is_dead(cache, tmp_path, mark):
+    runner = start_runner(endless(cache, mark), cache, tmp_path)
+    wait_for_round(runner)
+    below = psutil.Process(runner.pid).children()
+    (warden,) = [one for one in below if "castmates.runner.warden" in one.cmdline()]
+    warden.kill()
+    assert "castmates: the warden has ended" in runner.communicate(timeout=20)[1]
+    assert runner.returncode == 1
+    assert nobody_left(mark)
+
+
+def test_a_member_that_is_killed_by_a_signal_without_a_name_is_a_result(cache, tmp_path):
+    words = [PYTHON, "-c", "import os; os.kill(os.getpid(), 40)"]
+    bad = Workload.model_validate({"command": words, "progress": "heartbeat", "unit": "step"})
+    record = measured(plan_of({"lead": counter(), "bad": bad}, ["bad"], cache), cache, tmp_path)
+    assert record["status"] == "failed"
+    assert "was killed by signal 40" in record["reason"]
+
+
+def test_a_cpu_that_cannot_be_had_is_a_result(tmp_path):
+    environment = {"PATH": os.environ["PATH"]}
+    start = Start("lead", cpus=(4000,), nodes=(), command=["sleep", "1"], environment=environment, ready_within=1)
+    with pytest.raises(WorkloadFailed, match=r"lead: .* cannot be put on CPU 4000"):
+        launch(start, tmp_path, tmp_path, print)
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_a_sentence():
+    with pytest.raises(CastmatesError, match="no scratch folder can be made in /nowhere"):
+        block._temporary(ExitStack(), None, "/nowhere")
 
 
 def test_a_block_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):

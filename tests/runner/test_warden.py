@@ -124,7 +124,20 @@ def test_a_dead_warden_is_noticed():
     warden._process.wait()
     with pytest.raises(CastmatesError, match="the warden has ended"):
         warden.guard_path(Path("anything"))
+    with pytest.raises(CastmatesError, match="the warden has ended"):
+        warden.check()
     warden.release()
+
+
+def test_no_signal_goes_to_what_is_no_process():
+    program = (
+        "import signal; from castmates.counters.processes import send;"
+        "send([0, -1 << 22], signal.SIGTERM); print('alive')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, start_new_session=True, timeout=60
+    )
+    assert done.stdout == b"alive\n"
 
 
 def test_a_reused_number_is_spared():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks import coverage, perturbation, precision
+from benchmarks import coverage, perturbation, precision, resolution_report, usual
 from benchmarks.precision import Apart, Mean, Paired
 from benchmarks.share import breakdown
 from benchmarks.usual import rate_between
@@ -154,6 +154,37 @@ def test_a_rate_is_of_the_heartbeats_inside_the_window_alone():
     assert rate_between(records, 2 * NS, 5 * NS) == pytest.approx(10.0)
     assert rate_between(records, 2 * NS - 1, 5 * NS + 1) == pytest.approx(10.0)
     assert np.isnan(rate_between(records, 2 * NS + 1, 3 * NS))
+
+
+def test_the_usual_ways_window_closes_after_its_length_or_with_the_last_of_the_leads_steps():
+    windows = usual.Windows((usual.Choice(0.5, 2.0),), steps=4, longest=6.0)
+    every_second = [(number * NS, number) for number in range(20)]
+    assert usual.closing(every_second, NS // 2, 2.0, windows) == 5 * NS  # beats at 1 to 5 are four steps
+    assert usual.closing(every_second, NS // 2, 5.0, windows) == int(5.5 * NS)
+    assert usual.closing(every_second[:3], NS // 2, 2.0, windows) == int(6.5 * NS)
+
+
+def test_a_choice_costs_a_run_of_the_usual_way_only_the_seconds_until_its_window_closes():
+    windows = usual.Windows((usual.Choice(0.5, 2.0), usual.Choice(1.0, 8.0)), steps=1, longest=6.0)
+    recording = usual._Recording([(number * NS // 10, number) for number in range(100)], 0, 9 * NS, start_up=3.0)
+    run = usual._evaluate(recording, whole=12.5, windows=windows)
+    assert run.seconds == pytest.approx((6.0, 12.5))
+    assert run.inside == pytest.approx((2.0, 8.0))
+    assert run.rates == pytest.approx((10.0, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("times", "bracket", "said"),
+    [
+        (6.0, None, "the aim of 5 is met by the point estimate; too few units for an interval."),
+        (4.0, None, "the aim of 5 is missed by the point estimate; too few units for an interval."),
+        (6.0, (5.5, 7.0), "the aim of 5 is met."),
+        (6.0, (4.0, 7.0), "met by the estimate, but the interval reaches below it."),
+        (4.0, (3.0, 4.9), "the aim of 5 is missed."),
+    ],
+)
+def test_a_ratio_has_an_interval_only_with_enough_units(times, bracket, said):
+    assert resolution_report.verdict("usual", times, bracket, 5.0).endswith(said)
 
 
 @pytest.mark.parametrize(

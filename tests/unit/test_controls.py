@@ -45,6 +45,7 @@ def test_ratio_and_interval_by_hand():
         ((0.0100, 0.0101, 0.0099), "unstable"),  # small, but certainly not the same
         ((0.1, -0.1, 0.05), "inconclusive"),
         ((0.03, 0.02, 0.027), "inconclusive"),  # narrow enough, but off by more than the margin
+        ((0.017, 0.007, 0.012), "inconclusive"),  # narrow, and its middle within, but it reaches beyond the margin
     ],
 )
 def test_verdicts(losses, verdict):
@@ -71,7 +72,7 @@ def test_too_few_blocks_and_no_data():
 def judged(*verdicts):
     """A/A controls of the study's own leads."""
     rows = [known("A/A", word, lead, True) for word, lead in zip(verdicts, ["dlrm", "bert", "swim"], strict=False)]
-    return pd.DataFrame(rows, columns=["lead", "control", "verdict", "study_lead", "mix"]).astype({"study_lead": bool})
+    return pd.DataFrame(rows, columns=list(known("A/A", ""))).astype({"study_lead": bool})
 
 
 @pytest.mark.parametrize(
@@ -99,8 +100,17 @@ def test_the_sentence_names_the_lead():
     assert "no control for swim" in study_verdict(judged("passes", "passes", "no data"))[1]
 
 
+def test_what_passes_is_told_by_the_largest_difference_that_it_leaves_possible():
+    table = judged("passes", "passes")
+    table["ratio_low"], table["ratio_high"] = [0.9876, 0.999], [1.001, 1.008]
+    assert study_verdict(table)[1] == (
+        "The same scene was measured twice: no difference larger than 1.3 % was seen for dlrm, bert."
+    )
+
+
 def known(kind, verdict, lead="chase", study_lead=False):
-    return {"lead": lead, "control": kind, "verdict": verdict, "study_lead": study_lead, "mix": f"{lead}+x"}
+    ends = {"ratio_low": 0.99, "ratio_high": 1.01}
+    return {"lead": lead, "control": kind, "verdict": verdict, "study_lead": study_lead, "mix": f"{lead}+x"} | ends
 
 
 @pytest.mark.parametrize(

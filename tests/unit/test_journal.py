@@ -261,6 +261,17 @@ def test_the_journal_lies_where_it_outlives_a_restart(monkeypatch, tmp_path):
     assert Journal().path == tmp_path / "chosen/journal"
 
 
+def test_a_home_that_may_not_be_looked_into_is_no_place(monkeypatch, tmp_path):
+    closed = tmp_path / "home" / ".local/state/castmates"
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    assert journals._may_write(closed)
+    monkeypatch.setattr(Path, "exists", refuse)  # as for a plain user below a folder of mode 700; root may look
+    assert not journals._may_write(closed)
+
+
 def test_a_process_is_gone_when_it_ended_or_its_number_is_anothers():
     sleeper = subprocess.Popen(["sleep", "60"])
     me = myself()

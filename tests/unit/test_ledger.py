@@ -18,6 +18,7 @@ from castmates.runner.surroundings import Domain, Surroundings
 from castmates.runner.window import Progress, Window
 from castmates.study.model import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
+from castmates.workloads.heartbeat import State
 
 SECONDS = 2.0
 LEAD, BESIDE, FROZEN, PLACEBO = "lead@0", "beside@1", "frozen@2,3", "placebo:1"
@@ -57,11 +58,13 @@ def member(name: str) -> Member:
     )
 
 
+OPEN_NS = 1_000_000_000
 MEMBERS = {name: member(name) for name in (LEAD, BESIDE, FROZEN)}
 
 
 def records(count: int) -> list[tuple[int, int]]:
-    return [(1000 * (step + 1), step) for step in range(count)]
+    """Evenly over the window."""
+    return [(OPEN_NS + int(SECONDS * 1e9 * (step + 0.5) / count), step) for step in range(count)]
 
 
 @dataclass
@@ -70,6 +73,8 @@ class Case:
 
     active: tuple[str, ...] = (LEAD, BESIDE)
     beats: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # instead of evenly spread ones
+    states: dict[str, State] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     moved: dict[str, int] = field(default_factory=dict)  # heartbeats of the frozen that nobody has read
     thawed: set[str] = field(default_factory=set)
@@ -99,10 +104,15 @@ class Case:
         found += [Sample(0, "places", name, "last_cpu", float(cpu)) for name, cpus in last.items() for cpu in cpus]
         return found + [Sample(0, "culprits", place, "foreign_s", seconds, who) for place, seconds, who in self.takers]
 
+    def reader(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(head=7 + self.moved.get(name, 0), state=self.states.get(name, State.READY))
+
     def reasons(self) -> list[str]:
         cast = {
             name: SimpleNamespace(
-                start=SimpleNamespace(cpus=cpus), reader=SimpleNamespace(head=7 + self.moved.get(name, 0)), seen=7
+                start=SimpleNamespace(cpus=cpus),
+                reader=self.reader(name),
+                seen=7,
             )
             for name, cpus in PLACES.items()
         }
@@ -114,10 +124,11 @@ class Case:
         )
         window = Window(
             Scene(name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED),
-            open_ns=1_000_000_000,
-            close_ns=1_000_000_000 + int(SECONDS * 1e9),
+            open_ns=OPEN_NS,
+            close_ns=OPEN_NS + int(SECONDS * 1e9),
             progress={
-                name: Progress(records(self.beats.get(name, 20)), self.lost.get(name, 0)) for name in self.active
+                name: Progress(self.steps.get(name, records(self.beats.get(name, 20))), self.lost.get(name, 0))
+                for name in self.active
             },
             samples=self.collected(),
         )
@@ -322,9 +333,31 @@ def test_the_summary_counts_a_window_once_for_each_kind_of_reason():
     assert summary([]) == {"windows": {}, "rejected": {}, "because": {}}
 
 
-def test_each_missing_sample_alone_rejects_nothing():
-    for key in Case().readings():
-        assert Case(values={key: None}).reasons() == [], key
+def test_a_missing_sample_alone_rejects_nothing_unless_a_proof_is_missing():
+    for subject, metric in Case().readings():
+        kinds = [reason.partition(":")[0] for reason in Case(values={(subject, metric): None}).reasons()]
+        assert kinds == (["unproven"] if metric == "cpu_s" and subject in PLACES else []), (subject, metric)
+
+
+@pytest.mark.parametrize("name", [LEAD, BESIDE])
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [(0.0, 0.45, ["no progress"]), (0.55, 1.0, ["no progress"]), (0.0, 0.55, []), (0.45, 1.0, []), (0.0, 1.0, [])],
+)
+def test_a_member_that_stalls_for_half_a_window_spoils_it(name, begin, end, expected):
+    times = [OPEN_NS + int(SECONDS * 1e9 * (begin + (end - begin) * step / 99)) for step in range(100)]
+    case = Case(steps={name: [(t_ns, step) for step, t_ns in enumerate(times)]})
+    assert [reason.partition(":")[0] for reason in case.reasons()] == expected
+
+
+def test_few_long_steps_are_no_silence():
+    assert Case(steps={BESIDE: [(OPEN_NS + int(0.1 * SECONDS * 1e9), 1)]}).reasons() == []
+
+
+@pytest.mark.parametrize("state", [State.FINISHED, State.FAILED])
+def test_a_member_that_says_it_is_at_its_end_spoils_the_window(state):
+    (reason,) = Case(states={BESIDE: state}).reasons()
+    assert reason == "no progress: beside@1 says that it is at its end"
 
 
 def test_without_any_sample_only_what_is_known_is_judged():
@@ -373,7 +406,7 @@ def test_the_documentation_lists_every_kind_of_reason_and_every_limit():
 
 @st.composite
 def quiet(draw):
-    """A window with any loads below all limits, and any of its samples missing."""
+    """A window with any loads below all limits, and any of its samples missing but the members' own time."""
     active = draw(st.sampled_from([(LEAD,), (LEAD, BESIDE), (LEAD, PLACEBO), (BESIDE,), (LEAD, BESIDE, FROZEN)]))
     share = st.floats(0, 1)
     holder = {cpu: name for name in active for cpu in PLACES[name]}
@@ -397,7 +430,7 @@ def quiet(draw):
     values["l3:0", "neighbours_busy_s"] = draw(share) * DESIGN.limits.neighbours * AROUND.size * SECONDS
     values["host", "pswpin"] = draw(st.integers(0, pages))
     values["host", "pswpout"] = pages - values["host", "pswpin"]
-    missing = draw(st.sets(st.sampled_from(sorted(values))))
+    missing = draw(st.sets(st.sampled_from(sorted(key for key in values if key[1] != "cpu_s"))))
     return Case(
         active=active,
         beats={name: draw(st.integers(2 if name == LEAD else 1, 30)) for name in active},

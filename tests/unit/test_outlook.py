@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,13 @@ def test_what_a_look_leaves_is_read_again(folder):
     file.parent.mkdir()
     file.write_text(text_of(1, 0.01, reached))
     assert went_on(file) == [plan.blocks[0].company.id]
+    company = plan.blocks[0].company.id
+    missed = f"±1 % reached by 0 of 1 company; {company}: ±1.84 % after 4 blocks."
+    assert project.closing_words(loaded, plan) == f"{missed}\n"
+    measure(loaded, {path for look in plan.looks[1:] for path in look})
+    look_file(loaded.results, 2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
+    assert "Everything is measured. ±1 % reached by 1 of 1 company." in said(loaded)
+    assert "reached by" not in said(load(precision="2%", blocks=4, batch=3, most_blocks=13)), "the look is an old one"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
         went_on(file)
@@ -140,7 +148,11 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     [
         ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, as 'precision' is given"),
         ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
-        ({"most_blocks": 4}, "'budget.most_blocks' is 4, but expected at least 5, the number of 'blocks'"),
+        (
+            {"precision": "1%", "most_blocks": 10},
+            "'budget.most_blocks' is 10, but expected at least 11, as 'precision' is given: no company stops before 6",
+        ),
+        ({"precision": "1%", "blocks": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
         (
             {"rounds": "some"},
             "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or the word pilot",

@@ -423,6 +423,32 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     assert "†" not in words_of(make(tmp_path / "clean"))
 
 
+def test_no_flag_is_told_with_the_largest_excess():
+    one = {"member": "x@0", "mix": "x+a", "baseline": "solo", "possibly_biased": False}
+    rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
+    assert health.biased_sentence(rows) == (
+        "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points (x in x+a against "
+        "solo)."
+    )
+    assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
+
+
+def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
+    good = {"seconds": 0.3, "steady_after": 0.1, "slowest": "x@0", "unsteady": False, "asked": 0.3}
+    never = {"seconds": 2.0, "steady_after": None, "slowest": "a@1", "unsteady": True, "asked": 0.3}
+    said = health.settle_sentence({("c", 1): good, ("c", 2): never, ("c", 3): good, ("d", 1): never})
+    assert "rates were steady after 0.10 s" in said
+    assert said.endswith("within the longest settle time in 2 of 4 blocks: c/2 and d/1.")
+
+
+def test_a_settle_time_that_most_blocks_raised_is_proposed():
+    raised = {"seconds": 0.6234, "steady_after": 0.5, "slowest": "x@0", "asked": 0.3}
+    said = health.settle_sentence(
+        {("c", number): raised | {"seconds": 0.3 if number > 2 else 0.6234} for number in range(1, 4)}
+    )
+    assert said.endswith("2 of 3 blocks had to raise it: raise budget.settle to 0.63.")
+
+
 def test_old_records_without_a_settle_time_leave_its_columns_out(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=2)
     assert "Steady after (s)" in words_of(folder)

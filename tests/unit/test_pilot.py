@@ -1,6 +1,7 @@
 """A pilot finds how much launches and rounds vary, and proposes the design that follows."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from scipy import stats
 
 from castmates.analysis.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
 from castmates.analysis.power import blocks_for, detectable, half_width
+from castmates.pilot import yaml_lines
+from castmates.study.model import Budget, Study
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 LONG = 10_000.0
@@ -127,6 +130,24 @@ def test_the_blocks_for_a_precision_are_the_fewest(variance, wanted):
     else:
         assert half_width(variance, blocks) <= wanted
         assert blocks == 3 or half_width(variance, blocks - 1) > wanted
+
+
+@pytest.mark.parametrize(
+    ("budget", "needs", "told", "key"),
+    [
+        ({}, [7, 12], "# about 12 blocks for ±1 % of every lead's time alone", "blocks: 12"),
+        ({"precision": 0.01}, [7, 12], "# about 12 blocks", "most_blocks: 24"),
+        ({"precision": 0.01, "blocks": 14}, [7], "# about 7 blocks", "most_blocks: 20"),
+        ({}, [7, None], "# more than 200 blocks, and so no number is proposed, for", ""),
+        ({"precision": 0.01}, [None], "# more than 200 blocks", ""),
+    ],
+)
+def test_a_number_of_blocks_is_proposed_only_where_one_is_known(budget, needs, told, key):
+    study = Study(name="s", leads=["x"], antagonists=["a"], budget=Budget(**budget))
+    text = yaml_lines(study, {"rounds": 3, "window": 1.0, "settle": 0.1}, needs, 0.01)
+    assert told in text
+    assert re.findall(r"^  ((?:most_)?blocks: .*)$", text, re.MULTILINE) == [key] * bool(key)
+    assert "  rounds: 3\n  window: 1.0\n  settle: 0.1\n" in text
 
 
 def test_two_blocks_find_nothing():

@@ -147,27 +147,32 @@ def test_a_measured_company_is_never_regrouped():
 
 
 def test_a_wanted_precision_plans_to_the_limit_and_says_when_each_block_is_due():
-    budget = {"precision": 0.01, "blocks": 4, "batch": 3, "most_blocks": 9}
+    budget = {"precision": 0.01, "blocks": 4, "batch": 3, "most_blocks": 11}
     one = plan(study(["x"], ["a"], budget=budget))
-    assert [[int(path.partition("/")[2]) for path in look] for look in one.looks] == [[1, 2, 3, 4], [5, 6, 7], [8, 9]]
+    assert [[int(path.partition("/")[2]) for path in look] for look in one.looks] == [
+        [1, 2, 3, 4],
+        [5, 6, 7],
+        [8, 9, 10],
+        [11],
+    ]
     assert plan(study(["x"], ["a"])).looks == ()
 
 
 def test_controls_follow_the_first_look():
-    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 8}
+    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 10}
     control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
     one = plan(study(["x"], ["a"], budget=budget, controls=control), programs=workloads("x", "y", "a", "b"))
-    assert Counter(block.company.lead.workload for block in one.blocks) == {"x": 8, "y": 4}
+    assert Counter(block.company.lead.workload for block in one.blocks) == {"x": 10, "y": 4}
     assert all(path in one.looks[0] for path in block_names(one) if path.startswith("y"))
 
 
 def test_a_mix_that_changes_its_company_goes_on_counting():
-    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 8}
+    budget = {"precision": 0.01, "blocks": 4, "most_blocks": 10}
     both = plan(study(["x"], ["a", "b"], budget=budget))
     measured = [block for block in both.blocks if block.number <= 4]
     less = plan(study(["x"], ["a"], budget=budget), measured=measured)
     assert set(less.looks[0]) == {block.path for block in measured}
-    assert [len(look) for look in less.looks] == [4, 2, 2]
+    assert [len(look) for look in less.looks] == [4, 2, 2, 2]
     assert len({block.company.id for block in less.blocks}) == 2
 
 
@@ -182,7 +187,7 @@ edits = st.lists(
         st.integers(1, 4),  # blocks
         st.integers(1, 3),  # company
         st.integers(0, 10_000),  # which of the planned blocks get measured
-        st.none() | st.integers(4, 9),  # most blocks, where a precision is wanted
+        st.none() | st.integers(10, 15),  # most blocks, where a precision is wanted
     ),
     min_size=1,
     max_size=5,
@@ -230,3 +235,12 @@ def test_the_plan_does_not_depend_on_the_order_of_measured_blocks():
     assert plan(study(["x"], ["a", "b", "c"]), measured=shuffled) == plan(
         study(["x"], ["a", "b", "c"]), measured=before.blocks
     )
+
+
+def test_a_program_that_is_a_lead_here_and_an_antagonist_there_has_the_right_role_in_each_company():
+    one = study([], [], mixes=[{"lead": "a", "antagonists": ["b"]}, {"lead": "b", "antagonists": ["a"]}])
+    layout = plan(one, programs=workloads("a", "b"))
+    for block in layout.blocks:
+        lead, *others = block.company.members
+        assert lead.role == "lead"
+        assert {member.role for member in others} == {"antagonist"}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
 from castmates.analysis.rows import rows
-from castmates.study.looks import needed, part_of
+from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
 from castmates.study.model import Budget
 from castmates.tables import WINDOWS, frame
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
@@ -101,6 +101,33 @@ def test_a_company_that_gives_nothing_is_not_gone_on_with():
     made = with_looks([LEAD], [4, 6])
     (one,) = look(made, frame([], WINDOWS), 0.01, [])
     assert (one.blocks, one.half_width_pct, one.enough, one.goes_on) == (0, None, False, False)
+
+
+def test_a_mix_that_never_gives_a_pair_does_not_keep_its_company_running():
+    made = with_looks([LEAD], [4, 10, 12])
+    windows = windows_of(made, {})
+    windows = windows[windows["mix"] != "dlrm+chase"]
+    decisions = []
+    for _ in range(2):
+        (one,) = look(made, windows, 0.01, decisions)
+        decisions.append(["a"] * one.goes_on)
+    assert decisions == [["a"], []]
+    assert (one.blocks, one.enough) == (10, True)
+
+
+def test_the_words_on_the_precision_name_who_missed_it():
+    def one(company, half, blocks, enough, goes_on=False):
+        return {"company": company, "half_width_pct": half, "blocks": blocks, "enough": enough, "goes_on": goes_on}
+
+    first = [one(name, 3.0, 5, False, True) for name in "abcd"]
+    last = [one("a", 2.34, 20, False), one("b", 0.5, 20, True), one("c", None, 1, False), one("d", 0.9, 20, False)]
+    looks = [{"wanted_pct": 1.0, "reached": first}, {"wanted_pct": 1.0, "reached": last}]
+    stale = {"wanted_pct": 1.0, "reached": [one("b", 9.0, 30, False)]}
+    assert reached_words(until_nobody_goes_on([*looks, stale])) == (
+        "±1 % reached by 1 of 4 companies; a: ±2.34 % after 20 blocks; c: no interval after 1 block; "
+        "d: ±0.9 % after 20 blocks, but too late to be confirmed."
+    )
+    assert reached_words([]) == ""
 
 
 def test_companies_of_controls_follow_the_first_look():

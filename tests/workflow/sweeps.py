@@ -15,7 +15,15 @@ STUDY = {
     "name": "small",
     "leads": ["chase"],
     "antagonists": ["stream"],
-    "budget": {"blocks": 2, "rounds": 2, "spare_rounds": 0, "window": 0.1, "settle": 0.02, "longest_window": 1.0},
+    "budget": {
+        "blocks": 2,
+        "rounds": 2,
+        "spare_rounds": 0,
+        "window": 0.1,
+        "settle": 0.02,
+        "longest_window": 1.0,
+        "longest_settle": 0,
+    },
     # The machine that runs the tests is shared: nothing may be rejected for what others do there.
     "controls": None,
     "limits": {"steal": 1, "foreign": 1, "neighbours": 1},

@@ -3,9 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from castmates import cli
+from castmates.errors import CastmatesError
 from tests.workflow.sweeps import ROOT
 
 
@@ -90,3 +94,17 @@ def test_retry_forgets_only_failed_blocks(tmp_path):
     assert "forgotten (failed): results/s/blocks/c/2" in said
     assert "1 block forgotten" in said
     assert [one.name for one in (tmp_path / "results/s/blocks/c").iterdir()] == ["1"]
+
+
+def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
+    folder = tmp_path / "results/blocks/c/1"
+    folder.mkdir(parents=True)
+    (folder / "block.json").write_text(json.dumps({"status": "failed", "rounds": 2}))
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=tmp_path / "results"))
+    monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
+    with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
+        cli.retry(Path("study.yaml"))

@@ -53,7 +53,7 @@ def wait_until_nobody_is_left(sweeps: Sweeps) -> None:
     raise AssertionError(f"still running: {[one.cmdline() for one in processes_of(sweeps)]}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])  # the chaos test kills
 def test_a_sweep_that_was_ended_goes_on(project, number):
     before = project.blocks()
     project.write_study(LONGER)

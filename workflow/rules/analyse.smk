@@ -7,6 +7,8 @@ checkpoint take_look:
     input:
         plan="results/{study}/plan.json",
         earlier=earlier_looks,
+        # Written last: a block without it is not whole.
+        blocks=lambda wildcards: block_files("block.json", blocks_of_look(wildcards)),
         windows=lambda wildcards: block_files(
             "windows.parquet", blocks_of_look(wildcards)
         ),

@@ -85,14 +85,26 @@ def earlier_looks(wildcards):
     return [looks.look_file(PROJECT.results, number) for number in earlier]
 
 
-def blocks_of_study():
-    """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+def decisions_of_study():
+    """Who went on after each look, up to the last one; none without looks."""
     decisions = []
     for number in range(1, len(PLAN.looks) + 1):
         decisions.append(decision_of_look(number))
         if not decisions[-1]:
             break
-    wanted = {*needed(PLAN, decisions), *MEASURED}
+    return decisions
+
+
+def looks_of_study():
+    return [
+        looks.look_file(PROJECT.results, number)
+        for number, _ in enumerate(decisions_of_study(), start=1)
+    ]
+
+
+def blocks_of_study():
+    """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
     return [path for path in BLOCKS if path in wanted]
 
 

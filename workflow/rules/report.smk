@@ -29,6 +29,7 @@ rule write_report:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
+        looks=lambda wildcards: looks_of_study(),
         figures=expand("results/{{study}}/figures/{figure}.svg", figure=FIGURES),
     output:
         report(
