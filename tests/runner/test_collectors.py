@@ -187,7 +187,7 @@ def test_procstat_counts_the_whole_tree(worker, where):
     assert 0.28 <= found["lead", "cpu_s"].value < 2
     assert found["lead", "major_faults"].value == 0
     if where == "here":
-        assert found["lead", "voluntary_switches"].value >= 300
+        assert found["lead", "voluntary_switches"].value >= 280  # a sleep that is already over is none
     cpu = {metric: sum(s.value for (_, m), s in found.items() if m == metric) for metric in ("user_s", "steal_s")}
     assert cpu["user_s"] + cpu["steal_s"] > 0  # how much, a guest's ticks tell only roughly
     assert found["host", "pswpin"].value >= 0
