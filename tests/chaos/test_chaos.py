@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.house import House
 from tests.workflow.test_interruptions import expected_rows, rows
 
-KILLS = int(os.environ.get("CASTMATES_CHAOS_KILLS") or 8)
+KILLS = int(os.environ.get("CASTMATES_CHAOS_KILLS") or 6)
 SEED = int(os.environ.get("CASTMATES_CHAOS_SEED") or random.SystemRandom().randrange(10**6))
 SWEEPS = 12  # one kill in so many is of a sweep
 
