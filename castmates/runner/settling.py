@@ -10,10 +10,11 @@ may): a rule that looks at the course of a window, never at the difference betwe
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import fmean, stdev
+from math import fsum
+from statistics import fmean
 
 from castmates.runner.window import Window
 
@@ -21,12 +22,13 @@ SLICES = 24
 HALF = SLICES // 2
 TOGETHER = 4  # slices whose mean is judged
 TOLERANCE = 0.02  # on the log scale
-FEWEST_CURVES = 3
+FEWEST_CURVES = 3  # of a scene
+FEWEST_FREE = 8  # degrees of freedom of the scatter between windows
 REASON = "not settled"
 MORE = 1.25  # how much longer than found we wait, for what is found is the edge of a slice
 
 Curve = Sequence[float | None]  # log rate of each slice against the later half
-Group = tuple[str, str]  # a process, and a scene or "" for all of them
+Scenes = dict[str, list[Curve]]  # one process's curves, by scene
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Settling:
     unsteady: bool = False  # not even the longest settle time was enough
     slowest: str = ""  # whose rate took that long
     watched: float = 0.0  # seconds after a change that were looked at
-    curves: dict[Group, list[Curve]] = field(default_factory=dict)
+    curves: dict[str, Scenes] = field(default_factory=dict)  # by process
 
     def __post_init__(self) -> None:
         """Look for it only where it may be raised."""
@@ -55,15 +57,15 @@ class Settling:
         for window in usable:
             for name, records in window.since_switch.items():
                 if curve := curve_of(records, window.switch_ns, self.watched):
-                    for group in ((name, window.scene.name), (name, "")):
-                        self.curves.setdefault(group, []).append(curve)
+                    self.curves.setdefault(name, {}).setdefault(window.scene.name, []).append(curve)
         if not self.curves:
             return ""
-        first = {group: last_off(curves) + 1 for group, curves in self.curves.items()}
-        slowest = max(first, key=lambda group: first[group])
+        found = {name: last_off(scenes) for name, scenes in self.curves.items()}
+        name = max(found, key=lambda name: found[name])
+        last, scene = found[name]
         slice_s = self.watched / SLICES
-        self.slowest = slowest[0] + (f" in {slowest[1]}" if slowest[1] else "")
-        self.steady_after = None if first[slowest] > HALF else first[slowest] * slice_s
+        self.slowest = name + (f" in {scene}" if scene else "")
+        self.steady_after = None if last >= HALF else (last + 1) * slice_s
         # A slice that straddles the opening is forgiven: the settle time is no multiple of slices.
         if self.steady_after is not None and self.steady_after <= self.seconds + slice_s:
             return ""
@@ -78,7 +80,7 @@ class Settling:
             "unsteady": self.unsteady,
             "slowest": self.slowest,
             "watched": round(self.watched, 4),
-            "curves": {name: len(curves) for (name, scene), curves in self.curves.items() if not scene},
+            "curves": {name: sum(map(len, scenes.values())) for name, scenes in self.curves.items()},
         }
 
     def _wait_longer(self) -> str:
@@ -106,29 +108,49 @@ def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float
     return [None if step is None else math.log(max(step, 0.01 * usual) / usual) for step in steps]
 
 
-def last_off(curves: Sequence[Curve]) -> int:
-    """The last slice, up to the middle one, up to which the rate is not yet what it will be; -1 where there is none."""
-    off = -1
+def last_off(scenes: Mapping[str, Sequence[Curve]]) -> tuple[int, str]:
+    """The last slice, up to the middle one, in which a rate is not yet what it will be, and the scene ("": in all).
+
+    -1 where there is none.
+    """
+    last, where = -1, ""
     for first in range(HALF - TOGETHER + 2):
         place = range(first, first + TOGETHER)
-        means = [fmean(values) for curve in curves if (values := _known(curve, place))]
-        if _is_off(means):
-            off = place[-1]
-    return min(off, HALF)
+        means = {
+            scene: [fmean(values) for curve in curves if (values := _known(curve, place))]
+            for scene, curves in scenes.items()
+        }
+        off = _scene_that_is_off({scene: known for scene, known in means.items() if known})
+        if off is not None:
+            last, where = min(place[-1], HALF), off
+    return last, where
 
 
 def _known(curve: Curve, place: Iterable[int]) -> list[float]:
     return [value for number in place if (value := curve[number]) is not None]
 
 
-def _is_off(means: Sequence[float]) -> bool:
-    """Whether windows agree that their rate was another here: a machine whose speed wanders shows no such agreement."""
-    count = len(means)
-    if count < FEWEST_CURVES:
-        return False
-    # Close to Student's quantile at three in a thousand, as dozens of means are looked at in each round.
-    error = (3 + 12 / count) * stdev(means) / math.sqrt(count)
-    return abs(fmean(means)) > max(TOLERANCE, error)
+def _scene_that_is_off(scenes: Mapping[str, Sequence[float]]) -> str | None:
+    """The scene whose windows agree that the rate was another; "" for all together, None for none of them.
+
+    The scatter is that of windows of the same scene, over all scenes: a machine whose speed wanders has much of it.
+    """
+    every = [mean for means in scenes.values() for mean in means]
+    freedom = len(every) - len(scenes)
+    if freedom < FEWEST_FREE:
+        return None
+    squares = {scene: fsum((mean - fmean(means)) ** 2 for mean in means) for scene, means in scenes.items()}
+    usual = fsum(squares.values()) / freedom
+    # About Student's quantile at one in a hundred thousand, as hundreds of means are looked at in a block.
+    errors = 4.4 + 30 / freedom
+    for scene, means in [("", every), *scenes.items()]:
+        if len(means) < FEWEST_CURVES:
+            continue
+        own = squares[scene] / (len(means) - 1) if scene else 0.0
+        error = errors * math.sqrt(max(usual, own) / len(means))
+        if abs(fmean(means)) > max(TOLERANCE, error):
+            return scene
+    return None
 
 
 def _units_at(t_ns: int, times: Sequence[int], records: Sequence[tuple[int, int]]) -> float | None:

@@ -127,5 +127,5 @@ def test_a_process_with_too_few_steps_has_no_curve():
 
 
 def test_one_odd_slice_late_in_the_window_is_not_looked_at():
-    curves = [[0.0] * (SLICES - 2) + [0.5, 0.5] for _ in range(6)]
-    assert last_off(curves) == -1
+    curves = [[0.001 * number] * (SLICES - 2) + [0.5, 0.5] for number in range(12)]
+    assert last_off({"solo": curves}) == (-1, "")
