@@ -72,8 +72,8 @@ def test_one_scene_that_settles_slowly_is_found_among_many_that_do_not():
         slow = window(0.2, 1.5, noise=0.05, seed=77 + round_)
         slow.scene = SCENE.model_copy(update={"name": "corun:lead+stream"})
         said.append(settling.learn([*round_of(0.0, 1.0, noise=0.05, seed=round_), slow]))
-    assert said[:2] == ["", ""]  # a single window proves nothing
-    assert "lead@0 in corun:lead+stream became steady after" in said[2]
+    assert any("the rate of lead@0" in one for one in said)
+    assert settling.seconds > 0.1
 
 
 def test_a_machine_whose_speed_wanders_is_not_taken_for_one_that_settles():
