@@ -1,6 +1,6 @@
 """What the resolution benchmark has measured, by every way, and what each way makes of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -56,6 +56,16 @@ class Known:
 
 def known_ways(campaign: Campaign) -> list[Known]:
     """Ours, then each usual way with the cheapest of its choices; those with too few units are left out."""
+    cheapest: dict[str, Known] = {}
+    for known in every_choice(campaign):
+        best = cheapest.setdefault(known.name, known)
+        if known.way.seconds(TARGET)[0] < best.way.seconds(TARGET)[0]:
+            cheapest[known.name] = known
+    return list(cheapest.values())
+
+
+def every_choice(campaign: Campaign) -> list[Known]:
+    """Ours, then each usual way with each of its choices in which every run has a rate."""
     design = campaign.plan.blocks[0].design
     differences, costs = blocks.losses(campaign.plan, campaign.ours)
     found = []
@@ -67,27 +77,23 @@ def known_ways(campaign: Campaign) -> list[Known]:
     for name, arms in ((A, in_phases), (B, in_turns)):
         if (fewest := min(map(len, arms))) >= FEWEST_BLOCKS:
             counts = "/".join(str(len(arm)) for arm in arms)
-            found += _cheapest(name, fewest, f"{counts} runs", _apart, arms, campaign)
+            found += _choices(name, fewest, f"{counts} runs", _apart, arms, campaign)
     if (turns := len(campaign.cycles)) >= FEWEST_BLOCKS:
-        found += _cheapest(B_PAIRED, turns, f"{turns} turns", _turns, campaign.cycles, campaign)
+        found += _choices(B_PAIRED, turns, f"{turns} turns", _turns, campaign.cycles, campaign)
     return found
 
 
-def _cheapest(
+def _choices(
     name: str,
     count: int,
     units: str,
     judge: Callable[[Sequence[Sequence[usual.Run]], int], Way],
     runs: Sequence[Sequence[usual.Run]],
     campaign: Campaign,
-) -> list[Known]:
-    """The way with its cheapest choice; nothing if in every choice some run has no rate."""
-    found = [
-        Known(name, choice, count, units, judge(runs, number))
-        for number, choice in enumerate(campaign.windows.choices)
-        if all(isfinite(run.rates[number]) for group in runs for run in group)
-    ]
-    return sorted(found, key=lambda one: float(one.way.seconds(TARGET)[0]))[:1]
+) -> Iterator[Known]:
+    for number, choice in enumerate(campaign.windows.choices):
+        if all(isfinite(run.rates[number]) for group in runs for run in group):
+            yield Known(name, choice, count, units, judge(runs, number))
 
 
 def _apart(arms: Sequence[Sequence[usual.Run]], choice: int) -> Apart:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from benchmarks import blocks, coverage
-from benchmarks.campaign import TARGET, Campaign, Known, known_ways
+from benchmarks.campaign import TARGET, Campaign, Known, every_choice, known_ways
 from benchmarks.common import Report, percent
 from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Mean, Paired, equivalence, interval, minus, points
+from benchmarks.usual import Choice
 from castmates.analysis.intervals import FEWEST_BLOCKS
 from castmates.study.model import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
@@ -45,6 +46,7 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
     lead = campaign.plan.blocks[0].company.lead
     _tell_effects(ways, names, report)
     _tell_seconds(ways, seed, aim or (AIM_NATIVE if lead.environment == NATIVE else AIM_SLOW_START), report)
+    _tell_choices(every_choice(campaign), report)
     _tell_agreement(ways, names, report)
     if campaign.alone:
         _tell_sharing(campaign, names, seed, report)
@@ -104,6 +106,18 @@ def _tell_seconds(ways: Sequence[Known], seed: int, aim: float, report: Report) 
     )
     cheapest = min((known.name for known in ways[1:]), key=lambda name: point[name])
     report.text(f"**Verdict.** {verdict(cheapest, *ratios[cheapest], aim)}")
+
+
+def _tell_choices(ways: Sequence[Known], report: Report) -> None:
+    """What every warm-up and window would have cost: who plans a study does not know the cheapest beforehand."""
+    ours = float(ways[0].way.seconds(TARGET)[0])
+    seconds = {(known.name, known.choice): float(known.way.seconds(TARGET)[0]) for known in ways[1:]}
+    names, choices = list(dict.fromkeys(name for name, _ in seconds)), sorted({one for _, one in seconds}, key=_place)
+    rows = [
+        [_words(choice), *(_rounded(seconds[name, choice] / ours) if (name, choice) in seconds else "-" for name in names)]
+        for choice in choices
+    ]
+    report.table(["warm-up + window", *(f"{name}, times ours" for name in names)], rows)
 
 
 def verdict(name: str, times: float, bracket: tuple[float, float] | None, aim: float) -> str:
@@ -224,7 +238,15 @@ def _digits(value: float) -> int:
 
 
 def _choice(known: Known) -> str:
-    return f"{known.choice.warm_up:g} s + {known.choice.length:g} s"
+    return _words(known.choice)
+
+
+def _words(choice: Choice) -> str:
+    return f"{choice.warm_up:g} s + {choice.length:g} s"
+
+
+def _place(choice: Choice) -> tuple[float, float]:
+    return choice.warm_up, choice.length
 
 
 def _list(values: Iterable[float]) -> str:

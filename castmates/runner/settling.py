@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import fsum
 from statistics import fmean
 
 from castmates.runner.window import Window
@@ -139,8 +138,8 @@ def _scene_that_is_off(scenes: Mapping[str, Sequence[float]]) -> str | None:
     freedom = len(every) - len(scenes)
     if freedom < FEWEST_FREE:
         return None
-    squares = {scene: fsum((mean - fmean(means)) ** 2 for mean in means) for scene, means in scenes.items()}
-    usual = fsum(squares.values()) / freedom
+    squares = {scene: math.fsum((mean - fmean(means)) ** 2 for mean in means) for scene, means in scenes.items()}
+    usual = math.fsum(squares.values()) / freedom
     # About Student's quantile at one in a hundred thousand, as hundreds of means are looked at in a block.
     errors = 4.4 + 30 / freedom
     for scene, means in [("", every), *scenes.items()]:

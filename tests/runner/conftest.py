@@ -1,5 +1,7 @@
 """What the tests with real processes share."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,12 @@ def kernels(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
     directory = tmp_path_factory.mktemp("kernels")
     build(directory, compiler)
     return directory
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give what only the members of this test's blocks have: their scratch folders are put below the test's own."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield str(tmp_path / "castmates-")
+    tempfile.tempdir = None

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -55,15 +54,6 @@ def kind(request):
     if request.param == "cgroup" and cgroups.find_home() is None:
         pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
     return request.param
-
-
-@pytest.fixture
-def mark(tmp_path, monkeypatch) -> Iterator[str]:
-    """Give what only the members of this test's blocks have: their scratch folders are put below the test's own."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield str(tmp_path / "castmates-")
-    tempfile.tempdir = None
 
 
 @pytest.fixture(scope="module")

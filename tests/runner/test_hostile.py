@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -67,15 +66,6 @@ def hostile(deed: str, before: str = "", *words: str) -> Workload:
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def mark(tmp_path, monkeypatch) -> Iterator[str]:
-    """Give what only the members of this test's blocks have in their environment."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield str(tmp_path / "castmates-")
-    tempfile.tempdir = None
 
 
 def plan_with(bad: Workload, cache: Path, **budget: object) -> Plan:

@@ -223,7 +223,6 @@ def test_a_run_that_is_killed_while_it_waits_is_reported_when_its_turn_comes(kee
     keeper.wait_ready()
     wait_until(keeper.began)
     wait_until(lambda: keeper.waiting().status() in (psutil.STATUS_TRACING_STOP, psutil.STATUS_SLEEPING))
-    time.sleep(1)  # until the keeper has seen it stand there, too, however busy the machine is
     keeper.waiting().kill()
     (keeper.folder / f"go-{keeper.began()[0]}").touch()
     assert keeper.end() == (137, "castmates loop: sh was killed by signal 9 before its turn\n")

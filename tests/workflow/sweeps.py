@@ -58,8 +58,16 @@ class Sweeps:
         return os.environ | {"PATH": path, "CASTMATES_CACHE": str(self.cache)}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._call("snakemake", "--cores", "all", *arguments)
+
+    def castmates(self, *arguments: str) -> str:
+        done = self._call(sys.executable, "-m", "castmates", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def _call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["snakemake", "--cores", "all", *arguments],
+            words,
             cwd=self.folder,
             env=self.environment(),
             capture_output=True,

@@ -1,8 +1,6 @@
 """A sweep adds blocks until the wanted precision, or its budget, is reached, and ends by itself."""
 
 import json
-import subprocess
-import sys
 
 from tests.workflow.sweeps import STUDY, Sweeps
 
@@ -49,26 +47,14 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     assert "measure_block" in project.run("--dry-run", "results/small/looks/1.json").stdout
 
 
-def castmates(sweeps: Sweeps, *arguments: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "castmates", *arguments],
-        cwd=sweeps.folder,
-        env=sweeps.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    ).stdout
-
-
 def test_a_pilot_is_measured_once_and_gives_the_study_its_rounds(project):
-    said = castmates(project, "pilot", "--blocks", "2")
+    said = project.castmates("pilot", "--blocks", "2")
     assert "budget:\n  # " in said
     folder = project.folder / "results/small-pilot"
     records = {file: file.stat().st_mtime_ns for file in folder.glob("blocks/*/*/block.json")}
     assert len(records) == 2
     rounds = json.loads((folder / "pilot.json").read_text())["rounds"]
-    assert castmates(project, "pilot", "--blocks", "2") == said
+    assert project.castmates("pilot", "--blocks", "2") == said
     assert {file: file.stat().st_mtime_ns for file in records} == records
     project.write_study({"budget": STUDY["budget"] | {"rounds": "pilot", "blocks": 3}})
-    assert str(rounds) in castmates(project, "plan")
+    assert str(rounds) in project.castmates("plan")

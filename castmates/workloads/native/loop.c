@@ -301,10 +301,9 @@ static void end(struct run *run)
     }
 }
 
-/* Say how the command failed, and choose our exit status after it. */
-static int blame(const char *command, const struct run *run)
+/* Say how the command failed, and choose our exit status after it; `when` is "" for the run whose turn it was. */
+static int blame(const char *command, const struct run *run, const char *when)
 {
-    const char *when = run->waiting ? " before its turn" : "";
     if (run->error != 0) {
         fprintf(stderr, "castmates loop: cannot run %s: %s\n", command, strerror(run->error));
         return run->error == ENOENT ? 127 : 126;
@@ -332,7 +331,7 @@ static int keep(struct keeper *keeper)
         if (!await(keeper, next))
             return 0;
         if (next->ended)
-            return blame(keeper->command[0], next);
+            return blame(keeper->command[0], next, " before its turn");
         uint64_t began = cm_now();
         switch_runs(keeper);
         if (keeper->ahead != NOT_AHEAD && !last && took >= SHORT_RUN_NS)
@@ -342,7 +341,7 @@ static int keep(struct keeper *keeper)
         if (!await(keeper, running))
             return 0;
         if (running->error != 0 || running->status != 0)
-            return blame(keeper->command[0], running);
+            return blame(keeper->command[0], running, "");
         if (!last)
             open_gap(keeper->restarts, running->ended_ns);
         cm_beat(keeper->hb, 1);
