@@ -23,6 +23,7 @@ from benchmarks.usual import rate_between
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Held
 from castmates.runner import cast as casting
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import choose_freezer
@@ -151,7 +152,8 @@ def _sleep_until(t_ns: int) -> None:
 def _watching(stage: Stage) -> Iterator[Hardware]:
     """Everything that a block would collect, attached to all members; gone afterwards."""
     hardware = Hardware.choose(sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}))
-    hardware.attach({one.name: one.pid for one in stage.cast.values()})
+    everyone = {one.name: Held(one.pid, one.start.cpus) for one in stage.cast.values()}
+    hardware.attach(everyone, everyone)
     try:
         yield hardware
     finally:

@@ -38,6 +38,8 @@ WINDOWS: Columns = {
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
     "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
+    "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
+    "ways": "Int64",  # bits of its way mask there; NA where it has none
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.

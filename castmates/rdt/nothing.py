@@ -1,30 +1,36 @@
 """Allocation and monitoring on a machine that has neither: the study goes on with what is left, and says so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.protocols import Sample
+from castmates.protocols import Held, Sample
+from castmates.study.spec import Share
 
 
 class NoAllocator:
-    """Partitions nothing: accepts only the partition "unmanaged"."""
+    """Partitions nothing: gives everything to everybody, and nothing else."""
 
     name = "none"
 
-    def prepare(self, members: Mapping[str, int]) -> None:
+    def prepare(self, members: Mapping[str, Held]) -> None:
         """Make no groups."""
 
-    def apply(self, partition: str) -> None:
-        """Accept "unmanaged" and refuse every other partition."""
-        if partition != "unmanaged":
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Refuse all shares."""
+        if shares:
             raise CastmatesError(
-                f'partition "{partition}" cannot be applied: this machine gives no cache allocation;'
-                ' measure only "unmanaged" here, or run the study on a machine with resctrl (see castmates doctor)'
+                "no partition can be applied: this machine gives no cache allocation; run the study on a machine with"
+                " resctrl (see castmates doctor), or take its partitions out"
             )
+        return False
 
     def read_back(self) -> dict[str, str]:
         """Read no schemata."""
         return {}
+
+    def misplaced(self) -> list[str]:
+        """Look for nobody."""
+        return []
 
     def restore(self) -> None:
         """Put nothing back, for nothing was changed."""
@@ -39,7 +45,7 @@ class NoMonitor:
 
     name = "none"
 
-    def attach(self, members: Mapping[str, int]) -> None:
+    def attach(self, members: Mapping[str, Held]) -> None:
         """Watch nobody."""
 
     def start(self) -> None:

@@ -1,14 +1,16 @@
 """What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.counters.choose import choose_collectors
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Collector, Monitor, Sample
+from castmates.protocols import Allocator, Collector, Held, Monitor, Sample
 from castmates.rdt.choose import choose_allocator, choose_monitor
 from castmates.runner.kin import is_ours
+from castmates.runner.mask_witness import MaskWitness
 from castmates.runner.surroundings import Surroundings, surroundings
+from castmates.study.spec import Share
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Hardware:
     monitor: Monitor
     collectors: Sequence[Collector]
     surroundings: Surroundings
+    witness: MaskWitness | None = None  # None where nothing is allocated
 
     @classmethod
     def choose(cls, cpus: Sequence[int]) -> "Hardware":
@@ -27,12 +30,21 @@ class Hardware:
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         return cls(choose_allocator(), choose_monitor(), collectors, beside)
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Begin to watch and to serve these members (name -> pid), once, after their launch."""
-        self.allocator.prepare(members)
-        self.monitor.attach(members)
+    def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
+        """Begin to watch everyone, and to serve the members, once, after their launch."""
+        served = {name: one for name, one in everyone.items() if name in members}
+        self.allocator.prepare(served)
+        self.monitor.attach(served)
+        pids = {name: one.pid for name, one in everyone.items()}
         for collector in self.collectors:
-            collector.attach(members)
+            collector.attach(pids)
+
+    def give(self, shares: Sequence[Share]) -> bool:
+        """Put these shares in force; True where somebody has lost ways."""
+        lost = self.allocator.apply(shares)
+        if self.witness is not None:
+            self.witness.given()
+        return lost
 
     def open_window(self, active: Sequence[str]) -> None:
         """Mark the opening edge of a window in which these members run."""

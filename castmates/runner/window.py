@@ -1,12 +1,11 @@
 """Measures one scene: switch, settle, open the window, close it, read what happened."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.protocols import Sample
-from castmates.runner import restarts
+from castmates.runner import eviction, restarts
 from castmates.runner.cast import placebo_member
 from castmates.runner.stage import Stage
 from castmates.study.spec import Design, Member, Scene
@@ -53,15 +52,15 @@ class Window:
 def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float) -> Window:
     """Run `scene` for one window; the caller knows its round, position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
+    eviction.give(stage, scene.shares)
     stage.switch(names)
-    stage.hardware.allocator.apply(scene.partition)
     stage.forget_beats()
-    switch_ns = time.monotonic_ns()
+    switch_ns = stage.now_ns()
     _settle(stage, names, members, switch_ns, settle, design.longest_window)
     stage.hardware.open_window(names)
-    open_ns = time.monotonic_ns()
+    open_ns = stage.now_ns()
     _hold_open(stage, names, members, design, open_ns)
-    close_ns = time.monotonic_ns()
+    close_ns = stage.now_ns()
     samples = stage.hardware.close_window()
     stage.read_beats()
     samples += restarts.samples({name: stage.cast[name].restarts for name in names}, open_ns, close_ns)
@@ -77,8 +76,8 @@ def _settle(
     before = {name: stage.cast[name].reader.head for name in names if _owes_steps(members.get(name))}
     stage.sleep_until(begin + int(settle * 1e9))
     last = begin + int((settle + longest) * 1e9)
-    while time.monotonic_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
-        stage.sleep_until(time.monotonic_ns() + int(SHORTEST_LOOK * 1e9))
+    while stage.now_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
+        stage.sleep_until(stage.now_ns() + int(SHORTEST_LOOK * 1e9))
 
 
 def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design, open_ns: int) -> None:
@@ -87,7 +86,7 @@ def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member]
     until = open_ns + int(design.window * 1e9)
     while True:
         stage.sleep_until(until)
-        now = time.monotonic_ns()
+        now = stage.now_ns()
         missing = max(
             (_seconds_missing(_beats_since(stage.cast[name].records, open_ns), members[name], design, now - open_ns))
             for name in names

@@ -386,13 +386,22 @@ def test_every_reason_is_given():
             ("host", "settings_changed"): 1.0,
             ("host", "cpus_offline"): 1.0,
             ("host", "slept_s"): 1.0,
+            (LEAD, "schemata_changed"): 1.0,
+            ("host", "misplaced"): 1.0,
         },
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
     assert kinds == [
         *("too few steps", "lost heartbeats", "not frozen", "off its CPUs", "steal", "foreign load", "neighbours"),
-        *("swapping", "governor changed", "offline", "the machine slept"),
+        *("masks changed", "out of its group", "swapping", "governor changed", "offline", "the machine slept"),
     ]
+
+
+def test_masks_that_changed_are_told_with_what_they_were():
+    (reason,) = Case(
+        values={(BESIDE, "schemata_changed"): 1.0}, notes={(BESIDE, "schemata_changed"): "'L3:0=f' was 'L3:0=3'"}
+    ).reasons()
+    assert reason == f"masks changed: of {BESIDE}, 'L3:0=f' was 'L3:0=3'"
 
 
 def test_the_documentation_lists_every_kind_of_reason_and_every_limit():
