@@ -17,6 +17,8 @@ COMMANDS = (
     "resolution --lead dlrm-train --sharing-every 0 --minutes 10",
     "share --minutes 3",
     "perturbation --minutes 2.5",
+    "schemata",
+    "monitor_cost",
 )
 INTRO = """# What the instrument itself can do
 

@@ -115,7 +115,10 @@ def _tell_choices(ways: Sequence[Known], report: Report) -> None:
     seconds = {(known.name, known.choice): float(known.way.seconds(TARGET)[0]) for known in ways[1:]}
     names, choices = list(dict.fromkeys(name for name, _ in seconds)), sorted({one for _, one in seconds}, key=_place)
     rows = [
-        [_words(choice), *(_rounded(seconds[name, choice] / ours) if (name, choice) in seconds else "-" for name in names)]
+        [
+            _words(choice),
+            *(_rounded(seconds[name, choice] / ours) if (name, choice) in seconds else "-" for name in names),
+        ]
         for choice in choices
     ]
     report.table(["warm-up + window", *(f"{name}, times ours" for name in names)], rows)

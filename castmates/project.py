@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.looks import precision_words
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.study import catalogue, mixes, planning
+from castmates.rdt.capabilities import read_cache
+from castmates.rdt.pqos_capabilities import expected
+from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
@@ -32,7 +36,7 @@ PLACEBO = "spin"
 
 def cache() -> Path:
     """Where environments are built: $CASTMATES_CACHE, or .cache in the project."""
-    return Path(os.environ.get("CASTMATES_CACHE") or ".cache")
+    return cache_folder()
 
 
 @dataclass(frozen=True)
@@ -55,24 +59,43 @@ class Project:
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
-        cast = self.cast(layout_of(read_topology()))
+        cache = self.shareable_cache()
+        cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
-        native_key = self._keys[environments.NATIVE]
-        room = Room(usable_memory(), {name: workload.memory_bytes for name, workload in self.workloads.items()})
+        native_key = "" if self.modelled else self._keys[environments.NATIVE]
+        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()}
+        room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
         study = with_rounds_of_pilot(self.study, self.study_file)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room)
 
-    def cast(self, layout: Layout) -> mixes.Cast:
-        """Every mix with its members on the CPUs of a machine."""
+    @property
+    def modelled(self) -> bool:
+        """Whether nothing is started, and rates come from a model."""
+        return self.study.platform == "modelled"
+
+    def layout(self) -> Layout:
+        """The CPUs that there are: of this machine, or of the modelled one."""
+        return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
+
+    def shareable_cache(self) -> Cache | None:
+        """What can be shared out of the last-level cache there; None where nothing can."""
+        if self.modelled:
+            return modelled.cache_of(self.study.model)
+        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+
+    def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
+        """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
-        placebo = native.content(PLACEBO)
-        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file))
+        placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
+        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
 
     @cached_property
     def _keys(self) -> dict[str, str]:
         return {name: environments.key(name, ENVIRONMENTS) for name in environments.known(ENVIRONMENTS)}
 
     def _prepared(self, workload: Workload) -> Prepared:
+        if self.modelled:
+            return Prepared(environment_key=None, content="")
         name = workload.environment
         key = self._keys[name] if name else None
         content = environments.content(name, key, workload.words, workload.progress)
@@ -134,6 +157,7 @@ def load(study_file: Path | str | None = None) -> Project:
     ]
     workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS))
     catalogue.check_names(study, workloads, str(path))
+    workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 

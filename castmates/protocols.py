@@ -19,6 +19,14 @@ class Sample:
     note: str = ""  # why the value is missing, or how it was scaled
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A process that is to have, or be watched in, a group of its own."""
+
+    pid: int  # its children and threads come with it
+    cpus: Sequence[int]
+
+
 class Collector(Protocol):
     """Counts something between the two edges of a window."""
 
@@ -59,14 +67,6 @@ class Monitor(Protocol):
 
     def about(self) -> dict[str, str]:
         """Say, for the provenance, what is read and how."""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A process that is to have, or be watched in, a group of its own."""
-
-    pid: int  # its children and threads come with it
-    cpus: Sequence[int]
 
 
 class Allocator(Protocol):

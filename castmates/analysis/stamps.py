@@ -1,12 +1,16 @@
 """The table of controls -> what is stamped on the whole study: can it be trusted, and would it have seen a loss?"""
 
 import math
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.intervals import FEWEST_BLOCKS
+from castmates.analysis.mask_stamp import VERIFIED, masks_stamp
 from castmates.analysis.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.tables import STAMPS, frame
 
 TRUSTWORTHY = "trustworthy"
 NOT_MEASURED = "not measured"
@@ -54,6 +58,24 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
     if mixes[SENSITIVE]:
         return SENSITIVE, f"The positive control {mixes[SENSITIVE]}, which must lose, was seen to lose."
     return NOT_MEASURED, "There is no data of a positive control, so nothing shows that a loss would have been seen."
+
+
+def stamps_table(
+    study: str, controls: pd.DataFrame, effects: pd.DataFrame, platforms: Collection[str], machine: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Every stamp of the study, for readers of its tables; that on the masks only where some were set."""
+    control, sensitive = study_verdict(controls), sensitivity(controls)
+    masks = masks_stamp(set(effects["partition"]), platforms, machine)
+    rows = [("control", control, control[0] == TRUSTWORTHY), ("sensitivity", sensitive, sensitive[0] == SENSITIVE)]
+    rows += [("masks", masks, masks[0] == VERIFIED)] if masks else []
+    where = ", ".join(sorted(filter(None, platforms)))
+    return frame(
+        [
+            {"study": study, "stamp": name, "word": word, "good": good, "sentence": sentence, "platform": where}
+            for name, (word, sentence), good in rows
+        ],
+        STAMPS,
+    )
 
 
 def _differences(controls: pd.DataFrame) -> str:

@@ -12,6 +12,9 @@ class NoAllocator:
 
     name = "none"
 
+    def __init__(self, why: str = "none: this machine gives no cache allocation") -> None:
+        self.why = why
+
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make no groups."""
 
@@ -19,8 +22,8 @@ class NoAllocator:
         """Refuse all shares."""
         if shares:
             raise CastmatesError(
-                "no partition can be applied: this machine gives no cache allocation; run the study on a machine with"
-                " resctrl (see castmates doctor), or take its partitions out"
+                f"no partition can be applied ({self.why}); run the study on a machine with resctrl (see castmates"
+                " doctor), or take its partitions out."
             )
         return False
 
@@ -36,14 +39,17 @@ class NoAllocator:
         """Put nothing back, for nothing was changed."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is driven."""
-        return {"allocation": "none: this machine gives no cache allocation"}
+        """Say that nothing is driven, and why."""
+        return {"allocation": self.why}
 
 
 class NoMonitor:
     """Reads neither cache occupancy nor bandwidth."""
 
     name = "none"
+
+    def __init__(self, why: str = "none: this machine gives no cache or bandwidth monitoring") -> None:
+        self.why = why
 
     def attach(self, members: Mapping[str, Held]) -> None:
         """Watch nobody."""
@@ -59,5 +65,5 @@ class NoMonitor:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is read."""
-        return {"monitoring": "none: this machine gives no cache or bandwidth monitoring"}
+        """Say that nothing is read, and why."""
+        return {"monitoring": self.why}

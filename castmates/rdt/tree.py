@@ -2,10 +2,17 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
+
+from castmates.errors import CastmatesError
+from castmates.machine.reading import read_text
+
+LOCK_S = 10.0  # how long we wait for others that hold the file system: libpqos gives up after a tenth of a second
+_PAUSE_S = 0.005
 
 
 class Tree(Protocol):
@@ -72,7 +79,30 @@ class KernelTree:
         """Hold the file system against others that keep to the convention of flock(2) on its root."""
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+            self._lock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             yield
         finally:
             os.close(fd)
+
+    def _lock(self, fd: int, how: int) -> None:
+        deadline = time.monotonic() + LOCK_S
+        while True:
+            try:
+                return fcntl.flock(fd, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    who = holder(os.fstat(fd).st_ino, read_text(Path("/proc/locks")) or "")
+                    raise CastmatesError(
+                        f"{self.root} has been locked for {LOCK_S:.0f} s by {who}; end it, or wait until it has ended,"
+                        " and run the same command again."
+                    ) from None
+                time.sleep(_PAUSE_S)
+
+
+def holder(inode: int, locks: str) -> str:
+    """Name who holds the flock on an inode, from the text of /proc/locks."""
+    for line in locks.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            return f"process {words[4]} ({read_text(Path('/proc', words[4], 'comm')) or 'which has ended'})"
+    return "a process that cannot be told from here"

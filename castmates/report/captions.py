@@ -1,13 +1,15 @@
 """What stands below each figure, and what is read aloud in its place; both made from the numbers."""
 
+import math
 from typing import TYPE_CHECKING
 
-from castmates.report import windows
+from castmates.report import partitions, windows
 from castmates.report.health import control_name
 from castmates.report.read import Results, records
 from castmates.report.stamps import stamped
 from castmates.report.style import plain
 from castmates.report.words import counted, interval, listed, number, within
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,12 +19,22 @@ DRAWN_ALT = 12  # values that an alternative text names; the table has them all
 
 def captions(results: Results) -> dict[str, str]:
     """The captions by figure."""
-    return {"heatmap": _heatmap(results), "control": _control(results), "windows": _windows(results)}
+    return {
+        "heatmap": _heatmap(results),
+        "control": _control(results),
+        "windows": _windows(results),
+        "partitions": _partitions(results),
+    }
 
 
 def alternatives(results: Results) -> dict[str, str]:
     """The texts that stand in for the figures."""
-    return {"heatmap": _heatmap_alt(results), "control": _control_alt(results), "windows": _windows_alt(results)}
+    return {
+        "heatmap": _heatmap_alt(results),
+        "control": _control_alt(results),
+        "windows": _windows_alt(results),
+        "partitions": _partitions_alt(results),
+    }
 
 
 def _heatmap(results: Results) -> str:
@@ -68,6 +80,29 @@ def _windows(results: Results) -> str:
         "The lead's rate in every window, over the median of its solo windows in the same block (of the valid ones, "
         f"if there are any). Hollow crosses are rejected windows. {which}{without} {_host(results)}"
     )
+
+
+def _partitions(results: Results) -> str:
+    return (
+        "Degradation of the lead against solo, in per cent, over the ways of the last-level cache that a partition "
+        "gives it, a panel for each mix; partitions that leave it all ways stand beside the axis. The line with its "
+        "band is the same mix without a partition. The lead's own share is what it loses with no more ways than these "
+        "while nobody else uses the cache: alone, or beside placebos on the antagonists' CPUs; the latter is a ratio "
+        "of two effects and has no interval. " + _host(results)
+    )
+
+
+def _partitions_alt(results: Results) -> str:
+    rows = [row for row in records(partitions.losses(results)) if not math.isnan(row["degradation_pct"])]
+    under = [row for row in rows if row["partition"] != UNMANAGED and row["antagonists"]]
+    parts = []
+    for mix in dict.fromkeys(row["mix"] for row in under):
+        values = [
+            row["degradation_pct"] for row in under if row["mix"] == mix and row["series"] not in partitions.GREYS
+        ]
+        parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
+    more = f"; and {len(parts) - DRAWN_ALT} more mixes" if len(parts) > DRAWN_ALT else ""
+    return f"Degradation under partitions: {'; '.join(parts[:DRAWN_ALT])}{more}." if parts else "No loss is known."
 
 
 def _heatmap_alt(results: Results) -> str:

@@ -41,7 +41,9 @@ def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
     import numpy as np
     import pandas as pd
 
-    rows = windows[(windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS) & windows["rate"].gt(0)]
+    rows = windows[
+        (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
+    ]
     keys = ["workload", "company", "block", "round"]
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
     pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()

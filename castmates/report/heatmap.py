@@ -23,6 +23,7 @@ from castmates.report.style import (
     styled,
 )
 from castmates.report.words import interval, number, percent_of, within
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "
 class Grid:
     """What stands in which row and column; all lengths in inches."""
 
-    rows: list[tuple[str, str]]  # partition, antagonists
+    rows: list[str]  # antagonists
     row_labels: list[str]
     leads: list[str]
     lead_labels: list[str]
@@ -73,7 +74,8 @@ class Grid:
 def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     """The figure and its source data."""
     effects = results.effects
-    source = effects[(effects["role"] == "lead") & effects["baseline"].isin(BASELINES)][SHOWN]
+    plainly = (effects["role"] == "lead") & (effects["partition"] == UNMANAGED)
+    source = effects[plainly & effects["baseline"].isin(BASELINES)][SHOWN]
     with styled():
         if source.empty:
             return empty_figure(f"No effect could be computed in the study {results.name}.", caveat(results)), source
@@ -81,14 +83,12 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 
 def _grid(source: "pd.DataFrame") -> Grid:
-    rows = list(dict.fromkeys(zip(source["partition"], source["antagonists"], strict=True)))
+    rows = list(dict.fromkeys(source["antagonists"]))
     leads = list(dict.fromkeys(source["lead"]))
-    partitions = {partition for partition, _ in rows}
-    labels = [f"{plain(name)} ({partition})" if len(partitions) > 1 else plain(name) for partition, name in rows]
     largest = source["degradation_pct"].abs().max()
     return Grid(
         rows=rows,
-        row_labels=[broken(label, 24) for label in labels],
+        row_labels=[broken(plain(name), 24) for name in rows],
         leads=leads,
         lead_labels=[broken(plain(lead), 11) for lead in leads],
         baselines=[name for name in BASELINES if (source["baseline"] == name).any()],
@@ -134,12 +134,12 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
 
 
 def _panel(axes: "Axes", grid: Grid, source: "pd.DataFrame", baseline: str, names: bool) -> None:
-    cells = {(row["partition"], row["antagonists"], row["lead"]): row for row in records(source)}
+    cells = {(row["antagonists"], row["lead"]): row for row in records(source)}
     axes.set_xlim(0, len(grid.leads))
     axes.set_ylim(len(grid.rows), 0)
-    for y, (partition, antagonists) in enumerate(grid.rows):
+    for y, antagonists in enumerate(grid.rows):
         for x, lead in enumerate(grid.leads):
-            _cell(axes, x, y, cells.get((partition, antagonists, lead)), grid.limit)
+            _cell(axes, x, y, cells.get((antagonists, lead)), grid.limit)
     axes.xaxis.tick_top()
     axes.set_xticks([x + 0.5 for x in range(len(grid.leads))], grid.lead_labels)
     axes.set_yticks([y + 0.5 for y in range(len(grid.rows))], grid.row_labels if names else [""] * len(grid.rows))

@@ -18,12 +18,18 @@ from castmates.report.style import plain
 
 TEMPLATES = files("castmates.report") / "templates"
 FIGURES = ("heatmap", "control", "windows")
+UNDER_PARTITIONS = "partitions"  # the figure that only studies with partitions have
 
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
-    drawings = {name: inline_svg(figures / f"{name}.svg") for name in FIGURES}
+    drawings = {name: inline_svg(figures / f"{name}.svg") for name in shown(results)}
     replace_text(output, page(results, drawings))
+
+
+def shown(results: Results) -> tuple[str, ...]:
+    """The figures of the page."""
+    return (*FIGURES, UNDER_PARTITIONS) if results.partitioned else FIGURES
 
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:
@@ -82,17 +88,19 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "rejections": health.rejections(results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in FIGURES
+            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]}
+            for name in shown(results)
         },
         "effects": [_effect(row) for row in records(results.effects)],
-        "partitioned": results.effects["partition"].nunique() > 1,
+        "partitioned": results.partitioned,
+        "notes": list(results.plan.get("notes") or ()),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine),
         "cast": plan.cast(results.plan),
         "machine": machine.described(results.machine),
-        "lacks": machine.lacks(results.machine),
+        "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{EFFECT_LEVEL:g}",
         "control_level": words.percent_of(CONTROL_LEVEL),
@@ -114,6 +122,7 @@ def _verdicts(results: Results) -> list[str]:
     for lead in dict.fromkeys(effects["lead"]):
         rows = records(effects[effects["lead"] == lead])
         sentences += words.lead_sentences(lead, rows, results.margin, comparisons)
+    sentences += words.partition_sentences(records(results.lead_effects("solo", under_partitions=True)))
     return sentences or ["No effect could be computed from the blocks of this study."]
 
 

@@ -16,6 +16,7 @@ from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
+from castmates.rdt.choose import Wish
 from castmates.runner import cast as casting
 from castmates.runner import cgroups, eviction
 from castmates.runner.barrier import await_ready
@@ -52,6 +53,7 @@ class Outcome:
     windows: list[Window] = field(default_factory=list)
     cast: list[Running] = field(default_factory=list)
     platform: str = "measured"
+    truth: dict[str, object] = field(default_factory=dict)  # by scene: what a modelled machine comes to without noise
     freezer: str = ""
     runner_cpus: list[int] = field(default_factory=list)
     prepared: prepare.Record = field(default_factory=dict)
@@ -94,6 +96,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)
+        warden.guard_journal(Journal())  # of what is shared out; knobs have their own below
         outcome.prepared = exits.enter_context(_prepared(block, warden, say))
         beats, scratch = (_temporary(exits, warden, place) for place in (_memory(), None))
         freezer = choose_freezer(block.company.lead.workload)
@@ -110,7 +113,8 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         begin = time.monotonic()
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
-        hardware = Hardware.choose(sorted({cpu for start in starts for cpu in start.cpus}))
+        cpus = sorted({cpu for start in starts for cpu in start.cpus})
+        hardware = Hardware.choose(cpus, _wish(block), say)
         exits.callback(hardware.release)
         everyone = {one.name: Held(one.pid, one.start.cpus) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
@@ -156,6 +160,18 @@ def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> No
         outcome.rounds += not rejected
         scenes = len(block.company.scenes)
         say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))
+
+
+def _wish(block: Block) -> Wish:
+    """What the block wants of the cache."""
+    shares = [share for scene in block.company.scenes for share in scene.shares]
+    return Wish(
+        shares=bool(shares),
+        cdp=any(share.code is not None for share in shares),
+        rate=block.design.monitor,
+        driver=block.design.driver,
+        purpose=f"block {block.path} of study {block.study}",
+    )
 
 
 def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:

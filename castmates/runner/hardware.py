@@ -1,12 +1,12 @@
 """What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.counters.choose import choose_collectors
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Held, Monitor, Sample
-from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.rdt.choose import Wish, choose
 from castmates.runner.kin import is_ours
 from castmates.runner.mask_witness import MaskWitness
 from castmates.runner.surroundings import Surroundings, surroundings
@@ -24,11 +24,13 @@ class Hardware:
     witness: MaskWitness | None = None  # None where nothing is allocated
 
     @classmethod
-    def choose(cls, cpus: Sequence[int]) -> "Hardware":
+    def choose(cls, cpus: Sequence[int], wish: Wish, say: Callable[[str], None]) -> "Hardware":
         """Take what this machine gives for members on these CPUs."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
-        return cls(choose_allocator(), choose_monitor(), collectors, beside)
+        allocator, monitor = choose(wish, say)
+        witness = MaskWitness(allocator) if wish.shares else None
+        return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness)
 
     def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
         """Begin to watch everyone, and to serve the members, once, after their launch."""
@@ -46,14 +48,17 @@ class Hardware:
             self.witness.given()
         return lost
 
+    def begin_series(self) -> None:
+        """Watch occupancy from the change of scene on, so that it is seen to settle."""
+        self.monitor.start()
+
     def open_window(self, active: Sequence[str]) -> None:
         """Mark the opening edge of a window in which these members run."""
-        self.monitor.start()
         for collector in self.collectors:
             collector.start(active)
 
     def close_window(self) -> list[Sample]:
-        """Mark the closing edge and return all that was read since the opening one; edges nest."""
+        """Mark the closing edge, end the series, and return all that was read; edges nest."""
         samples = [sample for collector in reversed(self.collectors) for sample in collector.stop()]
         return samples + self.monitor.stop()
 

@@ -1,20 +1,19 @@
-"""Proves that the masks of a window are those that were given: read back at both edges, and every thread in its group."""
+"""Proves that a window's masks are those that were given: read back at both edges, and every thread in its group."""
 
-import re
 from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 
 from castmates.protocols import Allocator, Sample
+from castmates.rdt.schemata import DATA, L3, parse
 
 SOURCE = "masks"
 SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note
-FIRST_CACHE_MASK = re.compile(r"L3(?:DATA)?:\d+=([0-9a-f]+)", re.ASCII)
 
 
 def ways_of(schemata: str) -> int | None:
-    """How many ways a member's own mask has; None where there is none."""
-    found = FIRST_CACHE_MASK.search(schemata)
-    return int(found[1], 16).bit_count() if found else None
+    """How many ways a member may use; None where there are no masks. On caches that it does not use it has all."""
+    found = parse("\n".join(schemata.split()))
+    return min((mask.bit_count() for line in (L3, DATA) for mask in found.get(line, {}).values()), default=None)
 
 
 class MaskWitness:
@@ -31,11 +30,11 @@ class MaskWitness:
         """Remember what is in force now: it has just been written and proved."""
         self._given = self._allocator.read_back()
 
-    def attach(self, members: Mapping[str, int]) -> None:
+    def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember what is in force at the begin."""
         self.given()
 
-    def start(self, active: Sequence[str]) -> None:
+    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read at the opening edge."""
         self._opened = self._allocator.read_back()
 

@@ -142,7 +142,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {one.name: _member(one) for one in outcome.cast},
-    }
+    } | ({"truth": outcome.truth} if outcome.truth else {})
 
 
 def _member(one: Running) -> dict[str, Any]:

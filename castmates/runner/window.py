@@ -10,6 +10,7 @@ from castmates.runner.cast import placebo_member
 from castmates.runner.stage import Stage
 from castmates.study.spec import Design, Member, Scene
 
+OCCUPANCY, OCCUPANCY_OF = "llc_occupancy", "occupancy of "
 SHORTEST_LOOK = 0.05  # seconds between two looks at a window that is kept open for slow members
 
 
@@ -46,7 +47,7 @@ class Window:
     position: int = 0
     reasons: list[str] = field(default_factory=list)  # why it does not count
     switch_ns: int = 0  # when the scene was set; what lies between this and the opening is the settle time
-    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # heartbeats, the window's included
+    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # what settles, until the close
 
 
 def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float) -> Window:
@@ -56,6 +57,7 @@ def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: D
     stage.switch(names)
     stage.forget_beats()
     switch_ns = stage.now_ns()
+    stage.hardware.begin_series()
     _settle(stage, names, members, switch_ns, settle, design.longest_window)
     stage.hardware.open_window(names)
     open_ns = stage.now_ns()
@@ -65,8 +67,26 @@ def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: D
     stage.read_beats()
     samples += restarts.samples({name: stage.cast[name].restarts for name in names}, open_ns, close_ns)
     progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
-    since_switch = {name: stage.cast[name].records for name in names}
+    since_switch = {name: stage.cast[name].records for name in names} | occupancy_since(switch_ns, samples, names)
     return Window(scene, open_ns, close_ns, progress, samples, switch_ns=switch_ns, since_switch=since_switch)
+
+
+def occupancy_since(begin_ns: int, samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """The series of these members' occupancy as progress: bytes times microseconds so far, whose rate is occupancy."""
+    held: dict[str, dict[int, float]] = {}
+    for one in samples:
+        if one.metric == OCCUPANCY and one.subject in names and one.value is not None and one.t_ns > begin_ns:
+            series = held.setdefault(one.subject, {})
+            series[one.t_ns] = series.get(one.t_ns, 0.0) + one.value  # a member may hold several caches
+    found = {}
+    for name, series in held.items():
+        records, done, before = [], 0.0, begin_ns
+        for t_ns, held_bytes in sorted(series.items()):
+            done += held_bytes * (t_ns - before) / 1e3
+            records.append((t_ns, int(done)))
+            before = t_ns
+        found[f"{OCCUPANCY_OF}{name}"] = records
+    return found
 
 
 def _settle(

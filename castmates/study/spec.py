@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
 from castmates.study.model import ControlKind, Limits, Prepare
+from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
 PROTOCOL = 3
@@ -37,6 +39,7 @@ class Member(Frozen):
     unit: str
     variables: dict[str, str]
     ready_within: float
+    model: WorkloadModel | None = None  # how it behaves, where nothing is started
 
 
 class Share(Frozen):
@@ -100,6 +103,9 @@ class Design(Frozen):
     steps: int
     limits: Limits
     prepare: Prepare = Prepare()
+    monitor: float = 10.0  # readings of the cache in a second; 0 for none
+    driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
+    model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
 
 
 class Company(Frozen):
@@ -142,6 +148,8 @@ class Plan(Frozen):
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
     blocks: tuple[Block, ...]
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
+    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    cache: Cache | None = None  # that the partitions were made for; None where there are none
 
     @property
     def wanted(self) -> dict[str, Mix]:

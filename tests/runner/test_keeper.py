@@ -223,7 +223,9 @@ def test_a_run_that_is_killed_while_it_waits_is_reported_when_its_turn_comes(kee
     keeper.wait_ready()
     wait_until(keeper.began)
     wait_until(lambda: keeper.waiting().status() in (psutil.STATUS_TRACING_STOP, psutil.STATUS_SLEEPING))
-    keeper.waiting().kill()
+    killed = keeper.waiting().pid
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: not psutil.pid_exists(killed))  # the keeper has seen its end
     (keeper.folder / f"go-{keeper.began()[0]}").touch()
     assert keeper.end() == (137, "castmates loop: sh was killed by signal 9 before its turn\n")
     assert keeper.beats.state is State.FAILED

@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
 from castmates import looks, project
 from castmates.errors import CastmatesError
+from castmates.machine import calibration
 from castmates.study import schedule
 from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
@@ -26,7 +27,8 @@ CACHE = project.cache()
 BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = ["heatmap", "windows", "control"]
+PARTITIONED = any(mix.partitions for mix in PLAN.mixes)
+FIGURES = ["heatmap", "windows", "control", *(["partitions"] if PARTITIONED else [])]
 BLOCK_TABLES = ["windows", "steps", "samples"]
 
 
