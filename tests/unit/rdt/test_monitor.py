@@ -1,6 +1,7 @@
 """Occupancy and traffic of each member, or why there is none."""
 
 import errno
+import os
 import threading
 import time
 from pathlib import Path
@@ -93,6 +94,18 @@ def test_a_member_that_lies_in_a_foreign_group_is_watched_inside_it():
     assert monitor.watched.paths[OTHER].startswith("mon_groups/castmates.")
     monitor.close()
     assert bench.groups() == ["pod_1"]
+
+
+def test_members_that_share_a_group_are_told_apart_inside_it(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    bench = Bench(source=Steady())
+    bench.fake.make("castmates-0-0")
+    for held in bench.held.values():
+        for tid in bench.tasks.threads([held.pid])[held.pid]:
+            bench.fake.write("castmates-0-0/tasks", f"{tid}\n")
+    monitor = watching(bench)
+    assert len(set(monitor.watched.paths.values())) == 2
+    assert all(path.startswith("castmates-0-0/mon_groups/") for path in monitor.watched.paths.values())
 
 
 def test_rates_are_bytes_a_second_by_the_monotonic_clock(monkeypatch):
