@@ -113,12 +113,12 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         begin = time.monotonic()
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
-        cpus = sorted({cpu for start in starts for cpu in start.cpus})
+        cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
         hardware = Hardware.choose(cpus, _wish(block), say)
         exits.callback(hardware.release)
         everyone = {one.name: Held(one.pid, one.start.cpus) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
-        outcome.hardware = hardware.about()
+        outcome.hardware = hardware.about() | {"eviction": eviction.about(block.company, evictors)}
 
         def watch() -> None:
             check()
@@ -131,6 +131,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         stage = Stage(outcome.cast, freezer, hardware, watch, passes)
         measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
+        outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
         stage.dismiss()
 
 
@@ -186,8 +187,10 @@ def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[
 
 def _adopter(freezer: Freezer, warden: Warden) -> Callable[[str, int], None]:
     def adopt(name: str, pid: int) -> None:
-        warden.guard_process(pid)
-        freezer.adopt(name, pid)
+        try:
+            warden.guard_process(pid)
+        finally:  # a warden that has died must not keep us from ending whom we have just started
+            freezer.adopt(name, pid)
 
     return adopt
 

@@ -1,7 +1,7 @@
 """The cast of a block: its members, placebos and evictors, and what it takes to start them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -41,6 +41,12 @@ def environments_used(company: Company, cache: Path) -> dict[str, object]:
 def placebo_member(cpu: int) -> str:
     """The name under which the placebo of a CPU goes; no workload may have a colon in its name."""
     return f"placebo:{cpu}"
+
+
+def watched(starts: Iterable[Start], evictors: Mapping[int, int]) -> list[Start]:
+    """Those whose CPUs the block is measured on: evictors run between windows only."""
+    aside = {evictor(cpu) for cpu in evictors}
+    return [start for start in starts if start.name not in aside]
 
 
 def evictor(cpu: int) -> str:

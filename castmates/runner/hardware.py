@@ -1,6 +1,7 @@
 """What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from castmates.counters.choose import choose_collectors
@@ -64,10 +65,11 @@ class Hardware:
 
     def release(self) -> None:
         """Put everything back and let go; safe to call twice."""
-        for collector in self.collectors:
-            collector.close()
-        self.monitor.close()
-        self.allocator.restore()
+        with ExitStack() as exits:  # the last one first, and each of them whatever the others say
+            exits.callback(self.allocator.restore)
+            exits.callback(self.monitor.close)
+            for collector in self.collectors:
+                exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
         """Say, for the provenance, what each part is and does."""

@@ -111,7 +111,8 @@ class Ledger:
         return reasons
 
     def _load(self) -> Load:
-        places = {name: one.start.cpus for name, one in self.stage.cast.items()}
+        # Evictors run between windows: their CPUs, mostly the runner's, are not those that are measured on.
+        places = {name: one.start.cpus for name, one in self.stage.cast.items() if name not in self.stage.evictors}
         return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
 
 

@@ -81,7 +81,6 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "rate": progress.rate,
                 "valid": not window.reasons,
                 "reasons": "; ".join(window.reasons),
-                "platform": outcome.platform,
                 "switch_ns": window.switch_ns,
                 "schemata": schemata.get(name, ""),
                 "ways": ways_of(schemata.get(name, "")),
@@ -111,7 +110,12 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 def _key(outcome: Outcome) -> dict[str, Any]:
     block = outcome.block
-    return {"study": block.study, "company": block.company.id, "block": block.number}
+    return {
+        "study": block.study,
+        "company": block.company.id,
+        "block": block.number,
+        "platform": outcome.platform,
+    }
 
 
 def _about(outcome: Outcome) -> dict[str, Any]:

@@ -97,5 +97,5 @@ def test_where_nobody_lost_ways_or_nothing_changes_nothing_is_read():
 
 def test_an_evictor_that_stands_still_is_told():
     stage = Stage(pace=0)
-    with pytest.raises(CastmatesError, match="evictor:3 did not read 32 MiB within 20 s"):
+    with pytest.raises(CastmatesError, match="evictor:3 did not stream 32 MiB within 20 s"):
         eviction.give(stage, NARROW)
