@@ -39,6 +39,11 @@ def describe(project: Project) -> str:
         console.print("  " + "  ".join(without) + (f"  and {more} under partitions, told below" if more else ""))
     for part in shares.lines(plan, project.layout()):
         console.print(part)
+    if any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
+        console.print(
+            "\nNothing here shares out the last-level cache now (resctrl is not mounted, or this user has no groups): "
+            "the partitions are those of the last plan. What is measured stays; before more is, see `castmates doctor`."
+        )
     console.print()
     console.print(_blocks(project, plan))
     for part in detection.lines(project, plan):

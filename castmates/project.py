@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -53,13 +53,18 @@ class Project:
         """The folder that belongs to this study."""
         return RESULTS / self.study.name
 
+    @property
+    def plan_file(self) -> Path:
+        """Where its plan is written."""
+        return self.results / "plan.json"
+
     def record(self, block: Block) -> Path:
         """Where a block's own record lies, once it is measured."""
         return self.results / "blocks" / block.path / "block.json"
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
-        cache = self.shareable_cache()
+        cache = self._planned_cache()
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
@@ -78,10 +83,19 @@ class Project:
         return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
 
     def shareable_cache(self) -> Cache | None:
-        """What can be shared out of the last-level cache there; None where nothing can."""
+        """What can be shared out of the last-level cache there now; None where nothing can."""
         if self.modelled:
             return modelled.cache_of(self.study.model)
         return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+
+    def _planned_cache(self) -> Cache | None:
+        """What partitions are made for: what can be shared out now, else what could be when this was planned last.
+
+        After a restart resctrl is not mounted, and root's groups are gone. Planned without them, what was measured
+        under partitions would fall out of the results, and what is missing be measured in other companies, in vain.
+        """
+        now = self.shareable_cache()
+        return now if now is not None and now.groups else remembered_cache(self.plan_file) or now
 
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
@@ -134,14 +148,20 @@ def let_jobs_find_us() -> None:
         os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
 
 
-def chosen_study(config: Mapping[str, object]) -> Path:
-    """The study named by Snakemake's `--config study=FILE`, or the default one."""
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
     if strange := sorted(set(config) - {"study"}):
         raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE (not --configfile), and "
-            "change its keys in that file."
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file."
         )
-    return Path(os.path.relpath(str(config.get("study", DEFAULT_STUDY))))
+    found = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(found) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(os.path.relpath(one) for one in found)}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(found[0] if found else DEFAULT_STUDY))
 
 
 def load(study_file: Path | str | None = None) -> Project:
@@ -231,6 +251,14 @@ def closing_words(project: Project, plan: Plan) -> str:
             f"{few}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
         )
     return "".join(told)
+
+
+def remembered_cache(plan_file: Path) -> Cache | None:
+    """What could be shared out when a study was planned last; None where that is not known."""
+    try:
+        return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read_plan(file: Path) -> Plan:

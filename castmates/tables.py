@@ -39,7 +39,7 @@ WINDOWS: Columns = {
     "platform": "str",
     "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
     "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
-    "ways": "Int64",  # bits of its way mask there; NA where it has none
+    "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.
@@ -51,6 +51,7 @@ STEPS: Columns = {
     "member": "str",
     "t_ns": "int64",
     "units": "int64",  # since the member's start
+    "platform": "str",
 }
 
 # blocks/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.
@@ -65,6 +66,7 @@ SAMPLES: Columns = {
     "metric": "str",
     "value": "float64",  # NaN where there was none; `note` says why
     "note": "str",
+    "platform": "str",
 }
 
 # tables/effects.csv and .parquet: a row per mix × partition × baseline × member.
@@ -164,9 +166,9 @@ BLOCKS: Columns = {
 # tables/stamps.csv: what is stamped on the whole study, a row per stamp.
 STAMPS: Columns = {
     "study": "str",
-    "stamp": "str",  # control, sensitivity; masks only where some were set
+    "stamp": "str",  # origin only where not all was measured; control, sensitivity; masks only where some were set
     "word": "str",
-    "good": "bool",
+    "good": "bool",  # never where not all was measured
     "sentence": "str",
     "platform": "str",  # of the numbers that it speaks of; several are separated by ", "
 }

@@ -96,7 +96,7 @@ def _unmanaged(
     """The co-run without a partition, in all companies that have it."""
     found = {company.id: (company, name) for one in identities for company, name in companies.get(one, [])}
     for company, name in found.values():
-        yield from _of_scene(mix, company, f"corun:{name}", _baselines(mix, company))
+        yield from _of_scene(mix, company, f"corun:{name}", _baselines(mix, company, name))
 
 
 def _under_partitions(mix: Mix, companies: Mapping[str, list[tuple[Company, str]]]) -> Iterator[dict[str, Any]]:
@@ -104,21 +104,23 @@ def _under_partitions(mix: Mix, companies: Mapping[str, list[tuple[Company, str]
     for company, name in companies.get(mix.identity, []):
         for partition in mix.partitions:
             if mix.antagonists:
-                scene, baselines = f"corun:{name}", _baselines(mix, company, partition)
+                scene, baselines = f"corun:{name}", _baselines(mix, company, name, partition)
             else:
                 scene, baselines = "solo", [(mix.lead, "lead", "solo", "solo")]
             yield from _of_scene(mix, company, scene, baselines, partition)
 
 
-def _baselines(mix: Mix, company: Company, partition: Partition | None = None) -> list[tuple[str, str, str, str]]:
-    """Member, role, baseline, and the scene that is the baseline."""
+def _baselines(
+    mix: Mix, company: Company, name: str, partition: Partition | None = None
+) -> list[tuple[str, str, str, str]]:
+    """Member, role, baseline, and the scene that is the baseline; the mix goes by this name in the company."""
     placebo = placebo_name(placebo_cpus(mix, {member.name: member for member in company.members}))
     found = [(mix.lead, "lead", "solo", "solo"), (mix.lead, "lead", "placebo", placebo)]
     if partition is not None:
         if has_share(partition, mix.lead):
             found.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
-        found.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{mix.name}"))
-    return found + [(name, "antagonist", "alone", f"alone:{name}") for name in mix.antagonists]
+        found.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
+    return found + [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
 
 
 def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]:

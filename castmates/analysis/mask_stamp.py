@@ -22,5 +22,5 @@ def masks_stamp(
         return UNVERIFIED, f"Nobody has tried whether way masks do something on this machine; {DO_THIS}."
     told = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
     if record.get("verdict") == WORKS:
-        return VERIFIED, f"Masks were tried before: {told}"
+        return VERIFIED, f"Masks were tried on this machine: {told}"
     return UNVERIFIED, f"Masks were tried, and the trial says '{record.get('verdict')}': {told}"

@@ -15,6 +15,7 @@ from castmates.grant.granting import (
     told,
 )
 from castmates.machine.lock import machine_lock
+from castmates.runner.restore import heal
 
 Tell = Callable[[str], None]
 NOTHING = "nothing is granted"
@@ -36,6 +37,8 @@ def give(user: str | None, groups: int, default_group: bool, shell: int | None, 
         perf.give(granting)
     if granted():
         tell(LASTS)
+    if lacking := resctrl.not_given(grantee):
+        tell(lacking)
     if granting.refused:
         raise CastmatesError("; ".join(granting.refused))
 
@@ -44,6 +47,9 @@ def undo(tell: Tell) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
     with machine_lock("castmates grant --undo", wait=False):
+        # First, for members of a killed run that are frozen in the user's control group would thaw when it goes.
+        for line in heal().told:
+            tell(line)
         undone = take_back()
     for one in undone:
         tell(str(one))

@@ -1,18 +1,21 @@
 """Gives a user groups of resctrl: he may write their masks and move his own processes there, and nothing else.
 
 The kernel lets a user move a task whose owner he is (its effective user, rdtgroup_task_write_permission), and write
-what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's.
+what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's. So
+do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them whoever is in the default one.
 """
 
 import errno
 from pathlib import Path
 
-from castmates.grant.granting import Granting
+from castmates.grant.granting import Grantee, Granting, granted
 from castmates.machine import facts_rdt, kernel_group
+from castmates.machine.journal import Change
 from castmates.machine.reading import below
+from castmates.machine.resctrl_state import ANYTHING, read_schemata
 
 POINT = "/sys/fs/resctrl"
-FILES = ("", "tasks", "schemata", "cpus", "cpus_list")
+FILES = ("tasks", "schemata")
 ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the processor has fewer classes
 
 
@@ -29,7 +32,18 @@ def give(granting: Granting, groups: int, default_group: bool, root: Path = Path
         if not _group(granting, here / f"castmates-{granting.grantee.uid}-{number}", number):
             break
     if default_group:
-        _hand_over(granting, here / "schemata", "the masks of everybody who is in no group")
+        _hand_over_default(granting, here / "schemata")
+
+
+def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
+    """Say what partitions lack as long as the default group's masks are root's, or ""."""
+    mounted = facts_rdt.resctrl(root)["mounted"]
+    if mounted is None or (below(root, mounted) / "schemata").stat().st_uid == grantee.uid:
+        return ""
+    return (
+        "Partitions will not bound the rest of the machine, whose masks stay root's: it keeps all ways, and may fill a"
+        " member's. `sudo castmates grant --default-group` hands its masks over too."
+    )
 
 
 def _mount(granting: Granting, here: Path) -> bool:
@@ -48,7 +62,16 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
         granting.refuse(f"{what}: {group}: {error.strerror}", advice)
     if error is not None:
         return False
-    return all(_hand_over(granting, group / name, f"{name or 'the group itself'}") for name in FILES)
+    return all(_hand_over(granting, group / name, name) for name in FILES)
+
+
+def _hand_over_default(granting: Granting, file: Path) -> None:
+    """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
+    noted = any((one.change.kind, one.change.target) == ("resctrl-schemata", str(file)) for one in granted())
+    if not noted:
+        change = Change("default group's masks", "resctrl-schemata", str(file), read_schemata(file), ANYTHING)
+        granting.journal.announce([change], f"{granting.grantee.name}'s sweeps")
+    _hand_over(granting, file, "the masks of everybody who is in no group")
 
 
 def _hand_over(granting: Granting, file: Path, what: str) -> bool:

@@ -88,7 +88,12 @@ def permission(facts: Mapping[str, Any]) -> Check:
         return Check("resctrl permission", "yes", "groups and masks can be written")
     given = facts["resctrl"].get("delegated") or []
     if len(given) >= NEEDED_CLASSES - 1:
-        return Check("resctrl permission", "yes", f"root has given this user {len(given)} groups")
+        found = f"root has given this user {len(given)} groups"
+        if facts["resctrl"].get("default_group"):
+            return Check("resctrl permission", "yes", f"{found}, and the masks of the default group")
+        cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
+        remedy = f"Let root give this user the masks of the default group too: {GRANT} --default-group"
+        return Check("resctrl permission", "partly", f"{found}, but not the masks of the default group", cost, remedy)
     found = f"root has given this user {len(given)} group" if given else "read only for this user"
     remedy = f"Let root give this user groups, once: {GRANT}; in a container start it with --privileged, so that /sys "
     return Check("resctrl permission", "partly" if given else "no", found, DEGRADES, f"{remedy}is writable.")

@@ -35,6 +35,7 @@ def resctrl(root: Path) -> dict[str, Any]:
         "options": None,
         "writable": None,
         "delegated": None,
+        "default_group": None,
         "groups": None,
         "info": None,
     }
@@ -46,6 +47,7 @@ def resctrl(root: Path) -> dict[str, Any]:
             "options": mount.options,
             "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
             "delegated": _delegated(here),
+            "default_group": os.access(here / "schemata", os.W_OK),
             "groups": _folders(here, NOT_GROUPS),
             "info": _info(here / "info"),
         }

@@ -4,7 +4,10 @@ import errno
 import os
 from pathlib import Path
 
+from castmates.machine.reading import read_text
+
 THERE, ABSENT = "there", "absent"
+OWN = "castmates"  # what the names begin with that nobody else gives
 
 
 def read(path: Path) -> str:
@@ -21,6 +24,9 @@ def write(path: Path, state: str) -> None:
 
 
 def _remove(path: Path) -> None:
+    # One with a name that pqos gives may be another pqos' by now, if ours was killed before it made it.
+    if not path.name.startswith(OWN) and read_text(path / "tasks"):
+        raise OSError(errno.EBUSY, "it has tasks, which are not of castmates")
     for inner, _, files in os.walk(path, topdown=False):
         # A control group is removed only when nobody is in it; resctrl's moves its tasks by itself.
         if "cgroup.procs" in files:

@@ -16,6 +16,7 @@ from typing import IO, Literal
 
 from castmates.errors import CastmatesError
 from castmates.machine import pqos_text
+from castmates.machine.lock import open_lock
 
 Interface = Literal["msr", "os"]
 
@@ -78,7 +79,7 @@ class Pqos:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock on all our calls: libpqos refuses a second user of the machine."""
-        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = open_lock(self._lock)
         try:
             _lock_within(fd, LOCK_S, self._lock)
             yield

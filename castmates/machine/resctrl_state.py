@@ -10,11 +10,12 @@ import os
 import re
 from pathlib import Path
 
-from castmates.machine.reading import Mount, mounts
+from castmates.machine.reading import Mount, mounts, read_text
 
 ABSENT = "absent"
 MOUNTED = "mounted"
 ALSO = " | "
+ANYTHING = "whatever was written since"  # of schemata that somebody else was given to write
 FSTYPE = "resctrl"
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
@@ -62,7 +63,7 @@ def write_schemata(path: Path, text: str) -> None:
 
 def same_schemata(found: str, meant: str) -> bool:
     """Say whether what was read is one of what is meant, on the domains that both know."""
-    return any(_agree(settings(found), settings(one)) for one in meant.split(ALSO))
+    return meant == ANYTHING or any(_agree(settings(found), settings(one)) for one in meant.split(ALSO))
 
 
 def _agree(one: Settings, other: Settings) -> bool:
@@ -82,13 +83,15 @@ def options_of(mount: Mount) -> list[str]:
 
 
 def write_mount(point: Path, wanted: str) -> None:
-    """Mount with these options, or unmount, which resets everything: never while there is any group."""
+    """Mount with these options, or unmount, which resets everything: never while anybody seems to use it."""
     if wanted != ABSENT:
         options = ",".join(wanted.split()[1:])
         if _libc.mount(FSTYPE.encode(), bytes(point), FSTYPE.encode(), 0, options.encode() or None):
             raise _last_error()
     elif left := groups_at(point):
         raise OSError(errno.EBUSY, f"to unmount would remove groups that are still there: {', '.join(left)}")
+    elif not _is_full(point):
+        raise OSError(errno.EBUSY, "to unmount would reset the masks of its default group, which somebody has set")
     elif _libc.umount2(bytes(point), 0):
         raise _last_error()
 
@@ -101,6 +104,13 @@ def groups_at(point: Path) -> list[str]:
     except FileNotFoundError:  # without monitoring
         monitoring = []
     return sorted(control) + sorted(monitoring)
+
+
+def _is_full(point: Path) -> bool:
+    """Say whether the default group has all ways, as it has after a mount."""
+    masks = settings((point / "schemata").read_text()).items()
+    widest = {resource: read_text(point / "info" / resource / "cbm_mask") for (resource, _), _ in masks}
+    return all(int(value, 16) == int(full, 16) for (resource, _), value in masks if (full := widest[resource]))
 
 
 def _last_error() -> OSError:

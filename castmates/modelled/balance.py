@@ -102,7 +102,7 @@ def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: 
     busy = [0.0] * machine.domains
     latency = [waiting(0.0, machine)] * machine.domains
     used = [d for d in range(machine.domains) if any(part.moved[d] for part in parts)]
-    for _ in range(min(len(used), 1) if len(used) < 2 else SWEEPS):
+    for _ in range(SWEEPS if len(used) > 1 else 1):
         for domain in used:
             busy[domain] = _load(parts, machine, latency, domain)
             latency[domain] = waiting(busy[domain], machine)

@@ -54,7 +54,7 @@ class ResctrlAllocator:
 
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
-        found = parse(self.tree.read("schemata"))
+        found = self._read_of("", REST)
         everybody = everything(self.cache, found)
         self._base[REST] = self._now[REST] = {line: values for line, values in found.items() if line in everybody}
         self._base |= dict.fromkeys(members, everybody)
@@ -77,8 +77,7 @@ class ResctrlAllocator:
         wanted = wishes(shares, self._base, self._domains, self.cache)
         if "" not in self._former and wanted[REST] == self._base[REST]:
             del wanted[REST]  # as it was found, and so not ours to write
-        before = {name: self._now[name] for name in wanted}
-        self._set(wanted)
+        before = self._set(wanted)
         return any(loses_ways(before[name], self._now[name]) for name in wanted)
 
     def read_back(self) -> dict[str, str]:
@@ -175,13 +174,17 @@ class ResctrlAllocator:
         for path in self.groups.values():
             self._former[path] = self._read(path)
 
-    def _set(self, wanted: Mapping[str, Schemata]) -> None:
-        """Write everybody's schemata, read all of them back and compare."""
+    def _set(self, wanted: Mapping[str, Schemata]) -> dict[str, Schemata]:
+        """Write everybody's schemata, read all of them back and compare; return what was in force until then.
+
+        That is read too: somebody else may have given more than we had, whose lines then lie in the ways that go.
+        """
         paths = {REST: ""} | self.groups
         for name, schemata in wanted.items():
             self._write_down(name, paths[name], schemata)
         self._asked |= wanted
         with self.tree.locked():
+            before = {name: self._read_of(paths[name], name) for name in wanted}
             # Narrow ones first: shares that do not overlap then never do meanwhile.
             for name in sorted(wanted, key=lambda name: _width(wanted[name])):
                 self._write(paths[name], wanted[name], name)
@@ -194,6 +197,7 @@ class ResctrlAllocator:
                     " masks; then leave them out of the study."
                 )
         self._now |= found
+        return before
 
     def _tell_rounding(self, shares: Sequence[Share]) -> None:
         for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
@@ -258,7 +262,7 @@ class ResctrlAllocator:
         try:
             return self._read(path)
         except OSError as error:
-            raise refusal(self.tree, error, f"read back what {name_of(name)} has") from None
+            raise refusal(self.tree, error, f"read what {name_of(name)} has") from None
 
     def _strays(self) -> dict[str, dict[int, str]]:
         """Find the threads outside of their member's group, and where they are."""

@@ -3,12 +3,15 @@
 This is used while a Snakefile is parsed, so it imports the standard library and pydantic only.
 """
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
 from castmates.machine.reading import Mount, below, mounts
 from castmates.machine.resctrl_state import FSTYPE, options_of, settings
+from castmates.rdt.foreign import control_groups
+from castmates.rdt.names import delegated_to
 from castmates.rdt.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.tree import KernelTree, Tree
 from castmates.study.cache import Bandwidth, Cache
@@ -54,6 +57,7 @@ def capabilities(tree: Tree, options: str = "") -> Cache:
         bandwidth=_bandwidth(tree, masks, options) if _has(tree, MB) else None,
         events=tuple(event for event in _events(tree) if event in EVENTS),
         monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
+        rest=_may_write(tree, "schemata"),
     )
 
 
@@ -83,9 +87,21 @@ def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
 
 
 def _groups(tree: Tree) -> int:
-    """Count the groups that can be made: each takes one class of every resource, and the default group has one."""
+    """Count the groups that can be had: each takes one class of every resource, and the default group has one.
+
+    Who may make none has those that root gave him, whether they are in use now or not: a plan does not hang on that.
+    """
     counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
-    return max(0, min((count for count in counts if count), default=1) - 1)
+    most = max(0, min((count for count in counts if count), default=1) - 1)
+    if _may_write(tree, ""):
+        return most
+    given = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
+    return min(most, len([name for name in given if _may_write(tree, f"{name}/schemata")]))
+
+
+def _may_write(tree: Tree, path: str) -> bool:
+    """Say whether this process may; a fake asks each time."""
+    return not isinstance(tree, KernelTree) or os.access(tree.root / path, os.W_OK)
 
 
 def _bandwidth(tree: Tree, masks: Schemata, options: str) -> Bandwidth:

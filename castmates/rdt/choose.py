@@ -16,7 +16,7 @@ from castmates.rdt.allocator import ResctrlAllocator
 from castmates.rdt.book import Book
 from castmates.rdt.capabilities import capabilities
 from castmates.rdt.monitor import RATE, ResctrlMonitor
-from castmates.rdt.mounting import Lease, lease
+from castmates.rdt.mounting import Lease, hopeless, lease
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.rdt.pqos import PqosAllocator
 from castmates.rdt.pqos_monitor import PqosMonitor
@@ -37,6 +37,12 @@ class Wish:
     rate: float = RATE  # readings a second; 0 for none
     driver: Literal["resctrl", "pqos"] = "resctrl"
     purpose: str = "a study"
+
+
+def refuse_hopeless(wish: Wish) -> None:
+    """Refuse shares where resctrl is gone, after a restart for instance, before anything is launched for them."""
+    if wish.shares and wish.driver == "resctrl" and (why := hopeless()):
+        raise CastmatesError(f"no partition can be applied: {why}")
 
 
 def choose(wish: Wish, say: Say = tell) -> tuple[Allocator, Monitor]:
@@ -60,10 +66,14 @@ def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a s
     except CastmatesError as error:
         return NoAllocator(str(error))
     tree = KernelTree(held.point)
-    if why := _no_shares(tree, capabilities(tree, " ".join(held.options))):
-        return NoAllocator(_let_go(held, why, say))
-    book = Book(_journal(held), held.point, purpose)
-    return ResctrlAllocator(tree, KernelTasks(), book, _domains(), held.options, say, held.release)
+    try:
+        why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
+        if not why:
+            book = Book(_journal(held), held.point, purpose)
+            return ResctrlAllocator(tree, KernelTasks(), book, _domains(), held.options, say, held.release)
+    except OSError as error:
+        why = _unreadable(tree, error)
+    return NoAllocator(_let_go(held, why, say))
 
 
 def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell) -> Monitor:
@@ -73,8 +83,12 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
     except CastmatesError as error:
         return NoMonitor(str(error))
     tree = KernelTree(held.point)
-    if not capabilities(tree, " ".join(held.options)).events:
-        return NoMonitor(_let_go(held, "resctrl counts nothing on this processor", say))
+    try:
+        why = "" if capabilities(tree, " ".join(held.options)).events else "resctrl counts nothing on this processor"
+    except OSError as error:
+        why = _unreadable(tree, error)
+    if why:
+        return NoMonitor(_let_go(held, why, say))
     book = Book(_journal(held), held.point, purpose)
     return ResctrlMonitor(tree, KernelTasks(), book, _domains(), rate, say, held.release)
 
@@ -89,6 +103,10 @@ def _no_shares(tree: KernelTree, cache: Cache) -> str:
             " `sudo castmates grant`; a container needs it mounted for writing"
         )
     return ""
+
+
+def _unreadable(tree: KernelTree, error: OSError) -> str:
+    return f"{tree.root} cannot be read ({error.strerror}): somebody has unmounted it, or it is closed to this user"
 
 
 def _let_go(held: Lease, why: str, say: Say) -> str:

@@ -16,6 +16,7 @@ from castmates.rdt.watched import Watched
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
 OCCUPANCY = "llc_occupancy"
+FIRST = (None, "no rate yet: there is only one count since the last one was missing")
 METRICS = {OCCUPANCY: "llc_occupancy", "mbm_total_bytes": "mbm_total", "mbm_local_bytes": "mbm_local"}
 
 
@@ -82,7 +83,14 @@ class ResctrlMonitor:
         self.watched.attach(members)
         for name, path in self.watched.paths.items():
             wanted = {self._domain_of[cpu] for cpu in members[name].cpus if cpu in self._domain_of}
-            self._series += self._series_of(name, path, wanted)
+            try:
+                found = self._series_of(name, path, wanted)
+            except OSError as error:
+                self.watched.missing[name] = f"{path}/mon_data cannot be read ({error.strerror})"
+                continue
+            if not found:
+                self.watched.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
+            self._series += found
         for name, why in self.watched.missing.items():
             self.say(f"{name} is not watched: {why}")
 
@@ -139,7 +147,7 @@ class ResctrlMonitor:
 
     def _series_of(self, member: str, path: str, wanted: set[int]) -> list[Series]:
         folder = f"{path}/mon_data".lstrip("/")
-        found = []
+        found: list[Series] = []
         for domain, name in monitored_domains(self.tree.names(folder)).items():
             if domain in wanted or not wanted:
                 there = self.tree.names(f"{folder}/{name}")
@@ -156,14 +164,14 @@ class ResctrlMonitor:
         """Look at everything once; a member with several caches has a sample of each, and their sum."""
         self.looks += 1
         now = self._clock()
-        found: dict[tuple[str, str], dict[int, tuple[float | None, str]]] = {}
+        found: dict[tuple[str, str], dict[int, tuple[float | None, str] | None]] = {}
         for series in self._series:
-            if (value := series.look()) is not None:
-                found.setdefault((series.member, METRICS[series.event]), {})[series.domain] = value
+            found.setdefault((series.member, METRICS[series.event]), {})[series.domain] = series.look()
         return [
             sample
             for (member, metric), values in found.items()
-            for sample in _samples(now, self.name, member, metric, values)
+            if any(values.values())  # else there is no rate anywhere yet
+            for sample in _samples(now, self.name, member, metric, {at: one or FIRST for at, one in values.items()})
         ]
 
 

@@ -77,7 +77,7 @@ def why_not_mounted(root: Path = Path("/")) -> str:
 
 
 def _mount(made: Lease, purpose: str) -> None:
-    if why := _hopeless():
+    if why := hopeless():
         raise CastmatesError(why)
     wanted = " ".join([MOUNTED, *made.options])
     assert made.journal is not None
@@ -86,8 +86,8 @@ def _mount(made: Lease, purpose: str) -> None:
         raise CastmatesError(refused(error, made.options)) from None
 
 
-def _hopeless() -> str:
-    """Say why there is no use in trying: without the file system, or without root's rights."""
+def hopeless() -> str:
+    """Say why resctrl is not mounted and there is no use in trying: no file system of that name, or not root; or ""."""
     known = read_text(Path("/proc/filesystems"))
     if (known is not None and FSTYPE not in known.split()) or os.geteuid() != 0:
         return why_not_mounted()

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ COLUMNS = {
     "MBT[MB/s]": ("mbm_total", MIB),
 }
 ZERO = "pqos shows 0, which is also what it shows where the hardware has no count"
+CUT = "pqos has not told of all its CPUs: it was ended within this look, or left them out"
 
 
 @dataclass
@@ -144,10 +146,11 @@ def samples_of(
             if column in reading.values and (number or metric == "llc_occupancy"):
                 value = None if nothing and not reading.values[column] else reading.values[column] * unit
                 found.setdefault((number, subject, metric), []).append(value)
-    samples = []
+    samples, cpus = [], Counter(subjects.values())
     for (number, subject, metric), values in found.items():
         known = [value for value in values if value is not None]
-        total = sum(known) if len(known) == len(values) else None
+        total = sum(known) if len(known) == cpus[subject] else None
+        why = CUT if len(values) < cpus[subject] else ZERO
         at = min(span[0] + round(number * 1e9 / rate), span[1])
-        samples.append(Sample(at, "pqos", subject, metric, total, "" if total is not None else ZERO))
+        samples.append(Sample(at, "pqos", subject, metric, total, "" if total is not None else why))
     return samples

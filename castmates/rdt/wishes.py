@@ -97,10 +97,7 @@ def differences(asked: Schemata, found: Schemata, cache: Cache) -> list[str]:
 
 def rounded(bandwidth: int, cache: Cache) -> int:
     """Round a throttle up to the machine's next step, as the kernel does."""
-    if cache.bandwidth is None:
-        return bandwidth
-    step = cache.bandwidth.step
-    return min(-(-bandwidth // step) * step, max(bandwidth, cache.bandwidth.most))
+    return bandwidth if cache.bandwidth is None else cache.bandwidth.rounded(bandwidth)
 
 
 def loses_ways(before: Schemata, after: Schemata) -> bool:

@@ -63,7 +63,7 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / 0.052))
     foot = 0.5 + 0.115 * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
-    height = 0.1 + badge_room(caveat(results)) + row_height * len(rows) + foot
+    height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, foot / height, ACROSS / width, row_height * len(rows) / height))
     if results.margin is not None:

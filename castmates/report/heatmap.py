@@ -78,8 +78,15 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     source = effects[plainly & effects["baseline"].isin(BASELINES)][SHOWN]
     with styled():
         if source.empty:
-            return empty_figure(f"No effect could be computed in the study {results.name}.", caveat(results)), source
+            return empty_figure(why_empty(results), caveat(results)), source
         return _figure(_grid(source), source, results), source
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to see."""
+    if len(results.lead_effects("solo", under_partitions=True)):
+        return f"The study {results.name} has no mix without a partition."
+    return f"No effect could be computed in the study {results.name}."
 
 
 def _grid(source: "pd.DataFrame") -> Grid:
@@ -111,7 +118,7 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
     total_width = max(COLUMN, grid.left + across * (width + GAP))
     notes = _notes(grid, source, results, int((total_width - 0.2) / 0.052))
     foot = 0.62 + 0.115 * len(notes)
-    top_room = badge_room(caveat(results))
+    top_room = badge_room(caveat(results), total_width)
     total_height = top_room + down * (height + grid.head) + foot + 0.05
     figure = Figure(figsize=(total_width, total_height))
 

@@ -13,7 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report import captions, health, machine, plan, words
 from castmates.report.read import Results, records
-from castmates.report.stamps import stamped, stamps
+from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
 
 TEMPLATES = files("castmates.report") / "templates"
@@ -78,10 +78,14 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "script": Markup(parts["report.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
+        "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
         "verdicts": _verdicts(results),
         "stamped": stamped(results),
-        "running_head": " · ".join([*results.platforms, *(word for word, _ in stamps(results))]),
+        "first": first_words(results),
+        "running_head": " · ".join(
+            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+        ),
         "stamps": stamps(results),
         "checks": health.checks(results),
         "health": health.summary(results),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
-    ALARM,
     COLOURS,
     GREY,
     INK,
@@ -40,6 +39,7 @@ ALL_WAYS = "the lead has all ways"
 BAND, LINE = "#f1dcda", "#8c1d18"  # of what is lost without a partition
 GREYS = {OWN: (INK, "o"), OWN_BESIDE_PLACEBOS: ("#7f7f7f", "d")}
 PLACEBO_AT_MASK = "placebo@mask"
+DERIVED = "solo, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
 SHOWN += ["degradation_pct", "low", "high", "within_launch", "blocks", "verdict", "platform"]
 Row = dict[str, Any]
@@ -98,19 +98,21 @@ def _series(row: Row) -> str:
     ways = row["lead_ways"]
     if ways != ways or ways is None or str(ways) == "<NA>":
         return ALL_WAYS
-    if f"lead-{ways}" in name:
-        return name.replace(f"lead-{ways}", "lead", 1)
-    return re.sub(rf"-{ways}(?=-|$)", "", name, count=1)
+    # The study's own name of the sweep stands first and may hold numbers too, and a position may stand last.
+    found = [*re.finditer(rf"(?:split|lead)(-{ways})(?=-|$)", name)] or [*re.finditer(rf"(-{ways})(?=-|$)", name)]
+    return name[: found[-1].start(1)] + name[found[-1].end(1) :] if found else name
 
 
 def _beside_placebos(results: Results, known: "pd.DataFrame") -> "pd.DataFrame":
     """Rate(solo) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
     keys = ["mix", "member", "partition", "platform"]
     at_mask = results.lead_effects(PLACEBO_AT_MASK, under_partitions=True)
-    both = known.merge(at_mask[[*keys, "slowdown"]], on=keys, suffixes=("", "_at_mask"))
+    both = known.merge(at_mask[[*keys, "slowdown", "blocks"]], on=keys, suffixes=("", "_at_mask"))
     slowdown = both["slowdown"] / both["slowdown_at_mask"]
     none = dict.fromkeys(("degradation_low", "degradation_high", "within_low", "within_high"), math.nan)
     both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=100 * (1 - 1 / slowdown), **none)
+    # No row of effects says this, so that nothing of the co-run's row may be read as its own.
+    both = both.assign(baseline=DERIVED, verdict="", blocks=both[["blocks", "blocks_at_mask"]].min(axis=1))
     return both[list(known.columns)]
 
 
@@ -149,7 +151,7 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / 0.052))
     columns = max(1, min(4, int(width / (0.45 + 0.062 * max(map(len, [*looks, "without a partition"]))))))
     foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + 0.115 * len(notes)
-    head = 0.12 + max(badge_room(caveat(results)), 0.2 * (results.platforms != ["measured"]))
+    head = 0.12 + badge_room(caveat(results), width)
     row_height = 0.12 * lines + 1.35 + under_axis
     height = head + down * row_height + foot + 0.15
     figure = Figure(figsize=(width, height))
@@ -169,9 +171,6 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
     _legend(figure, looks, foot / height, columns)
     figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
-    if results.platforms != ["measured"]:
-        words = f"{' and '.join(results.platforms)}: not measured".upper()
-        figure.text(0.08 / width, 1 - 0.07 / height, words, fontsize=6.5, fontweight="bold", color=ALARM, va="top")
     badge(figure, caveat(results))
     return figure
 

@@ -16,7 +16,7 @@ from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
-from castmates.rdt.choose import Wish
+from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner import cast as casting
 from castmates.runner import cgroups, eviction
 from castmates.runner.barrier import await_ready
@@ -93,6 +93,7 @@ def _heal(say: Say) -> Restored:
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+    refuse_hopeless(_wish(block))
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)

@@ -41,12 +41,11 @@ def restore_everything() -> Restored:
 def heal() -> Restored:
     """Put right what was left; for whoever holds the machine's lock."""
     restored = Restored()
+    # First, for the mount that a journal tells of is not undone while there is any group in it.
+    restored.done, restored.left = leftovers.remove_leftovers()
     for journal in journals():
         for undone in journal.restore(lambda entry: entry.stale):
             (restored.left if undone.how == "failed" else restored.done).append(str(undone))
-    removed, stuck = leftovers.remove_leftovers()
-    restored.done += removed
-    restored.left += stuck
     for what, found in (("cgroup", stale_groups()), ("path", stale_folders())):
         for path in list(found):
             sweep([(what, str(path))])

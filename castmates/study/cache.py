@@ -1,5 +1,6 @@
 """What a machine lets us do with its last-level cache and memory bandwidth; read by castmates.rdt.capabilities."""
 
+import math
 from typing import Literal
 
 from castmates.study.frozen import Frozen
@@ -12,6 +13,10 @@ class Bandwidth(Frozen):
     least: int
     step: int
     most: int  # no throttle
+
+    def rounded(self, wanted: float) -> int:
+        """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""
+        return min(math.ceil(wanted / self.step) * self.step, max(math.ceil(wanted), self.most))
 
 
 class Cache(Frozen):
@@ -28,6 +33,7 @@ class Cache(Frozen):
     bandwidth: Bandwidth | None
     events: tuple[str, ...]  # that can be monitored: llc_occupancy, mbm_total_bytes …
     monitored_groups: int  # whose events can be told apart
+    rest: bool = True  # whether the masks of everybody else on the machine can be set
 
     @property
     def full(self) -> int:

@@ -125,6 +125,9 @@ class Sweep(Written):
             and not ({"split", "lead_ways", "overlap"} & set(kinds) or self.lead),
             "a mask or a throttle for some member": self.bandwidth == {}
             or (self.masks is not None and not set(self.masks) - {"rest"}),
+            "one mask for the rest of the machine, not code and data apart": any(
+                who == "rest" and mask.code is not None for who, mask in (self.masks or {}).items()
+            ),
             "no throttle for the rest of the machine, which is never throttled": "rest" in (self.bandwidth or ()),
             "no throttle for anybody but the lead beside 'lead_ways': it runs alone": "lead_ways" in kinds
             and bool(set(self.bandwidth or ()) & {"antagonists"}),
@@ -149,9 +152,10 @@ class CacheKeys(Written):
     """What is tried on the last-level cache, and how it is watched; docs/partitions.md tells more."""
 
     sweeps: list[Sweep] = Field(default_factory=list, description="partitions to try on every mix; none if left out")
-    rest: Literal["antagonists", "all"] = Field(
-        default="antagonists",
-        description="ways that everybody else on the machine has under a partition: the antagonists', or all",
+    rest: Literal["antagonists", "all"] | None = Field(
+        default=None,
+        description="ways that everybody else on the machine has under a partition: the antagonists', which is the "
+        "default where this user may set them, or all",
     )
     avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are given to nobody")
     monitor: float = Field(

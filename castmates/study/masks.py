@@ -22,11 +22,6 @@ def popcount(mask: int) -> int:
     return mask.bit_count()
 
 
-def width(mask: int) -> int:
-    """How many bits it takes to write the mask down."""
-    return mask.bit_length()
-
-
 def positions(mask: int) -> tuple[int, ...]:
     """The places of its ways, rising."""
     return tuple(place for place in range(mask.bit_length()) if mask >> place & 1)
@@ -53,26 +48,9 @@ def longest_run(mask: int) -> int:
     return max(runs(mask), key=popcount, default=0)
 
 
-def shifted(mask: int, by: int) -> int:
-    """The same ways so many places higher, or lower where it is negative; none may fall off."""
-    if by < 0 and mask & make(-by):
-        raise ValueError(f"the mask {mask:x} has ways below place {-by}")
-    return mask << by if by >= 0 else mask >> -by
-
-
 def union(masks: Iterable[int]) -> int:
     """The ways that are in any of them."""
     return reduce(or_, masks, 0)
-
-
-def overlap(one: int, other: int) -> int:
-    """The ways that both have."""
-    return one & other
-
-
-def disjoint(one: int, other: int) -> bool:
-    """Whether they share no way."""
-    return not one & other
 
 
 def without(mask: int, taken: int) -> int:
@@ -132,11 +110,6 @@ def refusal(mask: int, cache: Cache) -> str:
 def bytes_in(mask: int, cache: Cache) -> int | None:
     """How much of one last-level cache the mask is; None where the machine does not tell."""
     return None if cache.way_bytes is None else popcount(mask) * cache.way_bytes
-
-
-def share_of(mask: int, cache: Cache) -> float:
-    """Which share of the cache's ways the mask has."""
-    return popcount(mask) / cache.ways
 
 
 def ways_of_bytes(amount: int, cache: Cache) -> int:

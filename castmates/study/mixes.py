@@ -112,6 +112,7 @@ def _with_partitions(seated: Sequence[_Seated], tried: Partitions, placebo: str,
             alone.add(lead.workload)
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], placebo, prepare, partition)
+    tried.tell_unplayed()
 
 
 def _mix(

@@ -1,7 +1,7 @@
 """Cuts by roles and members on their CPUs -> the partitions to try on a mix, as far as the machine can make them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from castmates.errors import CastmatesError
 from castmates.study.amounts import Notes
@@ -10,6 +10,10 @@ from castmates.study.cache_keys import CacheKeys
 from castmates.study.layout import Layout
 from castmates.study.spec import REST, Member, Partition, Share
 from castmates.study.sweeps import Cut, Part, cuts
+
+MOST_NAMED = 5  # partitions in one sentence
+
+_NOT_BOUNDED = "this user may not set the masks of the default group"
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,19 @@ class Partitions:
     cache: Cache | None
     layout: Layout
     notes: Notes
+    played: set[str] = field(default_factory=set)  # names of the cuts that some mix has the members for
 
     def of(self, lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
         """The partitions to try on these members; on the lead alone where there are no antagonists."""
         wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
         found = [one for cut in wanted if (one := partition_of(cut, lead, antagonists)) is not None]
+        self.played.update(one.name for one in found)
         return found if found and self._can_be_made([lead, *antagonists]) else []
+
+    def tell_unplayed(self) -> None:
+        """Say which cuts no mix has the members for, once all mixes were asked."""
+        if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
+            self.notes.add(f"cache: {_some(unplayed)} left out: no mix has the members that they are for.")
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
         """Whether the machine has a group, and a cache that it can share out, for everybody."""
@@ -35,7 +46,7 @@ class Partitions:
         if len(members) > cache.groups:
             self.notes.add(
                 f"cache: the partitions of {name} are left out: they take {len(members)} groups, one for each member, "
-                f"and this machine has {cache.groups}."
+                f"and this user can have {cache.groups} here (`castmates doctor` says what helps)."
             )
             return False
         unknown = {member.name for member in members if not set(domains(member, self.layout)) <= set(cache.domains)}
@@ -56,14 +67,37 @@ def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file:
             "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do."
         )
         return Partitions([], None, layout, notes)
-    found = cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
+    found = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
     return Partitions(found, cache, layout, notes)
 
 
+def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[Cut]:
+    """All cuts that can be made; where the rest of the machine cannot be bounded, those that leave it alone."""
+    if cache.rest:
+        return cuts(keys, cache, study_file, notes)
+    if keys.rest is None:
+        notes.add(
+            f"cache.rest: everybody else on the machine keeps all ways, for {_NOT_BOUNDED}; "
+            "`sudo castmates grant --default-group` lets him."
+        )
+        keys = keys.model_copy(update={"rest": "all"})
+    found = cuts(keys, cache, study_file, notes)
+    if bounding := [cut.name for cut in found if cut.rest is not None]:
+        notes.add(
+            f"cache.rest: {_some(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
+            "`sudo castmates grant --default-group` lets him, and without 'rest' in the study they bound nobody else."
+        )
+    return [cut for cut in found if cut.rest is None]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
 def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:
-    """The cut with members in their roles; None where it gives none of them anything, or throttles somebody else."""
-    playing = {lead.workload, *(one.workload for one in antagonists)}
-    if any(part.bandwidth is not None and name not in playing for name, part in cut.named.items()):
+    """The cut with members in their roles; None where it gives none of them anything, or names somebody else too."""
+    if not cut.named.keys() <= {lead.workload, *(one.workload for one in antagonists)}:
         return None
     parts = [(lead.name, _part(lead, cut.lead, cut))]
     parts += [(one.name, _part(one, cut.antagonists, cut)) for one in antagonists]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 
 from castmates.errors import CastmatesError
 from castmates.study import masks
@@ -80,7 +80,7 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
     region = masks.region(cache, keys.avoid_shared)
     for number, sweep in enumerate(keys.sweeps, start=1):
         ground = _Ground(keys, cache, f"cache.sweeps.{number}", notes, region)
-        made = list(_cuts(sweep, ground, f"{study_file}: '{ground.key}"))
+        made = list(islice(_cuts(sweep, ground, f"{study_file}: '{ground.key}"), MOST_CUTS + 1))
         if not made:
             notes.add(f"{ground.key}: nothing is left of this sweep on this machine.")
         for cut in made:
@@ -89,10 +89,11 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
                     f"{study_file}: '{ground.key}' makes a partition '{cut.name}', and so does another sweep, with "
                     "other shares; give one of them another 'name'."
                 )
-    if len(found) > MOST_CUTS:
-        raise CastmatesError(
-            f"{study_file}: 'cache.sweeps' come to {len(found)} partitions, more than {MOST_CUTS}; name fewer values."
-        )
+        if len(found) > MOST_CUTS:
+            raise CastmatesError(
+                f"{study_file}: 'cache.sweeps' come to more than {MOST_CUTS} partitions; name fewer values."
+            )
+    _tell_equal(found.values(), notes)
     _tell_shared(found.values(), cache, notes)
     return list(found.values())
 
@@ -105,11 +106,12 @@ def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
         "antagonist_cap": _antagonist_cap,
         "bandwidth": lambda *_: [Cut("")],  # everybody has all ways
     }
-    divided = [_written(sweep, ground, where)] if sweep.masks is not None else makers[sweep.kind](sweep, ground)
-    throttles = _throttles(sweep, ground)
+    divided = _written(sweep, ground, where) if sweep.masks is not None else makers[sweep.kind](sweep, ground)
+    rates = _rates(sweep, ground)
     for cut in divided:
         for coded in filter(ground.takes, _with_code(cut, sweep, ground)):
-            for throttled in (_throttled(coded, chosen) for chosen in throttles):
+            for chosen in product(*rates.values()):
+                throttled = _throttled(coded, dict(zip(rates, chosen, strict=True)))
                 name = "-".join(filter(None, [sweep.name, throttled.name]))
                 if name == UNMANAGED:
                     raise CastmatesError(
@@ -136,6 +138,11 @@ def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
         for side, lead in _placed(ways, sweep.position, ground, "lead_ways"):
             name = f"lead-{ways}{side}"
             others = ground.others(lead, name) if lead != ground.region else None
+            if others is None and lead != ground.cache.full and ground.keys.rest != "all":
+                ground.notes.add(
+                    f"{ground.key}: {name} leaves too few ways for everybody else on the machine, who therefore has "
+                    "all, the lead's too."
+                )
             yield Cut(name, alone=True, lead=Part(lead), rest=_rest(others, ground))
 
 
@@ -178,16 +185,24 @@ def _placed(ways: int, sides: Sequence[str], ground: _Ground, key: str) -> Itera
 
 
 def _rest(others: int | None, ground: _Ground) -> int | None:
-    return others if ground.keys.rest == "antagonists" else None
+    return None if ground.keys.rest == "all" else others
 
 
-def _written(sweep: Sweep, ground: _Ground, where: str) -> Cut:
+def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
     """Masks as they were written; what the kernel would refuse is an error, for nobody else knows what was meant."""
+    if not ground.cache.ways:
+        ground.notes.add(f"{ground.key}.masks: left out: this machine has no masks of the last-level cache.")
+        return
     found = {who: _part(one, ground, f"{where}.masks.{who}'") for who, one in (sweep.masks or {}).items()}
     name = "" if sweep.name else "-".join(f"{who}-{_digits(one, ground)}" for who, one in (sweep.masks or {}).items())
     roles = {who: found.pop(who, Part()) for who in ("lead", "antagonists", "rest")}
     rest = roles["rest"].ways if "rest" in (sweep.masks or {}) else _rest(roles["antagonists"].ways, ground)
-    return Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=found, rest=rest)
+    if found and rest is None and ground.keys.rest != "all":
+        ground.notes.add(
+            f"{ground.key}.masks: everybody else on the machine has all ways, for the role antagonists has no mask; "
+            "write one for 'rest' if they should not."
+        )
+    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=found, rest=rest)
 
 
 def _part(written: Masks, ground: _Ground, where: str) -> Part:
@@ -224,19 +239,17 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
         yield replace(cut, name=f"{cut.name}-code-{ways}", lead=Part(masks.without(own, code), code))
 
 
-def _throttles(sweep: Sweep, ground: _Ground) -> list[dict[str, int]]:
-    """Every combination of throttles; one that throttles nobody where the sweep asks for none."""
-    if not sweep.bandwidth:
-        return [{}]
-    bandwidth = ground.cache.bandwidth
+def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
+    """By role or workload: its throttles, none where the machine has none; nobody where the sweep asks for none."""
+    wanted, bandwidth = sweep.bandwidth or {}, ground.cache.bandwidth
     if bandwidth is None:
-        ground.notes.add(f"{ground.key}.bandwidth: left out: this machine cannot throttle memory bandwidth.")
-        return []
-    values = [
-        rates_from(texts, bandwidth, f"{ground.key}.bandwidth.{who}", ground.notes)
-        for who, texts in sweep.bandwidth.items()
-    ]
-    return [dict(zip(sweep.bandwidth, chosen, strict=True)) for chosen in product(*values)]
+        if wanted:
+            ground.notes.add(f"{ground.key}.bandwidth: left out: this machine cannot throttle memory bandwidth.")
+        return {who: [] for who in wanted}
+    return {
+        who: rates_from(texts, bandwidth, f"{ground.key}.bandwidth.{who}", ground.notes)
+        for who, texts in wanted.items()
+    }
 
 
 def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
@@ -252,6 +265,14 @@ def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
         antagonists=replace(cut.antagonists, bandwidth=chosen.get("antagonists")),
         named=named,
     )
+
+
+def _tell_equal(found: Collection[Cut], notes: Notes) -> None:
+    """Say which partitions are one under two names: both are measured, for the plan cannot know which was meant."""
+    first: dict[str, str] = {}
+    for cut in found:
+        if (same := first.setdefault(repr(replace(cut, name="")), cut.name)) != cut.name:
+            notes.add(f"cache: {cut.name} gives everybody the same as {same}; both are measured.")
 
 
 def _tell_shared(found: Collection[Cut], cache: Cache, notes: Notes) -> None:

@@ -193,6 +193,27 @@ def test_a_member_on_several_cpus_is_their_sum_and_one_on_a_shared_cpu_is_nobody
     assert {one.subject: one.value for one in samples} == {"lead@0-1": 20480.0, "cpu2": 10240.0}
 
 
+def test_a_last_look_that_was_cut_short_is_no_sum_of_the_cpus_it_got_to():
+    rows = [Reading("t", cpu, {"LLC[KB]": 10.0}) for cpu in ("0", "1", "0")]
+    samples = samples_of(rows, {0: "lead@0-1", 1: "lead@0-1"}, (0, 10**9), 10.0)
+    assert [one.value for one in samples] == [20480.0, None]
+    assert "not told of all its CPUs" in samples[1].note
+
+
+def test_a_lock_that_another_user_made_serves_and_one_that_cannot_be_used_is_a_sentence(tmp_path):
+    tmp_path.chmod(0o1777)
+    lock = tmp_path / "lock"
+    lock.touch(0o666)
+    if os.geteuid() == 0:
+        os.chown(lock, 65534, 65534)
+    tool = stand_in(tmp_path, "echo there")
+    assert tool.call("-s") == "there\n"
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(CastmatesError, match="lock"):
+        tool.call("-s")
+
+
 def test_who_shares_a_cpu_is_not_named(monitor):
     monitor.attach({"lead@0": Held(1, (0,)), "a@1": Held(2, (1,)), "b@1": Held(3, (1,))})
     assert monitor._subjects == {0: "lead@0", 1: "cpu1"}

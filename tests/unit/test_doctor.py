@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from castmates.machine import checks_rdt
 from castmates.machine.doctor import as_json, as_table, examine
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
@@ -257,7 +258,7 @@ def test_json_keys_are_stable(server):
     assert list(first) == ["name", "state", "found", "cost", "remedy"]
 
 
-@pytest.mark.parametrize(("given", "state"), [(0, "no"), (1, "partly"), (2, "yes")])
+@pytest.mark.parametrize(("given", "state"), [(0, "no"), (1, "partly"), (2, "partly")])
 def test_groups_that_root_gave_are_permission_too(server, given, state):
     mount(server, groups=[f"castmates-{os.geteuid()}-{number}" for number in range(given)] + ["castmates-99999-0"])
     (server / "sys/fs/resctrl/schemata").unlink()
@@ -266,7 +267,13 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
             sysfs.write(server / f"sys/fs/resctrl/castmates-{os.geteuid()}-{number}" / file, "")
     check = rows(server)["resctrl permission"]
     assert check.state == state
-    assert state == "yes" or "sudo castmates grant" in check.remedy
+    assert "sudo castmates grant" in check.remedy
+    assert ("--default-group" in check.remedy) == (given == 2)
+
+
+def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
+    resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
+    assert checks_rdt.permission({"resctrl": resctrl}).state == "yes"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,14 @@ def test_a_group_that_vanished_and_threads_elsewhere_are_seen(book, witness):
 
 @pytest.mark.parametrize(
     ("schemata", "ways"),
-    [("L3:0=f", 4), ("L3:0=f;1=ff MB:0=100", 4), ("L3CODE:0=1 L3DATA:0=7", 3), ("MB:0=50", None), ("", None)],
+    [
+        ("L3:0=f", 4),
+        ("L3:0=f;1=ff MB:0=100", 4),
+        ("L3CODE:0=8 L3DATA:0=7", 4),
+        ("L3CODE:0=1;1=ff L3DATA:0=7;1=ff", 3),
+        ("MB:0=50", None),
+        ("", None),
+    ],
 )
-def test_ways_are_counted_in_the_narrowest_mask_of_data(schemata, ways):
+def test_ways_are_counted_where_code_and_data_together_have_fewest(schemata, ways):
     assert ways_of(schemata) == ways

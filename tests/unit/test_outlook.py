@@ -94,6 +94,30 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     assert said(loaded).count("cache: nothing here shares out the last-level cache") == 1
 
 
+@pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
+def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder, monkeypatch, sweep):
+    llc = project.layout_of(project.read_topology()).cpus[0].llc
+    if llc is None:
+        pytest.skip("needs a known last-level cache")
+    here = cache(domains=(llc,), shareable=0)
+    text = STUDY if "split" in sweep else STUDY.replace("antagonists: [a, b]", "antagonists: []")
+    Path("study.yaml").write_text(f"{text}catalogue: empty\ncache: {{sweeps: [{sweep}]}}\n")
+    loaded = project.load("study.yaml")
+    monkeypatch.setattr(project, "read_cache", lambda: here)
+    before = loaded.plan()
+    assert any(mix.partitions for mix in before.mixes)
+    assert "Nothing here shares out" not in said(loaded)
+    loaded.results.mkdir(parents=True)
+    loaded.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
+    measure(loaded, [before.blocks[0].path])
+    for now in (None, here.model_copy(update={"groups": 0})):
+        monkeypatch.setattr(project, "read_cache", lambda now=now: now)
+        assert loaded.plan() == before
+        assert "Nothing here shares out the last-level cache now" in said(loaded)
+    loaded.plan_file.write_text("{}")
+    assert project.remembered_cache(loaded.plan_file) is None
+
+
 def test_a_pilot_tells_what_can_be_found(folder):
     loaded = load(rounds=4)
     mixes = {

@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from castmates import project
 from castmates.errors import CastmatesError
 from castmates.shares import rows
-from castmates.study import masks
+from castmates.study import mixes
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Workload
-from castmates.study.planning import active_mixes
+from castmates.study.planning import active_mixes, extend
 from castmates.study.schemata import schemata_of
-from castmates.study.spec import REST, UNMANAGED, Plan, Share
+from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
 from tests.unit.caches import cache
-from tests.unit.makers import layout, plan, study, workloads
+from tests.unit.makers import layout, plan, prepared, study, workloads
 
 SPLIT = {"sweeps": [{"split": [4, 8]}]}
 ALONE = {"sweeps": [{"lead_ways": [2, 6]}]}
@@ -30,6 +31,10 @@ def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
     """By name: who has which ways."""
     every = [scene for block in one.blocks for scene in block.company.scenes]
     return {scene.name: {share.member: share.ways for share in scene.shares} for scene in every}
+
+
+def names_of(mix: Mix) -> set[str]:
+    return {partition.name for partition in mix.partitions}
 
 
 def paths(one: Plan) -> set[str]:
@@ -119,6 +124,10 @@ def test_masks_by_workload_hold_where_that_workload_plays():
     keys = {"sweeps": [{"name": "mine", "masks": {"a": "00f"}}]}
     one = swept(keys, antagonists=("a", "b"))
     assert {name for name in scenes(one) if "@mine" in name} == {"corun:x+a@mine"}
+    assert not one.notes[1:]
+    beside = {"sweeps": [{"name": "mine", "masks": {"lead": "00f", "a": "f00", "rest": "f00"}}, {"split": 4}]}
+    tried = {mix.name for mix in swept(beside, antagonists=("a", "b")).mixes if "mine" in names_of(mix)}
+    assert tried == {"x+a"}
     with pytest.raises(CastmatesError, match=r"'cache.sweeps.1' names 'c', which plays in no mix of this study"):
         swept({"sweeps": [{"name": "mine", "masks": {"c": "00f"}}]})
 
@@ -131,13 +140,22 @@ def test_a_workload_is_throttled_where_it_plays():
     assert under.shares[1] == Share(member="a@1", ways=0xFF0, bandwidth=20)
 
 
+def test_a_partition_that_no_mix_has_the_members_for_is_told():
+    keys = {"sweeps": [{"lead_ways": [2, 4], "bandwidth": {"a": "20%"}}, {"split": 4}]}
+    one = swept(keys)
+    assert {partition.name for mix in one.mixes for partition in mix.partitions} == {"split-4"}
+    assert one.notes == ("cache: lead-2-a-mb20, lead-4-a-mb20 left out: no mix has the members that they are for.",)
+    many = swept({"sweeps": [{"lead_ways": "1-8", "bandwidth": {"a": "20%"}}, {"split": 4}]})
+    assert "lead-5-a-mb20 and 3 more left out" in many.notes[0]
+
+
 def test_a_mix_with_more_members_than_groups_has_no_partitions():
     big = {"mixes": [{"lead": "x", "antagonists": ["a", "a", "a"]}], "cache": SPLIT}
     one = plan(study(["x"], ["a"], **big), cpus=range(5), cache=cache(groups=3, shareable=0))
     assert {mix.name for mix in one.mixes if mix.partitions} == {"x+a"}
     assert one.notes == (
         "cache: the partitions of x beside a beside a beside a are left out: they take 4 groups, one for each member, "
-        "and this machine has 3.",
+        "and this user can have 3 here (`castmates doctor` says what helps).",
     )
 
 
@@ -229,13 +247,24 @@ KEYS = st.fixed_dictionaries(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(KEYS, st.sets(st.sampled_from("abc"), min_size=1), st.integers(0, 10_000)), max_size=4))
-def test_any_history_of_sweeps_keeps_the_promises(history):
+@given(
+    st.lists(
+        st.tuples(KEYS, st.sets(st.sampled_from("abc"), min_size=1), st.integers(0, 10_000), st.booleans()), max_size=4
+    )
+)
+def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
     measured = {}
-    here, room = cache(groups=3, shareable=0), Room(groups=3)
-    for keys, antagonists, luck in history:
+    file = tmp_path_factory.mktemp("results") / "plan.json"
+    machine, room = cache(groups=3, shareable=0), Room(groups=3)
+    known = False  # whether resctrl was ever mounted
+    for keys, antagonists, luck, mounted in history:
+        known |= mounted
+        here = (machine if mounted else None) or project.remembered_cache(file)
         one = study(["x"], sorted(antagonists), cache=keys, budget={"blocks": 2})
         now = plan(one, measured=measured.values(), cache=here, room=room)
+        file.write_text(now.canonical())
+        if known:  # from then on, it makes no difference whether it is mounted
+            assert now == plan(one, measured=measured.values(), cache=machine, room=room)
         planned = {block.path: block for block in now.blocks}
         assert len(planned) == len(now.blocks)
         for path, block in measured.items():
@@ -275,10 +304,36 @@ def test_the_plan_tells_everybodys_schemata():
 def test_members_around_different_caches():
     two = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu // 2, node=0) for cpu in range(4)), memory=(0,))
     here = cache(domains=(0, 1), shareable=0)
-    from castmates.study import mixes
-    from tests.unit.makers import prepared
-
     programs = workloads("x", a=Workload(command="a", cores=2))
     one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "2,3", "reserve": 0})
     cast = mixes.resolve(one, programs, two, prepared(programs), "p", "study.yaml", here)
-    assert masks.popcount(cast.mixes[1].partitions[0].shares[0].ways or 0) == 4
+    company = extend(one, cast, {"x": "", "a": ""}, "k").blocks[0].company
+    under = [scene for scene in company.scenes if scene.partition == "split-4"]
+    assert rows(company, under, here, two) == [
+        ("lead x@1", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
+        ("a@2-3", "L3:1=ff0 MB:1=100", "8 ways, 12 MiB"),
+        ("everybody else", "L3:0=ff0;1=ff0 MB:0=100;1=100", "8 ways, 12 MiB"),
+    ]
+
+
+NOT_HIS = cache(shareable=0, rest=False)
+WRITTEN = {"name": "mine", "masks": {"lead": "f", "antagonists": "ff0", "rest": "f00"}}
+
+
+def test_who_may_not_bound_the_rest_of_the_machine_leaves_it_alone_and_is_told():
+    one = swept(SPLIT | {"sweeps": [*SPLIT["sweeps"], WRITTEN]}, on=NOT_HIS)
+    given = {name: who for name, who in scenes(one).items() if who}
+    assert given["corun:x+a@split-4"] == {"x@0": 0xF, "a@1": 0xFF0}
+    assert not any(REST in who for who in given.values())
+    assert len(given) == 4  # without what was written for the rest
+    assert [note for note in one.notes if "everybody else on the machine keeps all ways" in note]
+    assert [note for note in one.notes if "mine left out" in note and "grant --default-group" in note]
+    assert paths(one) == paths(swept(SPLIT | {"rest": "all"}))
+
+
+def test_who_asks_to_bound_it_and_may_not_has_no_such_partitions():
+    one = swept(SPLIT | {"rest": "antagonists"}, on=NOT_HIS)
+    assert not any(scenes(one).values())
+    assert any("split-4, split-8 left out" in note and "grant --default-group" in note for note in one.notes)
+    assert paths(swept(SPLIT)) == paths(swept(SPLIT | {"rest": "antagonists"}))
+    assert not swept(SPLIT | {"rest": "all"}, on=NOT_HIS).notes

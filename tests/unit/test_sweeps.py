@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
+from castmates.rdt.wishes import rounded
 from castmates.study import masks
 from castmates.study.amounts import Notes
 from castmates.study.cache import Bandwidth
@@ -121,6 +122,53 @@ def test_what_the_machine_does_not_have_is_left_out_and_said():
     assert notes[-1] == "cache.sweeps.1: nothing is left of this sweep on this machine."
 
 
+def test_a_size_that_cannot_be_given_is_said_once():
+    found, notes = made({"split": ["1%", "25%", f"{10**20}%", "90TiB"]}, on=cache(shareable=0))
+    assert list(found) == ["split-3"]
+    assert len(notes) == 3
+    assert notes[0] == "cache.sweeps.1.split: 1% left out: it comes to 0, and from 1 to 11 ways can be given here."
+    assert notes[1].startswith(f"cache.sweeps.1.split: {10**20}% left out: it comes to 12")
+
+
+def test_everybody_else_who_gets_too_few_ways_gets_all_and_that_is_said():
+    found, notes = made({"lead_ways": [10, 11, 12]}, on=cache(least_ways=2, shareable=0))
+    assert [cut.rest for cut in found.values()] == [0xC00, None, None]
+    assert notes == [
+        "cache.sweeps.1: lead-11 leaves too few ways for everybody else on the machine, who therefore has all, the "
+        "lead's too."
+    ]
+    assert not made({"lead_ways": 11}, on=cache(least_ways=2, shareable=0), rest="all")[1]
+
+
+def test_masks_without_one_for_the_antagonists_leave_everybody_else_all_ways():
+    found, notes = made({"masks": {"lead": "00f", "a": "ff0"}}, on=cache(shareable=0))
+    assert [cut.rest for cut in found.values()] == [None]
+    assert notes == [
+        "cache.sweeps.1.masks: everybody else on the machine has all ways, for the role antagonists has no mask; write "
+        "one for 'rest' if they should not."
+    ]
+    assert not made({"masks": {"lead": "00f", "a": "ff0", "rest": "ff0"}}, on=cache(shareable=0))[1]
+
+
+def test_masks_on_a_machine_that_only_throttles_are_left_out():
+    found, notes = made({"masks": {"lead": "f"}}, {"bandwidth": {"lead": "20%"}}, on=cache(0, shareable=0))
+    assert list(found) == ["lead-mb20"]
+    assert notes[0] == "cache.sweeps.1.masks: left out: this machine has no masks of the last-level cache."
+
+
+def test_the_same_partition_under_two_names_is_told():
+    found, notes = made({"split": [4, 6]}, {"overlap": [0, 2]}, on=cache(shareable=0))
+    assert len(found) == 4
+    assert notes == ["cache: overlap-0-lead-6 gives everybody the same as split-6; both are measured."]
+
+
+def test_too_many_partitions_are_refused_before_they_are_made():
+    rates = dict.fromkeys(("lead", "antagonists", "a", "b", "c", "d", "e", "f"), "all")  # 99 to the power of 8
+    one = cache(bandwidth=Bandwidth(unit="%", least=1, step=1, most=100))
+    with pytest.raises(CastmatesError, match=r"'cache\.sweeps' come to more than 500 partitions; name fewer values"):
+        made({"bandwidth": rates}, on=one)
+
+
 def test_ways_that_io_uses_are_told_or_avoided():
     found, notes = made({"split": [4, 11]})
     assert notes == [
@@ -141,10 +189,20 @@ def test_throttles_multiply_and_round_up():
     assert [cut.named["stream"].bandwidth for cut in found.values()] == list(range(10, 100, 10))
 
 
+@given(st.integers(1, 100), st.integers(1, 20), st.integers(1, 20))
+def test_a_throttle_is_planned_as_it_is_written(percent, least, step):
+    one = cache(bandwidth=Bandwidth(unit="%", least=least, step=step, most=100))
+    found, _ = made({"bandwidth": {"lead": [f"{percent}%", "all"]}}, on=one)
+    for given_ in (cut.lead.bandwidth for cut in found.values()):
+        assert given_ >= least
+        assert rounded(given_, one) == given_
+
+
 def test_throttles_in_other_units():
     intel = cache(bandwidth=Bandwidth(unit="MB/s", least=10, step=10, most=2**32 - 1))
     amd = cache(bandwidth=Bandwidth(unit="1/8 GB/s", least=1, step=1, most=2048))
     sweep = {"bandwidth": {"antagonists": ["2 GB/s", "20%"]}}
+    assert "all left out: it means steps of per cent" in made({"bandwidth": {"lead": "all"}}, on=amd)[1][0]
     found, notes = made(sweep, on=intel)
     assert [cut.antagonists.bandwidth for cut in found.values()] == [2000]
     assert notes == ["cache.sweeps.1.bandwidth.antagonists: 20% left out: this machine throttles bandwidth in MB/s."]
@@ -221,6 +279,14 @@ def test_two_partitions_of_one_name_must_be_the_same():
         ({"split": 1, "position": "left"}, "expected low, high, the number of a way (the first is 0), or a list"),
         ({"bandwidth": {"lead": 20}}, "expected a bandwidth such as 20% or 2000 MB/s"),
         ({"masks": {"lead": 15}}, 'expected a way mask in hexadecimal digits and in quotes, such as "0x00f"'),
+        ({"split": "9" * 400 + "%"}, "expected ways such as 4 or 2-8, a size such as 25%"),
+        ({"bandwidth": {"lead": "9" * 400 + "%"}}, "expected a bandwidth such as 20% or 2000 MB/s"),
+        (
+            {"masks": {"lead": "1", "rest": {"data": "2", "code": "4"}}},
+            "expected one mask for the rest of the machine, not code and data apart",
+        ),
+        (5, "'cache.sweeps.1' is 5, but expected keys with values"),
+        ({"masks": 5}, "'cache.sweeps.1.masks' is 5, but expected keys with values"),
         ({"masks": {"rest": "1"}}, "expected a mask or a throttle for some member"),
         ({"split": 1, "bandwidth": {"rest": "20%"}}, "expected no throttle for the rest of the machine"),
         ({"splits": 1}, "unknown key 'cache.sweeps.1.splits', did you mean 'split'?"),
@@ -266,17 +332,17 @@ def test_every_mask_of_every_sweep_can_be_written(wanted, ways, least, sparse, c
     try:
         found, notes = made(*wanted, on=one, avoid_shared=avoid)
     except CastmatesError as problem:
-        assert "partitions, more than 500; name fewer values" in str(problem)  # noqa: PT017
+        assert "come to more than 500 partitions; name fewer values" in str(problem)  # noqa: PT017
         return
     for name, cut in found.items():
         parts = [cut.lead.ways, cut.lead.code, cut.antagonists.ways, cut.rest]
         for mask in (part for part in parts if part is not None):
             assert mask
             assert not masks.refusal(mask, one), (name, f"{mask:x}")
-            assert not avoid or masks.disjoint(mask, one.shareable)
+            assert not avoid or not mask & one.shareable
         if name.startswith("split-") and cut.antagonists.ways is not None:
             whole = (cut.lead.ways or 0) | (cut.lead.code or 0)
-            assert masks.disjoint(whole, cut.antagonists.ways)
+            assert not whole & cut.antagonists.ways
     assert all("\n" not in note for note in notes)
     assert len(set(found)) == len(found)
 

@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 
+from castmates.machine import calibration
 from tests.workflow.sweeps import Sweeps
 
 STUDY = {
@@ -27,10 +28,12 @@ def swept(tmp_path_factory):
 
 
 def test_every_table_and_figure_says_that_it_is_modelled(swept):
-    files = [*swept.results.glob("tables/*.csv"), *swept.results.glob("figures/*.csv")]
-    assert len(files) > 6
+    files = [file for suffix in ("csv", "parquet") for file in swept.results.rglob(f"*.{suffix}")]
+    assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= {
+        file.name for file in files
+    }
     for file in files:
-        table = pd.read_csv(file)
+        table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
         assert set(table["platform"].dropna()) == {"modelled"}, file
     for figure in swept.results.glob("figures/*.svg"):
         assert figure.with_suffix(".png").stat().st_size > 0
@@ -63,3 +66,23 @@ def test_the_effects_hold_the_truth_of_the_model(swept):
 def test_nothing_was_built_and_nothing_is_left_to_do(swept):
     assert not swept.cache.exists()
     assert "Nothing to be done" in swept.run("--dry-run").stdout
+
+
+def test_a_study_is_chosen_by_either_option_and_by_one_of_them(swept):
+    named = ["--config", "study=config/config.yaml"]
+    filed = ["--configfile", "config/config.yaml"]
+    for option in (named, filed):
+        assert "Nothing to be done" in swept.run("--dry-run", *option).stdout
+    both = swept.run("--dry-run", *named, *filed)
+    assert both.returncode != 0
+    assert "one study at a time" in both.stdout + both.stderr
+
+
+def test_a_trial_of_this_machine_makes_nothing_of_a_modelled_one_anew(swept, tmp_path):
+    copy = Sweeps(swept.copy(tmp_path / "project").folder, tmp_path / "cache")
+    calibration.write(copy.cache, {"identity": calibration.identity()})
+    facts = copy.results / "machine.json"
+    facts.unlink()
+    target = str(facts.relative_to(copy.folder))
+    assert copy.run(target).returncode == 0
+    assert "Nothing to be done" in copy.run("--dry-run", target).stdout

@@ -16,8 +16,14 @@ from castmates.workloads import environments
 
 project.let_jobs_find_us()
 
+# A file given by --configfile is the study itself: its keys stand in `config` then.
+given = workflow.config_settings
 try:
-    PROJECT = project.load(project.chosen_study(config))
+    PROJECT = project.load(
+        project.chosen_study(
+            given.config if given.configfiles else config, given.configfiles
+        )
+    )
     PLAN = PROJECT.plan()
 except CastmatesError as problem:
     raise WorkflowError(str(problem)) from None

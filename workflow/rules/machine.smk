@@ -11,7 +11,11 @@ rule describe_machine:
         "../../envs/castmates.yaml"
     params:
         # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
-        calibration=calibration.known(CACHE, Path("results") / STUDY / "machine.json"),
+        calibration=(
+            ""
+            if PROJECT.modelled
+            else calibration.known(CACHE, Path("results") / STUDY / "machine.json")
+        ),
         study_file=str(PROJECT.study_file),
     shell:
         "python scripts/describe_machine.py --study {params.study_file:q} --output {output:q} 2> {log:q}"

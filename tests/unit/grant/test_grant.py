@@ -1,6 +1,7 @@
 """What is granted is written down, is not given twice, and is taken back."""
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from castmates.errors import CastmatesError
 from castmates.grant import everything, perf, resctrl
 from castmates.grant.granting import Grantee, Granting, find_grantee, granted, record, take_back, told
 from castmates.machine.owner import boot_id
+from castmates.runner.restore import Restored
 from tests.unit import sysfs
 
 ME = Grantee("somebody", os.geteuid(), os.getegid())  # whom everybody may give files to
@@ -76,8 +78,8 @@ def test_files_of_a_group_change_hands_and_come_back(root):
     giver = Granting(other, record(), print)
     resctrl.give(giver, 1, False, root)
     owned = {file.name for file in group.iterdir() if file.stat().st_uid == other.uid}
-    assert owned == {"tasks", "schemata", "cpus", "cpus_list"}
-    assert group.stat().st_uid == other.uid
+    assert owned == {"tasks", "schemata"}
+    assert group.stat().st_uid == os.geteuid()
     take_back()
     assert {file.stat().st_uid for file in (group, *group.iterdir())} == {os.geteuid()}
 
@@ -173,3 +175,28 @@ def test_only_root_may(call, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(CastmatesError, match="needs root, this once: sudo castmates grant"):
         call()
+
+
+def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    schemata = root / "sys/fs/resctrl/schemata"
+    other = replace(ME, uid=65534, gid=65534)
+    assert "grant --default-group" in resctrl.not_given(other, root)
+    for _ in range(2):
+        resctrl.give(Granting(other, record(), print), 1, True, root)
+        schemata.write_text("L3:0=00f\n")  # a run that was killed with its warden; its journal is the user's
+    assert resctrl.not_given(other, root) == ""
+    assert [one.how for one in take_back()].count("restored") == len(record().entries()) + 3
+    assert schemata.read_text().strip() == "L3:0=fff"
+    assert schemata.stat().st_uid == 0
+
+
+def test_what_killed_runs_left_goes_before_what_was_given(monkeypatch):
+    order = []
+    monkeypatch.setattr(everything, "must_be_root", lambda _: None)
+    monkeypatch.setattr(everything, "machine_lock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(everything, "heal", lambda: order.append("heal") or Restored(["a member"]))
+    monkeypatch.setattr(everything, "take_back", lambda: order.append("take back") or [])
+    everything.undo(order.append)
+    assert order == ["heal", "a member", "take back", "nothing is granted"]

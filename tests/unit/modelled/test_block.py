@@ -17,7 +17,7 @@ def played(tmp_path, monkeypatch, text):
     block = plan.blocks[0]
     measure_block(plan, block.path, tmp_path / "out", tmp_path, choose=runner_of)
     record = json.loads((tmp_path / "out" / "block.json").read_text())
-    tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples")]
+    tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples", "steps")]
     return block, record, *tables
 
 
@@ -28,7 +28,7 @@ def quiet(tmp_path_factory):
 
 
 def test_without_noise_every_window_shows_the_truth(quiet):
-    block, record, windows, _ = quiet
+    block, record, windows, *_ = quiet
     assert record["status"] == "measured"
     assert len(windows) == 2 * sum(len(scene.active) for scene in block.company.scenes)
     assert windows["valid"].all()
@@ -37,14 +37,16 @@ def test_without_noise_every_window_shows_the_truth(quiet):
 
 
 def test_everything_says_that_it_is_modelled(quiet):
-    _, record, windows, _ = quiet
+    _, record, windows, samples, steps = quiet
     assert record["platform"] == "modelled"
     assert set(windows["platform"]) == {"modelled"}
     assert "modelled" in record["freezer"]
+    assert set(samples["platform"]) == {"modelled"}
+    assert set(steps["platform"]) == {"modelled"}
 
 
 def test_windows_carry_the_masks_that_the_kernel_in_memory_has(quiet):
-    block, _, windows, _ = quiet
+    block, _, windows, *_ = quiet
     for scene in block.company.scenes:
         for share in scene.shares:
             if share.member in scene.active and share.ways is not None:
@@ -54,7 +56,7 @@ def test_windows_carry_the_masks_that_the_kernel_in_memory_has(quiet):
 
 
 def test_the_last_sample_of_a_window_is_the_occupancy_of_the_model(quiet):
-    _, record, windows, samples = quiet
+    _, record, windows, samples, _ = quiet
     own = samples[samples["metric"] == "llc_occupancy"].groupby(["window", "subject"])["value"].last()
     for row in windows.to_dict("records"):
         (true,) = record["truth"][row["scene"]][row["member"]]["occupancy_bytes"]
@@ -62,7 +64,7 @@ def test_the_last_sample_of_a_window_is_the_occupancy_of_the_model(quiet):
 
 
 def test_the_traffic_of_a_window_is_the_model_s(quiet):
-    _, record, windows, samples = quiet
+    _, record, windows, samples, _ = quiet
     last = samples[samples["metric"] == "mbm_total"].groupby(["window", "subject"])["value"].last()
     solo = windows[windows["scene"] == "alone:flood@2"].iloc[0]
     true = record["truth"]["alone:flood@2"]["flood@2"]

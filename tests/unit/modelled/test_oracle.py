@@ -12,7 +12,10 @@ from scipy import stats
 from castmates.analysis.effects import estimate_effects
 from castmates.modelled import cast as casting
 from castmates.modelled.block import truth
-from castmates.modelled.world import World
+from castmates.modelled.hardware import grant_of
+from castmates.modelled.world import NANO, World
+from castmates.runner.cast import placebo_member
+from castmates.study.modelled import Noise
 from castmates.study.spec import Company
 from castmates.tables import WINDOWS
 from tests.unit.modelled.makers import STUDY, SWEEPS, project_of
@@ -138,6 +141,57 @@ def baselines_of(scenes, row):
         "unmanaged": lambda s: s.kind == "corun" and s.partition == "unmanaged",
     }
     return scene.name, next(s.name for s in scenes if wanted[baseline](s))
+
+
+def world_logs(block, noise, rng, studies, rounds):
+    """As `log_rates` does for one block of each study, but by the modelled machine itself; its rates are one."""
+    company, machine = block.company, block.design.model.model_copy(update={"noise": noise})
+    scenes, members = company.scenes, [one.name for one in company.members]
+    processes = casting.processes(company, {})
+    settled = World(machine, processes, seed=0)
+    actors = []
+    for scene in scenes:
+        given = {one.member: one for one in scene.shares if one.member in settled.processes}
+        grants = {name: grant_of(one, settled.processes[name].cpus, machine) for name, one in given.items()}
+        names = [*scene.active, *map(placebo_member, scene.placebos)]
+        actors.append(settled.balance_of(names, {name: grants[name] for name in names if name in grants}).actors)
+    found = np.full((studies, 1, rounds, len(scenes), len(members)), np.nan)
+    for study in range(studies):
+        world = World(machine, processes, seed=study)
+        for number in range(rounds):
+            for place in rng.permutation(len(scenes)):
+                world.let_run([one.name for one in actors[place]])
+                for name in scenes[place].active:
+                    found[study, 0, number, place, members.index(name)] = np.log(world._luck(name, actors[place]))
+                world.now_ns += int(SECONDS * NANO)
+    return found
+
+
+def contrasts(company, logs):
+    """What the noise does to differences of windows in which any part of it would show, were it another's."""
+    at = {(s.kind, s.partition): place for place, s in enumerate(company.scenes)}
+    rates = logs[:, 0]  # study, round, scene, member; the lead first
+    solo, corun = rates[:, :, at["solo", "unmanaged"]], rates[:, :, at["corun", "unmanaged"]]
+    return {
+        "rounds": corun[:, 0, 0] - corun[:, 1, 0],
+        "members": corun[:, 0, 0] - corun[:, 0, 1],
+        "scenes": corun[:, 0, 0] - solo[:, 0, 0],
+        "twins": rates[:, 0, at["solo-again", "unmanaged"], 0] - solo[:, 0, 0],
+        "partitions": rates[:, 0, at["corun", "split-6"], 0] - corun[:, 0, 0],
+    }
+
+
+@pytest.mark.parametrize("part", ["window", "scene", "launch", "drift"])
+def test_the_noise_here_is_the_modelled_machine_s(tmp_path, monkeypatch, part):
+    monkeypatch.chdir(tmp_path)
+    block = project_of(tmp_path, STUDY + SWEEPS).plan().blocks[0]
+    noise = Noise(**{"window": 0.0, "scene": 0.0, "launch": 0.0, "drift": 0.0, part: 0.01})
+    ones = {scene.name: dict.fromkeys(scene.active, 1.0) for scene in block.company.scenes}
+    rng = np.random.default_rng(SEED)
+    here = contrasts(block.company, log_rates(ones, block.company, noise, rng, 4000, 1, 2))
+    there = contrasts(block.company, world_logs(block, noise, rng, 500, 2))
+    for name, logs in there.items():
+        assert logs.std() == pytest.approx(here[name].std(), rel=0.15, abs=1e-9), name
 
 
 @pytest.mark.slow

@@ -89,14 +89,14 @@ def test_shares_are_given_and_taken_back(kernel):
     assert set(allocator.read_back().values()) == {"MB:0=100 L3:0=fff"}
 
 
-def test_a_scene_costs_one_write_and_one_look_for_each_group():
+def test_a_scene_costs_one_write_and_a_look_before_and_after_for_each_group():
     bench = Bench()
     tree = Meddled(bench.fake)
     allocator = bench.prepared(tree)
     tree.calls.clear()
     allocator.apply([Share(member=LEAD, ways=0xF, bandwidth=20), Share(member=OTHER, ways=0xFF0)])
     paths = [f"{path}/schemata" for path in allocator.groups.values()]
-    assert sorted(tree.calls) == sorted([(call, path) for call in ("read", "write") for path in paths])
+    assert sorted(tree.calls) == sorted([(call, path) for call in ("read", "write", "read") for path in paths])
 
 
 def test_a_mask_holds_where_the_member_has_cpus_and_nowhere_else():
@@ -495,3 +495,22 @@ def test_groups_that_were_given_and_never_written_are_not_called_changed(monkeyp
             allocator.prepare(bench.held)
         allocator.restore()
     assert not [said for said in bench.said if "somebody else" in said]
+
+
+def test_ways_are_lost_by_who_had_them_and_not_by_whom_we_gave_them_to():
+    bench = Bench()
+    allocator = bench.prepared()
+    shares = [Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xFF0)]
+    allocator.apply(shares)
+    bench.fake.write(f"{allocator.groups[OTHER]}/schemata", "L3:0=fff\n")  # somebody else gives it the lead's ways too
+    assert allocator.apply(shares)
+    assert not allocator.apply(shares)
+
+
+def test_a_default_group_that_cannot_be_read_is_a_sentence():
+    bench = Bench()
+    tree = Meddled(bench.fake)
+    allocator = bench.allocator(tree)
+    tree.refuse["read", "^schemata"] = errno.EIO
+    with pytest.raises(CastmatesError, match="refused to read what the rest of the machine has"):
+        allocator.prepare(bench.held)

@@ -1,5 +1,7 @@
 """What a machine's caches offer is read from every shape of resctrl that we know of."""
 
+import os
+
 import pytest
 
 from castmates.rdt.capabilities import capabilities, read_cache
@@ -128,3 +130,15 @@ def test_fake_machines_tell_their_shape(shape, kernel):
 def test_fake_that_only_monitors():
     cache = capabilities(FakeResctrl(LAB_MONITORING_ONLY))
     assert (cache.ways, cache.groups, cache.domains) == (0, 0, (0,))
+
+
+@pytest.mark.parametrize("default_group", [False, True])
+def test_a_plain_user_has_what_root_gave_him(tmp_path, monkeypatch, default_group):
+    given = [f"castmates-{os.geteuid()}-{number}" for number in range(3)]
+    groups = {
+        f"{name}/{file}": "1234" for name in [*given, "castmates-99999-0", "COS1"] for file in ("tasks", "schemata")
+    }
+    here = trees.record(tmp_path, trees.XEON | groups)
+    his = {here / name / "schemata" for name in given} | ({here / "schemata"} if default_group else set())
+    monkeypatch.setattr(os, "access", lambda path, _: path in his)
+    assert read_cache(tmp_path) == XEON.model_copy(update={"groups": 3, "rest": default_group})

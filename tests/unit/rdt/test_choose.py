@@ -8,7 +8,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.machine.reading import Mount
 from castmates.rdt import choose, mounting
-from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.rdt.choose import Wish, choose_allocator, choose_monitor, refuse_hopeless
 from castmates.study.spec import Share
 from tests.unit.rdt import trees
 
@@ -41,6 +41,16 @@ def test_a_study_without_shares_leaves_the_machine_alone(mounted):
     here = mounted(trees.XEON)
     assert choose_allocator(shares=False).name == "none"
     assert here not in mounting._leases
+
+
+def test_shares_are_refused_at_once_where_resctrl_is_gone(mounted, monkeypatch):
+    mounted(trees.XEON)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    refuse_hopeless(Wish(shares=True))
+    monkeypatch.setattr(mounting, "find_mount", lambda *_: None)
+    refuse_hopeless(Wish())
+    with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*(is not mounted|has no resctrl)"):
+        refuse_hopeless(Wish(shares=True))
 
 
 def test_a_processor_that_only_monitors(mounted):
@@ -79,3 +89,10 @@ def test_a_machine_without_resctrl(monkeypatch):
     for chosen in (choose_allocator(), choose_monitor()):
         assert chosen.name == "none"
         assert "this machine has no resctrl" in " ".join(chosen.about().values())
+
+
+def test_what_vanishes_while_it_is_read_is_a_sentence(mounted):
+    here = mounted({name: text for name, text in trees.XEON.items() if name != "schemata"})
+    for chosen in (choose_allocator(), choose_monitor()):
+        assert "cannot be read" in " ".join(chosen.about().values())
+    assert here not in mounting._leases

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from castmates.errors import CastmatesError
 from castmates.rdt import groups, readings
 from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
 from castmates.rdt.monitor import Series
@@ -333,6 +332,39 @@ def test_a_fake_that_only_allocates_has_no_share_to_watch():
     shape = Shape(events=(), rmids=0)
     bench = Bench(shape)
     bench.prepared()
-    monitor = bench.monitor()
-    with pytest.raises((CastmatesError, OSError)):
-        monitor.attach(bench.held)
+    monitor = watching(bench)
+    assert set(monitor.watched.missing) == {LEAD, OTHER}
+
+
+def test_a_rate_on_two_caches_is_no_total_while_one_of_them_begins_again():
+    bench = Bench(LAB_TWO_SOCKETS, source=Steady(), cpus=((0, 2), (1,)))
+    allocator = bench.prepared()
+    monitor = watching(bench)
+    assert not [one for one in monitor._look() if one.metric == "mbm_total"]
+    bench.fake.fail(allocator.groups[LEAD], "mbm_total_bytes", "Unavailable", domain=1, reads=2)
+    for note in (readings.WORDS["Unavailable"], "no rate yet", ""):
+        looked = {one.subject: one for one in monitor._look() if one.metric == "mbm_total"}
+        assert (looked[LEAD].value is None) == bool(note)
+        assert note in looked[LEAD].note
+        assert looked[f"{LEAD} l3:0"].value > 0
+        assert looked[OTHER].value > 0
+
+
+@pytest.mark.parametrize(("caches", "why"), [({0: 5, 1: 0}, "counts nothing"), (None, "cannot be read")])
+def test_a_member_whose_caches_are_not_counted_is_told(caches, why, monkeypatch):
+    bench = Bench(source=Steady())
+    bench.prepared()
+    bench.domains = caches or bench.domains
+    tree = Meddled(bench.fake)
+    if caches is None:
+        monkeypatch.setattr(tree, "names", lambda path: unreadable(bench.fake, path))
+    monitor = watching(bench, tree=tree)
+    assert why in monitor.watched.missing[LEAD]
+    assert any(LEAD in said for said in bench.said)
+    assert why in next(one.note for one in series(monitor, looks=1) if one.subject == LEAD)
+
+
+def unreadable(fake, path):
+    if path.endswith("mon_data"):
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+    return fake.names(path)

@@ -14,6 +14,7 @@ from castmates.rdt import leftovers, mounting
 from castmates.rdt.book import Book
 from castmates.rdt.names import delegated_to, maker_of, own_name
 from castmates.rdt.tree import KernelTree
+from castmates.runner import restore
 from castmates.study.spec import REST, Share
 from tests.unit.rdt import trees
 from tests.unit.rdt.fakes import Bench
@@ -215,3 +216,34 @@ def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):
         pass
     with tree.locked(), pytest.raises(CastmatesError, match="has been locked"), tree.locked():
         pass
+
+
+def test_a_mount_whose_masks_somebody_has_set_is_not_ours_to_unmount(tmp_path):
+    here = trees.record(tmp_path, trees.XEON | {"schemata": "    MB:0=100;2=100\n    L3:0=7ff;2=00f\n"})
+    with pytest.raises(OSError, match="masks of its default group"):
+        write_mount(here, resctrl_state.ABSENT)
+
+
+def test_a_class_of_pqos_in_which_somebody_lives_is_left(here, tmp_path):
+    book = Book(Journal(tmp_path, DEAD), here, "a test")
+    book.group("COS1")
+    (here / "COS1").mkdir()
+    (here / "COS1/tasks").write_text("1234\n")
+    [undone] = Journal(tmp_path).restore(lambda entry: entry.stale)
+    assert (undone.how, undone.found) == ("failed", "it has tasks, which are not of castmates")
+
+
+def test_groups_of_killed_runs_go_before_the_mount_they_are_in(monkeypatch):
+    order = []
+
+    class Told:
+        def restore(self, _):
+            order.append("journal")
+            return []
+
+    monkeypatch.setattr(restore, "journals", lambda: [Told()])
+    monkeypatch.setattr(restore.leftovers, "remove_leftovers", lambda: order.append("groups") or (["a group"], []))
+    monkeypatch.setattr(restore, "stale_groups", list)
+    monkeypatch.setattr(restore, "stale_folders", list)
+    assert restore.heal().told == ["a group"]
+    assert order == ["groups", "journal"]
