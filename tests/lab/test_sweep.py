@@ -49,7 +49,7 @@ def swept(lab, tmp_path_factory):
         cp -a results logs /share
         exit $code
     """
-    done = boot(lab, replace(SHAPES["linux-6.12"], memory=3072), command, share, timeout=1500)
+    done = boot(lab, replace(SHAPES["linux-6.12"], memory=3072), command, share, timeout=1800)
     assert done.code == 0, done.told
     return share
 
