@@ -2,10 +2,12 @@
 
 A test with the mark `machines(...)` runs on each of these machines (tests/lab/shapes.py). All that a session wants
 from one machine runs in one boot of it, for a boot takes ten seconds. The fixtures of such a test exist in the guest.
+With CASTMATES_LAB=all every test runs; else some are left out that take minutes and add least.
 """
 
 import functools
 import os
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,8 @@ from tests.lab.kit.common import NoLab
 from tests.lab.kit.transcript import ROOT
 from tests.lab.shapes import SHAPES
 
+HERE = Path(__file__).parent
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "machines(*names): runs inside the lab, on each of these machines")
@@ -27,8 +31,25 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("machine", marker.args, indirect=True)
 
 
+def _is_extra(item):
+    """Whether a test runs only with CASTMATES_LAB=all: what others show already, on another machine."""
+    file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
+    machine = str(params.get("machine", ""))
+    return {
+        "test_fake_beside_kernel": machine != "linux-6.12" or params.get("option") != "",
+        "test_crashes": machine == "linux-6.12",
+        "test_grant": machine in ("linux-6.12", "two-sockets"),
+        "test_reference": params.get("series") == "6.12",
+        "test_verify_cat": machine == "linux-6.1",
+    }.get(file, machine == "two-sockets-6.1")
+
+
 @pytest.hookimpl(trylast=True)  # after those that deselect
 def pytest_collection_modifyitems(config, items):
+    if INSIDE not in os.environ and os.environ.get("CASTMATES_LAB") != "all":
+        extra = [item for item in items if item.path.parent == HERE and _is_extra(item)]
+        config.hook.pytest_deselected(items=extra)
+        items[:] = [item for item in items if item not in extra]
     for item in items:
         if item.get_closest_marker("machines") or "lab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
@@ -87,7 +108,7 @@ def _lab(config):
     lab = _lab_or_reason(config)
     if not isinstance(lab, str):
         return lab
-    if os.environ.get("CASTMATES_LAB") == "required":
+    if os.environ.get("CASTMATES_LAB") in ("required", "all"):
         pytest.fail(lab, pytrace=False)
     pytest.skip(lab)
 
