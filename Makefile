@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast chaos lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor test test-fast lab chaos lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -31,11 +31,14 @@ plan: $(VENV)/run.stamp ## say what a study comes to, and how long it takes
 doctor: $(VENV)/run.stamp ## say what this machine can and cannot do
 	@castmates doctor
 
-test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment once)
+test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment and the lab once)
 	@python -m pytest
 
 test-fast: $(VENV)/dev.stamp ## run the tests that need no TensorFlow and take no long time
 	@python -m pytest -m "not tensorflow and not slow"
+
+lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, in which the drivers are tested (once, 4 minutes; Debian 12)
+	@python -m tests.lab.kit.build
 
 chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
 	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos
@@ -59,7 +62,7 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
 
-benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (25 minutes on a quiet machine)
+benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (30 minutes on a quiet machine)
 	python -m benchmarks.all --output docs/benchmarks.md
 
 clean: ## remove the environments (results stay)

@@ -23,6 +23,8 @@ from benchmarks.usual import rate_between
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Held
+from castmates.rdt.choose import Wish
 from castmates.runner import cast as casting
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import choose_freezer
@@ -137,6 +139,7 @@ def looks(stage: Stage, company: Company, box: TimeBox, rng: random.Random, opti
 def _collect(hardware: Hardware | None, name: str, seconds: float) -> None:
     """The window with both its edges."""
     if hardware is not None:
+        hardware.begin_series()
         hardware.open_window([name])
     time.sleep(seconds)
     if hardware is not None:
@@ -150,8 +153,9 @@ def _sleep_until(t_ns: int) -> None:
 @contextmanager
 def _watching(stage: Stage) -> Iterator[Hardware]:
     """Everything that a block would collect, attached to all members; gone afterwards."""
-    hardware = Hardware.choose(sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}))
-    hardware.attach({one.name: one.pid for one in stage.cast.values()})
+    hardware = Hardware.choose(sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), Wish(), say)
+    everyone = {one.name: Held(one.pid, one.start.cpus) for one in stage.cast.values()}
+    hardware.attach(everyone, everyone)
     try:
         yield hardware
     finally:
@@ -182,7 +186,7 @@ def on_stage(company: Company, folder: Path) -> Iterator[Stage]:
         try:
             cast = [launch(start, place, place, adopt) for start in starts]
             await_ready(cast, freezer, lambda: None)
-            yield Stage(cast, freezer, Hardware.choose(sorted(everyone)), lambda: None)
+            yield Stage(cast, freezer, Hardware.choose(sorted(everyone), Wish(rate=0), say), lambda: None)
         except WorkloadFailed as failure:
             raise CastmatesError(f"a member of the benchmark failed: {failure}") from None
 

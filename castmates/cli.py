@@ -52,6 +52,9 @@ def doctor(
     snapshot: Annotated[
         Path | None, typer.Option(help="Record this machine's CPUs, caches and nodes in this file instead.")
     ] = None,
+    verify_cat: Annotated[
+        bool, typer.Option("--verify-cat", help="Try instead whether way masks do something on this machine.")
+    ] = False,
 ) -> None:
     """Say what this machine can and cannot do, what each "no" costs, and how to change it."""
     if snapshot is not None:
@@ -59,12 +62,21 @@ def doctor(
 
         record(snapshot)
         return
+    if verify_cat:
+        from castmates import project
+        from castmates.calibration.trial import verify
+
+        verify(project.ENVIRONMENTS, project.cache(), typer.echo)
+        return
+    from castmates.files import cache_folder
+    from castmates.machine import calibration
     from castmates.machine import doctor as examination
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
 
     topology = read_topology()
-    checks = examination.examine(machine_facts(topology=topology), topology)
+    facts = machine_facts(topology=topology) | {"calibration": calibration.read(cache_folder())}
+    checks = examination.examine(facts, topology)
     if as_json:
         typer.echo(examination.as_json(checks))
     else:
@@ -115,13 +127,14 @@ def run(
 ) -> None:
     """Measure one block without the workflow (its environments must be built)."""
     from castmates import project
+    from castmates.measuring import runner_of
     from castmates.runner.measure import measure_block
 
     loaded = project.load(study)
     folder = output or loaded.results / "blocks" / block
     if (folder / "block.json").exists():
         raise CastmatesError(f"{folder} holds a measured block; remove it first, or give another --output.")
-    measure_block(loaded.plan(), block, folder, project.cache())
+    measure_block(loaded.plan(), block, folder, project.cache(), choose=runner_of)
 
 
 @app.command()
@@ -155,6 +168,30 @@ def restore() -> None:
         typer.echo(sentence)
     if restored.left:
         raise CastmatesError("; ".join(restored.left))
+
+
+@app.command()
+def grant(
+    user: Annotated[str | None, typer.Option(help="Who is to run sweeps; who called sudo if left out.")] = None,
+    groups: Annotated[int, typer.Option(min=1, max=1000, help="Groups with masks of their own, at most.")] = 6,
+    default_group: Annotated[
+        bool, typer.Option("--default-group", help="Also the masks of everybody who is in no group.")
+    ] = False,
+    shell: Annotated[
+        int | None, typer.Option(min=2, help="Number of the shell that starts sweeps; the calling one if left out.")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take everything back instead.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only say what is granted.")] = False,
+) -> None:
+    """Give a user, once and by root, what sweeps need, so that they run without root; each step is told."""
+    from castmates.grant import everything
+
+    if show:
+        everything.show(typer.echo)
+    elif undo:
+        everything.undo(typer.echo)
+    else:
+        everything.give(user, groups, default_group, shell, typer.echo)
 
 
 @app.command("build-environment")

@@ -20,9 +20,13 @@ def lines(project: Project, plan: Plan) -> Iterator[object]:
     from castmates.analysis.power import detectable
 
     variances = known_variances(project, plan)
-    known = [mix for mix in plan.mixes if mix.identity in variances]
+    # Partitions are told apart by the same blocks, as many tests of their own: here it is about the mixes.
+    plain = [mix for mix in plan.mixes if not mix.partitions]
+    if not plain:
+        return
+    known = [mix for mix in plain if mix.identity in variances]
     if not known:
-        few, many = min(_blocks(plan, mix)[0] for mix in plan.mixes), max(_blocks(plan, mix)[1] for mix in plan.mixes)
+        few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
         counts = [few, many] if many > few else [few]
         told = " and ".join(f"{_percent(detectable(EXAMPLE**2, count))} with {count} blocks" for count in counts)
         yield (
@@ -32,7 +36,7 @@ def lines(project: Project, plan: Plan) -> Iterator[object]:
         return
     yield ""
     yield _table(plan, known, variances)
-    matrix = len(plan.mixes)
+    matrix = len(plain)
     if matrix > 1:
         worst = max(detectable(variances[mix.identity][0], _blocks(plan, mix)[0], 0.05 / matrix) for mix in known)
         yield (

@@ -1,13 +1,14 @@
 """The measured blocks of a plan -> the study's tables, on disk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.blocks import blocks_table
 from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
+from castmates.analysis.stamps import stamps_table
 from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.project import read_record
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path) -> None:
+def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine: Mapping[str, Any]) -> None:
     """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`.
 
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
@@ -28,12 +29,15 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path) -> None:
         plan = part_of(plan, [block.path for block in plan.blocks if (blocks / block.path / "block.json").is_file()])
     places = [blocks / block.path for block in plan.blocks]
     windows = read_windows(places)
+    effects, controls = estimate_effects(plan, windows, margin), estimate_controls(plan, windows, margin)
+    platforms = set(windows["platform"])
     tables = {
-        "effects": estimate_effects(plan, windows, margin),
-        "controls": estimate_controls(plan, windows, margin),
+        "effects": effects,
+        "controls": controls,
         "carryover": estimate_carryover(plan, windows),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,
+        "stamps": stamps_table(plan.study, controls, effects, platforms, machine),
     }
     for name, table in tables.items():
         _write(table, folder / name)

@@ -1,10 +1,15 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and the folder for what can be made again."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: $CASTMATES_CACHE, or .cache in the project."""
+    return Path(os.environ.get("CASTMATES_CACHE") or ".cache")
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:

@@ -3,17 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from castmates import detection
+from castmates import detection, shares
 from castmates.looks import precision_words, take_look
 from castmates.machine.topology import Topology
 from castmates.project import Project, cache, layout_of, read_record, useless
 from castmates.study.companies import launch_guess
 from castmates.study.cpus import format_cpu_list
 from castmates.study.looks import company_of, needed
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import UNMANAGED, Block, Plan
 from castmates.workloads.environments import place_of, ready_file
 
 BLOCK_OVERHEAD = 2.0  # start of the runner, writing the tables
+MODELLED_WINDOW = 0.02  # of a study in which nothing is started
 ANALYSIS = 15.0  # tables, figures, report
 
 
@@ -28,10 +29,21 @@ def describe(project: Project) -> str:
     console = Console(file=text, width=_width(), highlight=False, color_system=None)
     study = project.study
     console.print(f"Study {study.name}: {study.title or study.name} ({project.study_file})\n")
+    if project.modelled:
+        console.print("Modelled: nothing is started, rates come from a model of a machine.\n")
     console.print(_mixes(plan))
     for company in {block.company.id: block.company for block in plan.blocks}.values():
         console.print(f"\nScenes of company {company.id}, in fresh random order every round:")
-        console.print("  " + "  ".join(scene.name for scene in company.scenes))
+        without = [scene.name for scene in company.scenes if scene.partition == UNMANAGED]
+        more = len(company.scenes) - len(without)
+        console.print("  " + "  ".join(without) + (f"  and {more} under partitions, told below" if more else ""))
+    for part in shares.lines(plan, project.layout()):
+        console.print(part)
+    if any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
+        console.print(
+            "\nNothing here shares out the last-level cache now (resctrl is not mounted, or this user has no groups): "
+            "the partitions are those of the last plan. What is measured stays; before more is, see `castmates doctor`."
+        )
     console.print()
     console.print(_blocks(project, plan))
     for part in detection.lines(project, plan):
@@ -78,11 +90,17 @@ def _mixes(plan: Plan) -> object:
     from rich.table import Table
 
     table = Table("mix", "lead on CPUs", "antagonists on CPUs", title="Mixes", title_justify="left", box=None)
-    known = {control.mix: f"{control.mix.name} ({control.kind} control)" for control in plan.controls}
-    for mix in dict.fromkeys((*plan.mixes, *known)):
-        table.add_row(
-            known.get(mix, mix.name), mix.lead.replace("@", " @ "), ", ".join(mix.antagonists).replace("@", " @ ")
-        )
+    tried = Counter((mix.name, mix.lead) for mix in plan.mixes for _ in mix.partitions)
+    if tried:
+        table.add_column("partitions", justify="right")
+    # A mix is told once: each of its partitions is a mix of its own with its name.
+    labels = {(mix.name, mix.lead, mix.antagonists): mix.name for mix in plan.mixes}
+    for control in plan.controls:
+        mix = control.mix
+        labels[mix.name, mix.lead, mix.antagonists] = f"{mix.name} ({control.kind} control)"
+    for (name, lead, antagonists), label in labels.items():
+        partitions = [str(tried[name, lead])] if tried else []
+        table.add_row(label, lead.replace("@", " @ "), ", ".join(antagonists).replace("@", " @ "), *partitions)
     return table
 
 
@@ -158,8 +176,10 @@ def _seconds(project: Project, blocks: Iterable[Block]) -> float:
 def duration(project: Project, block: Block) -> float:
     """Seconds a block is expected to take: its launch (as measured before, where it was) and its windows."""
     design = block.design
-    windows = design.rounds * len(block.company.scenes) * (design.settle + 1.1 * design.window)
-    return BLOCK_OVERHEAD + _launch(project, block) + windows
+    windows = design.rounds * len(block.company.scenes)
+    if design.model is not None:
+        return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
+    return BLOCK_OVERHEAD + _launch(project, block) + windows * (design.settle + 1.1 * design.window)
 
 
 def measured(project: Project, block: Block) -> bool:

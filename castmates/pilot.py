@@ -27,6 +27,7 @@ MORE = f"more than {MOST_BLOCKS}"
 
 def measure(of: Project, blocks: int) -> Plan:
     """Measure what is missing of the pilot; what was measured before is kept, unless it gave nothing."""
+    from castmates.measuring import runner_of
     from castmates.runner.measure import measure_block
 
     pilot = of_study(of, blocks)
@@ -37,7 +38,7 @@ def measure(of: Project, blocks: int) -> Plan:
     for block in sorted(plan.blocks, key=lambda one: -block_priority(one.seed, one.number)):
         record = pilot.record(block)
         if not record.is_file() or project.useless(project.read_record(record)):
-            measure_block(plan, block.path, record.parent, project.cache())
+            measure_block(plan, block.path, record.parent, project.cache(), choose=runner_of)
     return plan
 
 

@@ -5,17 +5,21 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.looks import precision_words
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.study import catalogue, mixes, planning
+from castmates.rdt.capabilities import read_cache
+from castmates.rdt.pqos_capabilities import expected
+from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
@@ -32,7 +36,7 @@ PLACEBO = "spin"
 
 def cache() -> Path:
     """Where environments are built: $CASTMATES_CACHE, or .cache in the project."""
-    return Path(os.environ.get("CASTMATES_CACHE") or ".cache")
+    return cache_folder()
 
 
 @dataclass(frozen=True)
@@ -49,30 +53,63 @@ class Project:
         """The folder that belongs to this study."""
         return RESULTS / self.study.name
 
+    @property
+    def plan_file(self) -> Path:
+        """Where its plan is written."""
+        return self.results / "plan.json"
+
     def record(self, block: Block) -> Path:
         """Where a block's own record lies, once it is measured."""
         return self.results / "blocks" / block.path / "block.json"
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
-        cast = self.cast(layout_of(read_topology()))
+        cache = self._planned_cache()
+        cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
-        native_key = self._keys[environments.NATIVE]
-        room = Room(usable_memory(), {name: workload.memory_bytes for name, workload in self.workloads.items()})
+        native_key = "" if self.modelled else self._keys[environments.NATIVE]
+        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()}
+        room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
         study = with_rounds_of_pilot(self.study, self.study_file)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room)
 
-    def cast(self, layout: Layout) -> mixes.Cast:
-        """Every mix with its members on the CPUs of a machine."""
+    @property
+    def modelled(self) -> bool:
+        """Whether nothing is started, and rates come from a model."""
+        return self.study.platform == "modelled"
+
+    def layout(self) -> Layout:
+        """The CPUs that there are: of this machine, or of the modelled one."""
+        return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
+
+    def shareable_cache(self) -> Cache | None:
+        """What can be shared out of the last-level cache there now; None where nothing can."""
+        if self.modelled:
+            return modelled.cache_of(self.study.model)
+        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+
+    def _planned_cache(self) -> Cache | None:
+        """What partitions are made for: what can be shared out now, else what could be when this was planned last.
+
+        After a restart resctrl is not mounted, and root's groups are gone. Planned without them, what was measured
+        under partitions would fall out of the results, and what is missing be measured in other companies, in vain.
+        """
+        now = self.shareable_cache()
+        return now if now is not None and now.groups else remembered_cache(self.plan_file) or now
+
+    def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
+        """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
-        placebo = native.content(PLACEBO)
-        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file))
+        placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
+        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
 
     @cached_property
     def _keys(self) -> dict[str, str]:
         return {name: environments.key(name, ENVIRONMENTS) for name in environments.known(ENVIRONMENTS)}
 
     def _prepared(self, workload: Workload) -> Prepared:
+        if self.modelled:
+            return Prepared(environment_key=None, content="")
         name = workload.environment
         key = self._keys[name] if name else None
         content = environments.content(name, key, workload.words, workload.progress)
@@ -111,14 +148,20 @@ def let_jobs_find_us() -> None:
         os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
 
 
-def chosen_study(config: Mapping[str, object]) -> Path:
-    """The study named by Snakemake's `--config study=FILE`, or the default one."""
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
     if strange := sorted(set(config) - {"study"}):
         raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE (not --configfile), and "
-            "change its keys in that file."
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file."
         )
-    return Path(os.path.relpath(str(config.get("study", DEFAULT_STUDY))))
+    found = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(found) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(os.path.relpath(one) for one in found)}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(found[0] if found else DEFAULT_STUDY))
 
 
 def load(study_file: Path | str | None = None) -> Project:
@@ -134,6 +177,7 @@ def load(study_file: Path | str | None = None) -> Project:
     ]
     workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS))
     catalogue.check_names(study, workloads, str(path))
+    workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
@@ -207,6 +251,14 @@ def closing_words(project: Project, plan: Plan) -> str:
             f"{few}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
         )
     return "".join(told)
+
+
+def remembered_cache(plan_file: Path) -> Cache | None:
+    """What could be shared out when a study was planned last; None where that is not known."""
+    try:
+        return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read_plan(file: Path) -> Plan:

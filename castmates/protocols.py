@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from castmates.study.spec import Share
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -15,6 +17,14 @@ class Sample:
     metric: str
     value: float | None
     note: str = ""  # why the value is missing, or how it was scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A process that is to have, or be watched in, a group of its own."""
+
+    pid: int  # its children and threads come with it
+    cpus: Sequence[int]
 
 
 class Collector(Protocol):
@@ -43,8 +53,8 @@ class Monitor(Protocol):
 
     name: str
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Begin to watch these members (name -> pid), once, after their launch."""
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Begin to watch these members, once, after their launch and after the allocator made its groups."""
 
     def start(self) -> None:
         """Begin a series."""
@@ -64,14 +74,20 @@ class Allocator(Protocol):
 
     name: str
 
-    def prepare(self, members: Mapping[str, int]) -> None:
-        """Make one group for each member (name -> pid), once per block."""
+    def prepare(self, members: Mapping[str, Held]) -> None:
+        """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
 
-    def apply(self, partition: str) -> None:
-        """Write the masks of this partition and prove that they were taken."""
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Give out these shares, and everything to who is not named, and prove that they were taken.
+
+        True where somebody has lost ways: what lies in them is evicted by nobody.
+        """
 
     def read_back(self) -> dict[str, str]:
-        """Read the schemata now in force, by member."""
+        """Read the schemata now in force, by member, in one line of the kernel's words."""
+
+    def misplaced(self) -> list[str]:
+        """Say in words which threads are not in their member's group."""
 
     def restore(self) -> None:
         """Put everything back as it was found; safe to call twice."""

@@ -19,7 +19,7 @@ WINDOWS: Columns = {
     "round": "int64",  # 1, 2, …; spare rounds go on counting
     "position": "int64",  # place in the round's random order, from 1
     "window": "int64",  # number within the block, from 1
-    "scene": "str",  # solo, solo-again, placebo:1, corun:<mix>, alone:<member>
+    "scene": "str",  # solo, solo-again, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
     "kind": "str",  # solo, solo-again, placebo, corun, alone
     "mix": "str",  # "" where the scene serves several mixes
     "partition": "str",
@@ -38,6 +38,8 @@ WINDOWS: Columns = {
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
     "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
+    "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
+    "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.
@@ -49,6 +51,7 @@ STEPS: Columns = {
     "member": "str",
     "t_ns": "int64",
     "units": "int64",  # since the member's start
+    "platform": "str",
 }
 
 # blocks/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.
@@ -63,6 +66,7 @@ SAMPLES: Columns = {
     "metric": "str",
     "value": "float64",  # NaN where there was none; `note` says why
     "note": "str",
+    "platform": "str",
 }
 
 # tables/effects.csv and .parquet: a row per mix × partition × baseline × member.
@@ -75,7 +79,7 @@ EFFECTS: Columns = {
     "role": "str",
     "partition": "str",
     "lead_ways": "Int64",  # NA where no mask was set
-    "baseline": "str",  # solo or placebo for the lead; alone for an antagonist
+    "baseline": "str",  # for the lead solo, placebo; under a partition also placebo@mask, unmanaged; else alone
     "metric": "str",  # rate
     "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
     "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
@@ -92,7 +96,7 @@ EFFECTS: Columns = {
     "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; speaks of these launches only
     "within_high": "float64",
     "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
-    "p_holm": "float64",  # adjusted over the study's lead rows of this baseline
+    "p_holm": "float64",  # adjusted over the study's rows of this baseline, those under partitions by themselves
     "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
     "baseline_windows_valid": "int64",
     "baseline_windows_rejected": "int64",
@@ -157,6 +161,16 @@ BLOCKS: Columns = {
     "windows": "int64",
     "windows_rejected": "int64",
     "platform": "str",
+}
+
+# tables/stamps.csv: what is stamped on the whole study, a row per stamp.
+STAMPS: Columns = {
+    "study": "str",
+    "stamp": "str",  # origin only where not all was measured; control, sensitivity; masks only where some were set
+    "word": "str",
+    "good": "bool",  # never where not all was measured
+    "sentence": "str",
+    "platform": "str",  # of the numbers that it speaks of; several are separated by ", "
 }
 
 

@@ -1,20 +1,29 @@
-"""Rule describe_machine: what this machine is -> machine.json."""
+"""Rule describe_machine: what this machine is, or the modelled one of the study -> machine.json."""
 
 import argparse
 import json
 from pathlib import Path
 
 import castmates.script
+from castmates import project
 from castmates.files import replace_text
+from castmates.machine import calibration
 from castmates.machine.facts import machine_facts
+from castmates.modelled.facts import modelled_facts
 
 
 def main() -> None:
     """Write the facts."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", type=Path, help="the study's YAML file: says whether its machine is a modelled one")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    replace_text(arguments.output, json.dumps(machine_facts(), indent=1, sort_keys=True) + "\n")
+    read = project.load(arguments.study) if arguments.study else None
+    if read and read.modelled:
+        facts = modelled_facts(read.study.model)
+    else:
+        facts = machine_facts() | {"calibration": calibration.read(project.cache())}
+    replace_text(arguments.output, json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
 castmates.script.run(main)

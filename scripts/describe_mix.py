@@ -24,14 +24,15 @@ def main() -> None:
 
 def describe(plan: Plan, name: str) -> dict[str, object]:
     """The mix, its members, and the scenes and companies that measure it."""
-    mix = next((one for one in plan.mixes if one.name == name), None)
-    if mix is None:
+    same = [one for one in plan.mixes if one.name == name]  # its partitions are mixes of their own
+    if not same:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix '{name}'.")
-    companies = {block.company.id: block.company for block in plan.blocks if mix in block.company.mixes}
+    mix = same[0]
+    companies = {block.company.id: block.company for block in plan.blocks if {*same} & {*block.company.mixes}}
     members = {one.name: one for company in companies.values() for one in company.members}
     return mix.model_dump(mode="json") | {
         "members": [members[one].model_dump(mode="json") for one in (mix.lead, *mix.antagonists)],
-        "partitions": sorted({scene.partition for company in companies.values() for scene in company.scenes}),
+        "partitions": [partition.model_dump(mode="json") for one in same for partition in one.partitions],
         "companies": sorted(companies),
     }
 

@@ -1,6 +1,7 @@
-"""Rule estimate_effects: the measured blocks -> effects, controls, blocks and all windows, as CSV and Parquet."""
+"""Rule estimate_effects: the measured blocks -> effects, controls, stamps and all windows, as CSV and Parquet."""
 
 import argparse
+import json
 from pathlib import Path
 
 import castmates.script
@@ -12,10 +13,12 @@ def main() -> None:
     """Estimate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; the blocks lie beside it")
+    parser.add_argument("--machine", type=Path, required=True, help="machine.json")
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     given = parser.parse_args()
-    write_tables(read_plan(given.plan), given.plan.parent / "blocks", given.margin, given.output)
+    machine = json.loads(given.machine.read_bytes())
+    write_tables(read_plan(given.plan), given.plan.parent / "blocks", given.margin, given.output, machine)
 
 
 castmates.script.run(main)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import castmates.script
 from castmates import project
+from castmates.measuring import runner_of
 from castmates.runner.measure import measure_block
 
 
@@ -18,7 +19,8 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="write progress to this file too")
     arguments = parser.parse_args()
     plan = project.read_plan(arguments.plan)
-    measure_block(plan, arguments.block, arguments.output.parent, project.cache(), arguments.owner, arguments.log)
+    folder, cache = arguments.output.parent, project.cache()
+    measure_block(plan, arguments.block, folder, cache, arguments.owner, arguments.log, choose=runner_of)
 
 
 castmates.script.run(main)

@@ -7,15 +7,17 @@ from castmates.analysis.intervals import holm, ratio
 from castmates.analysis.rejections import rejection_columns
 from castmates.analysis.rows import rows
 from castmates.analysis.verdicts import effect_verdicts
-from castmates.study.spec import Plan
+from castmates.study.spec import UNMANAGED, Plan
 from castmates.tables import EFFECTS
 
 
 def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
     table = rows(plan, windows, mix_contrasts(plan))
-    # A study asks one question per baseline; what one platform says is no test of another.
-    table["p_holm"] = table.groupby(["platform", "baseline"])["p_value"].transform(holm)
+    # A study asks one question per baseline, and another one of its partitions, so that an added sweep does not weigh
+    # on what is known without one; what one platform says is no test of another.
+    partitioned = table["partition"] != UNMANAGED
+    table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin)
     return _columns(table, plan.study)[list(EFFECTS)].astype(dict(EFFECTS))
 
@@ -28,7 +30,6 @@ def _columns(table: pd.DataFrame, study: str) -> pd.DataFrame:
     }
     return table.assign(
         study=study,
-        lead_ways=None,
         metric="rate",
         **slowdowns,
         degradation_pct=_degradation(slowdowns["slowdown"]),

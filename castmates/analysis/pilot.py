@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.analysis.intervals import BLOCK
 from castmates.analysis.pairs import pair, planned
 from castmates.analysis.precision import against_solo
-from castmates.study.spec import Plan
+from castmates.study.spec import UNMANAGED, Plan
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
 SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more rounds gains next to nothing
@@ -46,9 +46,10 @@ class Cost:
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     """By the mix's identity, for all that have two blocks with data; the worse of several platforms."""
     contrasts = against_solo(plan)
+    contrasts = contrasts[contrasts["partition"] == UNMANAGED]
     pairs = pair(planned(windows, plan), contrasts)
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
-    identities = {mix.name: mix.identity for mix in plan.mixes}
+    identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     found: dict[str, Spread] = {}
     for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
         one = _spread(names[row], own)
@@ -111,7 +112,7 @@ def window_noise(windows: pd.DataFrame) -> float | None:
     """Standard deviation of a window's log rate, from the two solo windows of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
     place = ["platform", "company", "block", "round", "member"]
-    one, again = (usable[usable["kind"] == kind].set_index(place)["rate"] for kind in ("solo", "solo-again"))
+    one, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
     difference = (np.log(one) - np.log(again)).dropna()
     inside = difference.groupby(["platform", *BLOCK]).agg(["var", "size"])
     freedom = inside["size"] - 1

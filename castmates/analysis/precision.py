@@ -16,7 +16,9 @@ from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.rows import rows
 from castmates.study.looks import company_of, needed, part_of
 from castmates.study.model import CONFIRMED_AFTER
-from castmates.study.spec import Company, Plan
+from castmates.study.spec import UNMANAGED, Company, Mix, Plan
+
+Place = tuple[str, str]  # a mix's name and a partition
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
     return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in found if mixes]
 
 
-def widths(plan: Plan, windows: pd.DataFrame) -> dict[str, Width]:
-    """How well each mix is known, by name; on the worse of several platforms."""
+def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
+    """How well each mix is known under each partition; on the worse of several platforms."""
     return widths_of(rows(plan, windows, against_solo(plan)))
 
 
@@ -60,21 +62,27 @@ def against_solo(plan: Plan) -> pd.DataFrame:
     return contrasts[(contrasts["baseline"] == "solo") & (contrasts["role"] == "lead")]
 
 
-def widths_of(table: pd.DataFrame) -> dict[str, Width]:
+def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     """The same from the estimates of these contrasts."""
     halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
-    found: dict[str, Width] = {}
-    for mix, half, blocks in zip(table["mix"].tolist(), halves, table["blocks"].tolist(), strict=True):
-        one = found.get(mix, Width(0.0, int(blocks)))
-        found[mix] = Width(max(one.half, half), min(one.blocks, int(blocks)))
+    places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
+    found: dict[Place, Width] = {}
+    for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):
+        one = found.get(place, Width(0.0, int(blocks)))
+        found[place] = Width(max(one.half, half), min(one.blocks, int(blocks)))
     return found
 
 
-def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[str, Width]]) -> list[list[Width]]:
+def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[Place, Width]]) -> list[list[Width]]:
     """What each look saw of each of the company's mixes that is a result of the study."""
-    names = {mix.identity: mix.name for mix in plan.mixes}
-    ours = [names[mix.identity] for mix in company.mixes if mix.identity in names]
-    return [[widths[name] for widths in seen] for name in ours]
+    active = {mix.identity: mix for mix in plan.mixes}
+    ours = [active[mix.identity] for mix in company.mixes if mix.identity in active]
+    places = [(mix.name, partition) for mix in ours for partition in _partitions(mix)]
+    return [[widths[place] for widths in seen] for place in places]
+
+
+def _partitions(mix: Mix) -> list[str]:
+    return [partition.name for partition in mix.partitions] or [UNMANAGED]
 
 
 def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:

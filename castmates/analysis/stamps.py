@@ -1,17 +1,29 @@
 """The table of controls -> what is stamped on the whole study: can it be trusted, and would it have seen a loss?"""
 
 import math
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.intervals import FEWEST_BLOCKS
+from castmates.analysis.mask_stamp import VERIFIED, masks_stamp
 from castmates.analysis.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.tables import STAMPS, frame
 
 TRUSTWORTHY = "trustworthy"
 NOT_MEASURED = "not measured"
+MEASURED = "measured"  # the platform
 
 Stamp = tuple[str, str]  # one word and one sentence
+
+
+def origin_word(platforms: Collection[str]) -> str:
+    """What must be said first wherever numbers are no measurement; "" where all of them are one, or none is there."""
+    others = sorted(set(platforms) - {MEASURED, ""})
+    partly = "partly " if MEASURED in platforms else ""
+    return f"{partly}{' and '.join(others)} (not measured)" if others else ""
 
 
 def study_verdict(controls: pd.DataFrame) -> Stamp:
@@ -35,7 +47,7 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
             f"the margin; more blocks or rounds would tell.{missing}"
         )
     return TRUSTWORTHY, (
-        f"The same scene was measured twice: no difference larger than {_bound(ours)} % was seen for "
+        f"The same scene was run twice: no difference larger than {_bound(ours)} % was seen for "
         f"{leads[PASSES]}.{missing}"
     )
 
@@ -56,11 +68,42 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
     return NOT_MEASURED, "There is no data of a positive control, so nothing shows that a loss would have been seen."
 
 
+def stamps_table(
+    study: str, controls: pd.DataFrame, effects: pd.DataFrame, platforms: Collection[str], machine: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
+
+    Where it was not, no stamp is a good one; that on the masks is there only where some were set.
+    """
+    control, sensitive = study_verdict(controls), sensitivity(controls)
+    masks = masks_stamp(set(effects["partition"]), platforms, machine)
+    origin = origin_word(platforms)
+    first = f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
+    rows = [("origin", (origin, "The other stamps speak of these numbers and of no machine."), False)] if origin else []
+    rows += [("control", control, control[0] == TRUSTWORTHY), ("sensitivity", sensitive, sensitive[0] == SENSITIVE)]
+    rows += [("masks", masks, masks[0] == VERIFIED)] if masks else []
+    where = ", ".join(sorted(filter(None, platforms)))
+    return frame(
+        [
+            {
+                "study": study,
+                "stamp": name,
+                "word": word,
+                "good": good and not origin,
+                "sentence": f"{first}{sentence}",
+                "platform": where,
+            }
+            for name, (word, sentence), good in rows
+        ],
+        STAMPS,
+    )
+
+
 def _differences(controls: pd.DataFrame) -> str:
     """What differed and must not; "" where nothing did."""
     leads = _named(controls[controls["control"] == AGAIN], UNSTABLE)
     mixes = _named(controls[controls["control"] == NEGATIVE], UNSTABLE, "mix")
-    parts = [f"the same scene measured twice gave different rates for {leads}"] if leads else []
+    parts = [f"the same scene run twice gave different rates for {leads}"] if leads else []
     parts += [f"the negative control {mixes} differed from its placebo"] if mixes else []
     said = ", and ".join(parts)
     return said[:1].upper() + said[1:]

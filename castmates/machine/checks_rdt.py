@@ -11,6 +11,7 @@ Info = Mapping[str, Mapping[str, str | None]]
 NEEDED_CLASSES = 3  # the root group, the lead's and the antagonists'
 OWN_PREFIX = "castmates"
 MOUNT = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
+GRANT = "sudo castmates grant"
 DEGRADES = "The study goes on without masks and occupancy: progress and counters only."
 
 
@@ -63,7 +64,7 @@ def mounted(facts: Mapping[str, Any]) -> Check:
     if resctrl["mounted"] is None:
         if not resctrl["kernel"]:
             return Check("resctrl mounted", "no", "not mounted", DEGRADES, "See resctrl.")
-        remedy = f"Mount it: {MOUNT}"
+        remedy = f"Mount it: {MOUNT}, or let root run, once: {GRANT}"
         if facts.get("container_hints"):
             remedy += " (on the host; then start the container with -v /sys/fs/resctrl:/sys/fs/resctrl)"
         return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy)
@@ -85,8 +86,32 @@ def permission(facts: Mapping[str, Any]) -> Check:
         return Check("resctrl permission", "unknown", "not mounted, so not tried", DEGRADES, "See resctrl mounted.")
     if writable:
         return Check("resctrl permission", "yes", "groups and masks can be written")
-    remedy = "Run the study as root; in a container also start it with --privileged, so that /sys is writable."
-    return Check("resctrl permission", "no", "read only for this user", DEGRADES, remedy)
+    given = facts["resctrl"].get("delegated") or []
+    if len(given) >= NEEDED_CLASSES - 1:
+        found = f"root has given this user {len(given)} groups"
+        if facts["resctrl"].get("default_group"):
+            return Check("resctrl permission", "yes", f"{found}, and the masks of the default group")
+        cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
+        remedy = f"Let root give this user the masks of the default group too: {GRANT} --default-group"
+        return Check("resctrl permission", "partly", f"{found}, but not the masks of the default group", cost, remedy)
+    found = f"root has given this user {len(given)} group" if given else "read only for this user"
+    remedy = f"Let root give this user groups, once: {GRANT}; in a container start it with --privileged, so that /sys "
+    return Check("resctrl permission", "partly" if given else "no", found, DEGRADES, f"{remedy}is writable.")
+
+
+def verified(facts: Mapping[str, Any]) -> Check:
+    """Were masks seen to do something here?"""
+    name, remedy = "masks verified", "Run castmates doctor --verify-cat (a minute), when nobody else is at work."
+    info: Info = facts["resctrl"]["info"] or {}
+    record: Mapping[str, Any] | None = facts.get("calibration")
+    cost = "A sweep with partitions is stamped unverified."
+    if record is None and not {"L3", "L3CODE"} & set(info):
+        return Check(name, "no", "there is no cache allocation that could be tried", cost, "See CAT.")
+    if record is None:
+        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy)
+    if record["verdict"] == "works":
+        return Check(name, "yes", f"tried at {record['at']}")
+    return Check(name, "no", f"tried at {record['at']}: {record['verdict']}", cost, record["said"])
 
 
 def features(facts: Mapping[str, Any]) -> list[Check]:

@@ -7,6 +7,7 @@ from castmates.machine.checks import Check
 
 PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 LISTED = 4
+GRANT = "Let root run, once: sudo castmates grant"
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
 
 
@@ -33,7 +34,7 @@ def hardware_counters(facts: Mapping[str, Any]) -> Check:
             "partly",
             "user space only",
             cost,
-            "Run as root, or: sudo sysctl kernel.perf_event_paranoid=1",
+            f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1",
         )
     if answer != "counted":
         return Check(name, "no", answer, NO_COUNTERS, _counter_remedy(facts))
@@ -47,7 +48,7 @@ def _counter_remedy(facts: Mapping[str, Any]) -> str:
     if facts.get("hypervisor_flag"):
         return "Use bare metal, or have the hypervisor pass on a virtual PMU; a guest cannot take one."
     if (facts.get("perf_event_paranoid") or 0) > 2:
-        return "Run as root, or: sudo sysctl kernel.perf_event_paranoid=1"
+        return f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
     return "Run as root; in a container add --cap-add PERFMON and a seccomp profile that allows perf_event_open."
 
 
@@ -59,7 +60,7 @@ def software_counters(facts: Mapping[str, Any]) -> Check:
         return Check("software counters", "unknown", "not tried without perf", cost, "Install perf first.")
     if answer in ("counted", "user only"):
         return Check("software counters", "yes", "counted")
-    remedy = "Run as root, or: sudo sysctl kernel.perf_event_paranoid=1"
+    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
     return Check("software counters", "no", answer, cost, remedy)
 
 
@@ -86,7 +87,7 @@ def freezing(facts: Mapping[str, Any]) -> Check:
         return Check("freezing", "yes", f"cgroup v2 ({cgroup['layout']}), tried in a throw-away group")
     cost = "Members can be stopped by signals only, process by process; a child that escapes disturbs windows."
     if tried:
-        remedy = "Run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes castmates …"
+        remedy = f"{GRANT} (from the shell for sweeps), or: systemd-run --user --scope -p Delegate=yes castmates …"
         return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy)
     if cgroup["v2_group"] is None:
         remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1; in a container make cgroup v2 visible."

@@ -28,6 +28,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         checks_rdt.mounted(facts),
         checks_rdt.permission(facts),
         *checks_rdt.features(facts),
+        checks_rdt.verified(facts),
         checks_rdt.pqos(facts),
         checks_tools.perf(facts),
         checks_tools.hardware_counters(facts),

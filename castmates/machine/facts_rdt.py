@@ -34,6 +34,8 @@ def resctrl(root: Path) -> dict[str, Any]:
         "mounted": None,
         "options": None,
         "writable": None,
+        "delegated": None,
+        "default_group": None,
         "groups": None,
         "info": None,
     }
@@ -44,10 +46,22 @@ def resctrl(root: Path) -> dict[str, Any]:
             "mounted": mount.point,
             "options": mount.options,
             "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
+            "delegated": _delegated(here),
+            "default_group": os.access(here / "schemata", os.W_OK),
             "groups": _folders(here, NOT_GROUPS),
             "info": _info(here / "info"),
         }
     return found
+
+
+def _delegated(here: Path) -> list[str]:
+    """Name the groups that root gave to this user: whose tasks and masks it may write."""
+    mine = f"castmates-{os.geteuid()}-"
+    return [
+        name
+        for name in _folders(here, NOT_GROUPS) or []
+        if name.startswith(mine) and all(os.access(here / name / file, os.W_OK) for file in ("tasks", "schemata"))
+    ]
 
 
 def _folders(folder: Path, without: set[str]) -> list[str] | None:

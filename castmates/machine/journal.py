@@ -7,17 +7,18 @@ to put back. A line torn by a crash was never acted upon, for a change comes aft
 import errno
 import fcntl
 import json
+import operator
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.machine import kernel_file
+from castmates.machine import kernel_file, kernel_group, ownership, pqos_state, resctrl_state
 from castmates.machine.owner import Owner, boot_id, is_gone, myself
 
 MACHINE_WIDE = Path("/var/lib/castmates")
@@ -31,9 +32,17 @@ class Kind:
 
     read: Callable[[Path], str]
     write: Callable[[Path, str], None]
+    same: Callable[[str, str], bool] = operator.eq  # whether what was read is what was written down
 
 
-KINDS: dict[str, Kind] = {"file": Kind(kernel_file.read, kernel_file.write)}
+KINDS: dict[str, Kind] = {
+    "file": Kind(kernel_file.read, kernel_file.write),
+    "group": Kind(kernel_group.read, kernel_group.write),
+    "owner": Kind(ownership.read, ownership.write),
+    pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
+    "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
+    "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +129,33 @@ class Journal:
         refused: dict[str, OSError] = {}
         if not changes:
             return refused
-        try:
-            with self._locked() as file:
-                for entry in self._append(file, changes, purpose):
-                    try:
-                        _make(entry.change)
-                    except OSError as error:
-                        refused[entry.change.target] = error
-                        self._undo_and_close(file, entry)
-        except OSError as error:
-            raise CastmatesError(
-                f"the journal {self.path} cannot be written ({error.strerror}), so nothing is changed on this machine."
-            ) from None
+        with self._writing() as file:
+            for entry in self._append(file, changes, purpose):
+                try:
+                    _make(entry.change)
+                except OSError as error:
+                    refused[entry.change.target] = error
+                    self._undo_and_close(file, entry)
         return refused
+
+    def announce(self, changes: Sequence[Change], purpose: str) -> list[Entry]:
+        """Write changes down that the caller makes by himself, and takes back by himself or leaves to `restore`."""
+        with self._writing() as file:
+            return self._append(file, changes, purpose)
+
+    def amend(self, entry: Entry, new: str) -> Entry:
+        """Write down what an announced change comes to next, before it does; what it was before it stays."""
+        amended = replace(entry, change=replace(entry.change, new=new))
+        with self._writing() as file:
+            _write_lines(file, [_record(amended)])
+            os.fsync(file)
+        return amended
+
+    def close(self, entries: Iterable[Entry]) -> None:
+        """Strike out what the caller has taken back by himself."""
+        with suppress(OSError), self._locked() as file:  # else it is found put back already the next time
+            _write_lines(file, [{"close": entry.number, "how": "restored"} for entry in entries])
+            self._finish(file)
 
     def entries(self) -> list[Entry]:
         """List what has not been taken back, oldest first; nothing where the journal cannot be read or trusted."""
@@ -162,6 +185,17 @@ class Journal:
         return self.restore(lambda entry: entry.owner == self.owner)
 
     @contextmanager
+    def _writing(self) -> Iterator[int]:
+        """Hold the journal to write down what is to be changed; an error is a sentence, and nothing is changed."""
+        try:
+            with self._locked() as file:
+                yield file
+        except OSError as error:
+            raise CastmatesError(
+                f"the journal {self.path} cannot be written ({error.strerror}), so nothing is changed on this machine."
+            ) from None
+
+    @contextmanager
     def _locked(self) -> Iterator[int]:
         """Hold the journal: a warden and the next block may want to put the same things back at the same time."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +216,7 @@ class Journal:
         first = max(self._read(file), default=0) + 1
         at = datetime.now().astimezone().isoformat(timespec="seconds")
         entries = [Entry(first + n, change, self.owner, purpose, at) for n, change in enumerate(changes)]
-        _write_lines(file, [{"open": entry.number, **asdict(entry)} for entry in entries])
+        _write_lines(file, map(_record, entries))
         os.fsync(file)
         if first == 1:
             _sync_folder(self.path.parent)
@@ -211,12 +245,12 @@ def _undo(entry: Entry) -> Undone:
         return Undone(entry, "failed", f"this version of castmates does not know what '{change.kind}' is")
     try:
         found = kind.read(Path(change.target))
-        if found == change.former:
+        if kind.same(found, change.former):
             return Undone(entry, "already")
-        if found != change.new:
+        if not kind.same(found, change.new):
             return Undone(entry, "foreign", found)
         kind.write(Path(change.target), change.former)
-        if (found := kind.read(Path(change.target))) != change.former:
+        if not kind.same(found := kind.read(Path(change.target)), change.former):
             return Undone(entry, "failed", f"the kernel says '{found}' all the same")
     except OSError as error:
         return Undone(entry, "gone") if error.errno in GONE else Undone(entry, "failed", error.strerror or str(error))
@@ -244,6 +278,10 @@ def _entries(text: bytes) -> dict[int, Entry]:
                 change, owner = Change(**said["change"]), Owner(**said["owner"])
                 found[said["open"]] = Entry(said["open"], change, owner, said["purpose"], said["at"])
     return found
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    return {"open": entry.number, **asdict(entry)}
 
 
 def _write_lines(file: int, records: Iterable[dict[str, Any]]) -> None:

@@ -73,7 +73,7 @@ def machine_lock(
 def _acquire(path: Path, wait: bool, report: Callable[[str], None]) -> int:
     told = False
     while True:
-        fd = _open(path)
+        fd = open_lock(path)
         _held.add(fd)
         try:
             if not _try_lock(fd, path):
@@ -99,8 +99,8 @@ def _close(fd: int) -> None:
     os.close(fd)
 
 
-def _open(path: Path) -> int:
-    """Open the lock file, making it where it is missing, for every user."""
+def open_lock(path: Path) -> int:
+    """Open a lock file, making it where it is missing, for every user."""
     denied: OSError | None = None
     for _ in range(20):
         try:

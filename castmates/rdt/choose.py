@@ -1,14 +1,124 @@
 """Which allocator and which monitor this machine allows."""
 
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from castmates.errors import CastmatesError
+from castmates.machine.journal import Journal
+from castmates.machine.lock import tell
+from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor
+from castmates.rdt import groups
+from castmates.rdt.allocator import ResctrlAllocator
+from castmates.rdt.book import Book
+from castmates.rdt.capabilities import capabilities
+from castmates.rdt.monitor import RATE, ResctrlMonitor
+from castmates.rdt.mounting import Lease, hopeless, lease
 from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.pqos import PqosAllocator
+from castmates.rdt.pqos_monitor import PqosMonitor
+from castmates.rdt.pqos_session import open_session
+from castmates.rdt.tasks import KernelTasks
+from castmates.rdt.tree import KernelTree
+from castmates.study.cache import Cache
+
+Say = Callable[[str], None]
 
 
-def choose_allocator() -> Allocator:
-    """There is no driver for cache allocation yet."""
-    return NoAllocator()
+@dataclass(frozen=True)
+class Wish:
+    """What a block wants of the cache."""
+
+    shares: bool = False  # some scene gives out shares
+    cdp: bool = False  # with masks of their own for code
+    rate: float = RATE  # readings a second; 0 for none
+    driver: Literal["resctrl", "pqos"] = "resctrl"
+    purpose: str = "a study"
 
 
-def choose_monitor() -> Monitor:
-    """There is no driver for cache monitoring yet."""
-    return NoMonitor()
+def refuse_hopeless(wish: Wish) -> None:
+    """Refuse shares where resctrl is gone, after a restart for instance, before anything is launched for them."""
+    if wish.shares and wish.driver == "resctrl" and (why := hopeless()):
+        raise CastmatesError(f"no partition can be applied: {why}")
+
+
+def choose(wish: Wish, say: Say = tell) -> tuple[Allocator, Monitor]:
+    """Take the allocator and the monitor for a block."""
+    if wish.driver == "pqos" and wish.shares:
+        session = open_session(wish.purpose, say)
+        silent = NoMonitor("none: the study wants no readings of the cache")
+        return PqosAllocator(session, KernelTasks(), say), PqosMonitor(session, wish.rate) if wish.rate else silent
+    allocator = choose_allocator(wish.shares, wish.cdp, wish.purpose, say)
+    if wish.rate == 0:
+        return allocator, NoMonitor("none: the study wants no readings of the cache")
+    return allocator, choose_monitor(wish.rate, wish.purpose, say)
+
+
+def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = tell) -> Allocator:
+    """Take resctrl where the study gives out shares and the machine lets us; who gives none leaves it untouched."""
+    if not shares:
+        return NoAllocator("none: the study gives out no shares of the cache")
+    try:
+        held = lease(cdp, purpose)
+    except CastmatesError as error:
+        return NoAllocator(str(error))
+    tree = KernelTree(held.point)
+    try:
+        why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
+        if not why:
+            book = Book(_journal(held), held.point, purpose)
+            return ResctrlAllocator(tree, KernelTasks(), book, _domains(), held.options, say, held.release)
+    except OSError as error:
+        why = _unreadable(tree, error)
+    return NoAllocator(_let_go(held, why, say))
+
+
+def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell) -> Monitor:
+    """Take resctrl where the machine can count and lets us."""
+    try:
+        held = lease(purpose=purpose)
+    except CastmatesError as error:
+        return NoMonitor(str(error))
+    tree = KernelTree(held.point)
+    try:
+        why = "" if capabilities(tree, " ".join(held.options)).events else "resctrl counts nothing on this processor"
+    except OSError as error:
+        why = _unreadable(tree, error)
+    if why:
+        return NoMonitor(_let_go(held, why, say))
+    book = Book(_journal(held), held.point, purpose)
+    return ResctrlMonitor(tree, KernelTasks(), book, _domains(), rate, say, held.release)
+
+
+def _no_shares(tree: KernelTree, cache: Cache) -> str:
+    """Say why nothing can be shared out, or ""."""
+    if not cache.ways and cache.bandwidth is None:
+        return "this processor only monitors its last-level cache: there is nothing to share out"
+    if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
+        return (
+            f"{tree.root} may not be written by this user, and root gave him no empty groups: run as root, or once"
+            " `sudo castmates grant`; a container needs it mounted for writing"
+        )
+    return ""
+
+
+def _unreadable(tree: KernelTree, error: OSError) -> str:
+    return f"{tree.root} cannot be read ({error.strerror}): somebody has unmounted it, or it is closed to this user"
+
+
+def _let_go(held: Lease, why: str, say: Say) -> str:
+    for sentence in held.release():
+        say(sentence)
+    return why
+
+
+def _journal(held: Lease) -> Journal:
+    """Use one journal for the mount and for what lies below it, so that the mount goes last."""
+    return held.journal or Journal()
+
+
+def _domains() -> dict[int, int]:
+    return {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}

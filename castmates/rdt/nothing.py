@@ -1,37 +1,46 @@
 """Allocation and monitoring on a machine that has neither: the study goes on with what is left, and says so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.protocols import Sample
+from castmates.protocols import Held, Sample
+from castmates.study.spec import Share
 
 
 class NoAllocator:
-    """Partitions nothing: accepts only the partition "unmanaged"."""
+    """Partitions nothing: gives everything to everybody, and nothing else."""
 
     name = "none"
 
-    def prepare(self, members: Mapping[str, int]) -> None:
+    def __init__(self, why: str = "none: this machine gives no cache allocation") -> None:
+        self.why = why
+
+    def prepare(self, members: Mapping[str, Held]) -> None:
         """Make no groups."""
 
-    def apply(self, partition: str) -> None:
-        """Accept "unmanaged" and refuse every other partition."""
-        if partition != "unmanaged":
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Refuse all shares."""
+        if shares:
             raise CastmatesError(
-                f'partition "{partition}" cannot be applied: this machine gives no cache allocation;'
-                ' measure only "unmanaged" here, or run the study on a machine with resctrl (see castmates doctor)'
+                f"no partition can be applied ({self.why}); run the study on a machine with resctrl (see castmates"
+                " doctor), or take its partitions out."
             )
+        return False
 
     def read_back(self) -> dict[str, str]:
         """Read no schemata."""
         return {}
 
+    def misplaced(self) -> list[str]:
+        """Look for nobody."""
+        return []
+
     def restore(self) -> None:
         """Put nothing back, for nothing was changed."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is driven."""
-        return {"allocation": "none: this machine gives no cache allocation"}
+        """Say that nothing is driven, and why."""
+        return {"allocation": self.why}
 
 
 class NoMonitor:
@@ -39,7 +48,10 @@ class NoMonitor:
 
     name = "none"
 
-    def attach(self, members: Mapping[str, int]) -> None:
+    def __init__(self, why: str = "none: this machine gives no cache or bandwidth monitoring") -> None:
+        self.why = why
+
+    def attach(self, members: Mapping[str, Held]) -> None:
         """Watch nobody."""
 
     def start(self) -> None:
@@ -53,5 +65,5 @@ class NoMonitor:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is read."""
-        return {"monitoring": "none: this machine gives no cache or bandwidth monitoring"}
+        """Say that nothing is read, and why."""
+        return {"monitoring": self.why}

@@ -1,13 +1,15 @@
 """What stands below each figure, and what is read aloud in its place; both made from the numbers."""
 
+import math
 from typing import TYPE_CHECKING
 
-from castmates.report import windows
+from castmates.report import heatmap, partitions, windows
 from castmates.report.health import control_name
 from castmates.report.read import Results, records
-from castmates.report.stamps import stamped
+from castmates.report.stamps import first_words, stamped
 from castmates.report.style import plain
 from castmates.report.words import counted, interval, listed, number, within
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,12 +19,12 @@ DRAWN_ALT = 12  # values that an alternative text names; the table has them all
 
 def captions(results: Results) -> dict[str, str]:
     """The captions by figure."""
-    return {"heatmap": _heatmap(results), "control": _control(results), "windows": _windows(results)}
+    return {name: first_words(results) + told(results) for name, told in _CAPTIONS.items()}
 
 
 def alternatives(results: Results) -> dict[str, str]:
     """The texts that stand in for the figures."""
-    return {"heatmap": _heatmap_alt(results), "control": _control_alt(results), "windows": _windows_alt(results)}
+    return {name: first_words(results) + told(results) for name, told in _ALTERNATIVES.items()}
 
 
 def _heatmap(results: Results) -> str:
@@ -70,10 +72,33 @@ def _windows(results: Results) -> str:
     )
 
 
+def _partitions(results: Results) -> str:
+    return (
+        "Degradation of the lead against solo, in per cent, over the ways of the last-level cache that a partition "
+        "gives it, a panel for each mix; partitions that leave it all ways stand beside the axis. The line with its "
+        "band is the same mix without a partition. The lead's own share is what it loses with no more ways than these "
+        "while nobody else uses the cache: alone, or beside placebos on the antagonists' CPUs; the latter is a ratio "
+        "of two effects and has no interval. " + _host(results)
+    )
+
+
+def _partitions_alt(results: Results) -> str:
+    rows = [row for row in records(partitions.losses(results)) if not math.isnan(row["degradation_pct"])]
+    under = [row for row in rows if row["partition"] != UNMANAGED]
+    # The lead's own share tells of a mix only where there are no antagonists.
+    told = [row for row in under if row["series"] not in partitions.GREYS or not row["antagonists"]]
+    parts = []
+    for mix in dict.fromkeys(row["mix"] for row in told):
+        values = [row["degradation_pct"] for row in told if row["mix"] == mix]
+        parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
+    more = f"; and {len(parts) - DRAWN_ALT} more mixes" if len(parts) > DRAWN_ALT else ""
+    return f"Degradation under partitions: {'; '.join(parts[:DRAWN_ALT])}{more}." if parts else "No loss is known."
+
+
 def _heatmap_alt(results: Results) -> str:
     rows = records(results.lead_effects("solo"))
     if not rows:
-        return "No effect could be computed."
+        return heatmap.why_empty(results)
     parts = []
     for row in rows[:DRAWN_ALT]:
         low, high = (
@@ -116,3 +141,12 @@ def _host(results: Results) -> str:
     host = results.machine.get("hostname")
     source = listed(results.platforms) if results.platforms else "no numbers"
     return f"Source: {source}{f', on {host}' if host else ''}. {stamped(results)}"
+
+
+_CAPTIONS = {"heatmap": _heatmap, "control": _control, "windows": _windows, "partitions": _partitions}
+_ALTERNATIVES = {
+    "heatmap": _heatmap_alt,
+    "control": _control_alt,
+    "windows": _windows_alt,
+    "partitions": _partitions_alt,
+}

@@ -41,7 +41,9 @@ def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
     import numpy as np
     import pandas as pd
 
-    rows = windows[(windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS) & windows["rate"].gt(0)]
+    rows = windows[
+        (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
+    ]
     keys = ["workload", "company", "block", "round"]
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
     pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
@@ -61,7 +63,7 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / 0.052))
     foot = 0.5 + 0.115 * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
-    height = 0.1 + badge_room(caveat(results)) + row_height * len(rows) + foot
+    height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, foot / height, ACROSS / width, row_height * len(rows) / height))
     if results.margin is not None:

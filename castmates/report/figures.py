@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
-from castmates.report import control, heatmap, windows
+from castmates.report import control, heatmap, partitions, windows
 from castmates.report.read import Results
 from castmates.report.style import write
 
-FIGURES = {"heatmap": heatmap.draw, "windows": windows.draw, "control": control.draw}
+FIGURES = {
+    "heatmap": heatmap.draw,
+    "windows": windows.draw,
+    "control": control.draw,
+    "partitions": partitions.draw,
+}
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.mask_stamp import VERIFIED
 from castmates.analysis.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
 from castmates.report.plan import designed_rounds
 from castmates.report.read import Results, records
 from castmates.report.style import plain
 from castmates.report.words import counted, failure_sentence, interval, kinds_of, listed, number, rejection_sentence
 from castmates.study.looks import reached_words
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +44,8 @@ def checks(results: Results) -> list[tuple[str, str]]:
     found = [(results.stamp[0], results.stamp[1])]
     if results.sensitivity[0] != SENSITIVE:
         found.append((results.sensitivity[0], results.sensitivity[1]))
+    if results.masks and results.masks[0] != VERIFIED:
+        found.append((results.masks[0], results.masks[1]))
     if (results.carryover["verdict"] == SEEN).any():
         found.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
     if results.effects["possibly_biased"].any():
@@ -120,9 +124,7 @@ def carryover(row: Row) -> dict[str, Any]:
 
 def biased_sentence(rows: Sequence[Row]) -> str:
     """Which effects may be biased by what was rejected."""
-    marked = [
-        f"{plain(row['member'])} in {row['mix']} against {row['baseline']}" for row in rows if row["possibly_biased"]
-    ]
+    marked = [_effect(row) for row in rows if row["possibly_biased"]]
     if not rows:
         return ""
     if not marked:
@@ -139,9 +141,13 @@ def _largest_excess(rows: Sequence[Row]) -> str:
     points, row = max(known, key=lambda one: one[0])
     if points <= 0:
         return "No scene was rejected more often than its baseline."
-    who = f"{plain(row['member'])} in {row['mix']} against {row['baseline']}"
-    most = f"{number(100 * points)} points ({who})"
+    most = f"{number(100 * points)} points ({_effect(row)})"
     return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
+
+
+def _effect(row: Row) -> str:
+    under = "" if row["partition"] == UNMANAGED else f" under {row['partition']}"
+    return f"{plain(row['member'])} in {row['mix']}{under} against {row['baseline']}"
 
 
 def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:

@@ -23,6 +23,7 @@ from castmates.report.style import (
     styled,
 )
 from castmates.report.words import interval, number, percent_of, within
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "
 class Grid:
     """What stands in which row and column; all lengths in inches."""
 
-    rows: list[tuple[str, str]]  # partition, antagonists
+    rows: list[str]  # antagonists
     row_labels: list[str]
     leads: list[str]
     lead_labels: list[str]
@@ -73,22 +74,28 @@ class Grid:
 def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     """The figure and its source data."""
     effects = results.effects
-    source = effects[(effects["role"] == "lead") & effects["baseline"].isin(BASELINES)][SHOWN]
+    plainly = (effects["role"] == "lead") & (effects["partition"] == UNMANAGED)
+    source = effects[plainly & effects["baseline"].isin(BASELINES)][SHOWN]
     with styled():
         if source.empty:
-            return empty_figure(f"No effect could be computed in the study {results.name}.", caveat(results)), source
+            return empty_figure(why_empty(results), caveat(results)), source
         return _figure(_grid(source), source, results), source
 
 
+def why_empty(results: Results) -> str:
+    """Why there is nothing to see."""
+    if len(results.lead_effects("solo", under_partitions=True)):
+        return f"The study {results.name} has no mix without a partition."
+    return f"No effect could be computed in the study {results.name}."
+
+
 def _grid(source: "pd.DataFrame") -> Grid:
-    rows = list(dict.fromkeys(zip(source["partition"], source["antagonists"], strict=True)))
+    rows = list(dict.fromkeys(source["antagonists"]))
     leads = list(dict.fromkeys(source["lead"]))
-    partitions = {partition for partition, _ in rows}
-    labels = [f"{plain(name)} ({partition})" if len(partitions) > 1 else plain(name) for partition, name in rows]
     largest = source["degradation_pct"].abs().max()
     return Grid(
         rows=rows,
-        row_labels=[broken(label, 24) for label in labels],
+        row_labels=[broken(plain(name), 24) for name in rows],
         leads=leads,
         lead_labels=[broken(plain(lead), 11) for lead in leads],
         baselines=[name for name in BASELINES if (source["baseline"] == name).any()],
@@ -111,7 +118,7 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
     total_width = max(COLUMN, grid.left + across * (width + GAP))
     notes = _notes(grid, source, results, int((total_width - 0.2) / 0.052))
     foot = 0.62 + 0.115 * len(notes)
-    top_room = badge_room(caveat(results))
+    top_room = badge_room(caveat(results), total_width)
     total_height = top_room + down * (height + grid.head) + foot + 0.05
     figure = Figure(figsize=(total_width, total_height))
 
@@ -134,12 +141,12 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
 
 
 def _panel(axes: "Axes", grid: Grid, source: "pd.DataFrame", baseline: str, names: bool) -> None:
-    cells = {(row["partition"], row["antagonists"], row["lead"]): row for row in records(source)}
+    cells = {(row["antagonists"], row["lead"]): row for row in records(source)}
     axes.set_xlim(0, len(grid.leads))
     axes.set_ylim(len(grid.rows), 0)
-    for y, (partition, antagonists) in enumerate(grid.rows):
+    for y, antagonists in enumerate(grid.rows):
         for x, lead in enumerate(grid.leads):
-            _cell(axes, x, y, cells.get((partition, antagonists, lead)), grid.limit)
+            _cell(axes, x, y, cells.get((antagonists, lead)), grid.limit)
     axes.xaxis.tick_top()
     axes.set_xticks([x + 0.5 for x in range(len(grid.leads))], grid.lead_labels)
     axes.set_yticks([y + 0.5 for y in range(len(grid.rows))], grid.row_labels if names else [""] * len(grid.rows))

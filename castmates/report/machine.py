@@ -34,20 +34,12 @@ def described(facts: Facts) -> list[tuple[str, str]]:
     return [(term, str(text)) for term, text in rows if text not in (None, "", [])]
 
 
-def lacks(facts: Facts) -> list[str]:
+def lacks(facts: Facts, partitioned: bool = False) -> list[str]:
     """What this machine could not give, and what the report therefore does not say."""
     if not facts:
         return ["The machine's facts were not recorded, so this report cannot say what the machine lacks."]
-    said = []
-    resctrl, perf = _mapping(facts, "resctrl"), _mapping(facts, "perf")
-    if not resctrl.get("mounted"):
-        why = "the kernel does not have it" if resctrl.get("kernel") is False else "it is not mounted"
-        said.append(
-            f"No cache partitions: resctrl could not be used ({why}), so no mask was set and this report "
-            "cannot say which partition gives the loss back."
-        )
-    elif resctrl.get("writable") is False:
-        said.append("No cache partitions: resctrl is mounted but may not be written, so no mask was set.")
+    perf = _mapping(facts, "perf")
+    said = [] if partitioned else _no_partitions(_mapping(facts, "resctrl"))
     if perf.get("hardware") not in ("counted", "user only"):
         why = perf.get("hardware") or perf.get("why") or ("perf is not there" if "perf" in facts else "not recorded")
         said.append(
@@ -58,6 +50,19 @@ def lacks(facts: Facts) -> list[str]:
     if _virtualisation(facts):
         said.append("The machine is virtual or a container: neighbours outside it can disturb what is measured here.")
     return said
+
+
+def _no_partitions(resctrl: Facts) -> list[str]:
+    """Why nothing was tried on the cache, as far as it is the machine's doing."""
+    if not resctrl.get("mounted"):
+        why = "the kernel does not have it" if resctrl.get("kernel") is False else "it is not mounted"
+        return [
+            f"No cache partitions: resctrl could not be used ({why}), so no mask was set and this report "
+            "cannot say which partition gives the loss back."
+        ]
+    if resctrl.get("writable") is False and not resctrl.get("delegated"):
+        return ["No cache partitions: resctrl is mounted but may not be written, so no mask was set."]
+    return []
 
 
 def origins(records: Sequence[Facts], facts: Facts) -> list[str]:

@@ -13,17 +13,23 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report import captions, health, machine, plan, words
 from castmates.report.read import Results, records
-from castmates.report.stamps import stamped, stamps
+from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
 
 TEMPLATES = files("castmates.report") / "templates"
 FIGURES = ("heatmap", "control", "windows")
+UNDER_PARTITIONS = "partitions"  # the figure that only studies with partitions have
 
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
-    drawings = {name: inline_svg(figures / f"{name}.svg") for name in FIGURES}
+    drawings = {name: inline_svg(figures / f"{name}.svg") for name in shown(results)}
     replace_text(output, page(results, drawings))
+
+
+def shown(results: Results) -> tuple[str, ...]:
+    """The figures of the page."""
+    return (*FIGURES, UNDER_PARTITIONS) if results.partitioned else FIGURES
 
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:
@@ -72,27 +78,33 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "script": Markup(parts["report.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
+        "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
         "verdicts": _verdicts(results),
         "stamped": stamped(results),
-        "running_head": " · ".join([*results.platforms, *(word for word, _ in stamps(results))]),
+        "first": first_words(results),
+        "running_head": " · ".join(
+            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+        ),
         "stamps": stamps(results),
         "checks": health.checks(results),
         "health": health.summary(results),
         "rejections": health.rejections(results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in FIGURES
+            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]}
+            for name in shown(results)
         },
         "effects": [_effect(row) for row in records(results.effects)],
-        "partitioned": results.effects["partition"].nunique() > 1,
+        "partitioned": results.partitioned,
+        "notes": list(results.plan.get("notes") or ()),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine),
         "cast": plan.cast(results.plan),
         "machine": machine.described(results.machine),
-        "lacks": machine.lacks(results.machine),
+        "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{EFFECT_LEVEL:g}",
         "control_level": words.percent_of(CONTROL_LEVEL),
@@ -114,6 +126,7 @@ def _verdicts(results: Results) -> list[str]:
     for lead in dict.fromkeys(effects["lead"]):
         rows = records(effects[effects["lead"] == lead])
         sentences += words.lead_sentences(lead, rows, results.margin, comparisons)
+    sentences += words.partition_sentences(records(results.lead_effects("solo", under_partitions=True)))
     return sentences or ["No effect could be computed from the blocks of this study."]
 
 

@@ -8,12 +8,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
 from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.reading import read
+from castmates.study.spec import UNMANAGED
 from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
@@ -71,9 +73,20 @@ class Results:
         """Whether it was seen to find a loss that must be there."""
         return sensitivity(self.controls)
 
-    def lead_effects(self, baseline: str) -> "pd.DataFrame":
-        """The leads' rows against one baseline."""
-        return self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]
+    @cached_property
+    def masks(self) -> Stamp | None:
+        """Whether the masks of its partitions were seen to do something; None where none was set."""
+        return masks_stamp(set(self.effects["partition"]), self.platforms, self.machine)
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether anything was tried on the cache."""
+        return bool((self.effects["partition"] != UNMANAGED).any())
+
+    def lead_effects(self, baseline: str, under_partitions: bool = False) -> "pd.DataFrame":
+        """The leads' rows against one baseline; without a partition, unless the others are asked for too."""
+        rows = self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]
+        return rows if under_partitions else rows[rows["partition"] == UNMANAGED]
 
 
 def read_results(folder: Path, study_file: Path | None = None) -> Results:

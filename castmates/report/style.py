@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0
-BADGE = 0.26
+BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
@@ -81,26 +81,31 @@ def stamp(platforms: list[str], study: str) -> str:
 
 
 def badge(figure: "Figure", words: str) -> None:
-    """Put what speaks against the whole study into the upper right corner, where BADGE inches were kept for it."""
+    """Put what speaks against the whole study into the upper right corner, where `badge_room` kept room for it."""
     if words:
         width, height = figure.get_size_inches()
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
         figure.text(
-            1 - 0.08 / width, 1 - 0.07 / height, words,
+            1 - 0.08 / width, 1 - 0.07 / height, "\n".join(_badge_lines(words, width)),
             fontsize=6.5, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box,
         )  # fmt: skip
 
 
-def badge_room(words: str) -> float:
-    """Inches to keep at the top for the badge."""
-    return BADGE if words else 0.0
+def badge_room(words: str, width: float) -> float:
+    """Inches to keep at the top of a figure of this width for the badge."""
+    return BADGE + BADGE_LINE * (len(_badge_lines(words, width)) - 1) if words else 0.0
+
+
+def _badge_lines(words: str, width: float) -> list[str]:
+    """The badge's words in lines that fit into the width."""
+    return textwrap.wrap(words, int((width - 0.25) / BADGE_LETTER), break_on_hyphens=False)
 
 
 def empty_figure(message: str, caveat: str) -> "Figure":
     """A figure that says why there is nothing to see."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat)))
+    figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
     badge(figure, caveat)
     figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)
     return figure

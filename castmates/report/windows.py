@@ -18,6 +18,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,12 +49,13 @@ def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
 
     rows = windows[windows["role"] == "lead"].copy()
     block = [rows["company"], rows["block"]]
-    solo = rows["rate"].where(rows["kind"] == "solo")
+    solo = rows["rate"].where(rows["scene"] == "solo")
     valid_solo = solo.where(rows["valid"]).groupby(block).transform("median")
     rows["relative_rate"] = rows["rate"] / valid_solo.fillna(solo.groupby(block).transform("median"))
     rows["seconds"] = (rows["open_ns"] - rows["open_ns"].groupby(block).transform("min")) / 1e9
-    beside = rows["mix"].str.split("+", n=1).str[1].fillna("")
-    rows["what"] = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
+    beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
+    what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
+    rows["what"] = what.where(rows["partition"] == UNMANAGED, what + ", partitioned")
     rows["lead"] = rows["workload"]
     return pd.DataFrame(rows[SHOWN].sort_values(["company", "block", "window"], ignore_index=True))
 
@@ -85,7 +87,7 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     width = PAGE if across > 1 else 4.6
     columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
     foot = 0.75 + 0.16 * math.ceil((len(looks) + 1) / columns)
-    head = 0.3 + badge_room(caveat(results))
+    head = 0.3 + badge_room(caveat(results), width)
     height = head - 0.05 + down * 1.5 + foot
     figure = Figure(figsize=(width, height))
     grid = figure.subplots(down, across, sharey=True, squeeze=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.report.style import plain
+from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +88,22 @@ def lead_sentences(lead: str, rows: Sequence[Row], margin: float | None, compari
     return [f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if verdict in groups]
 
 
+def partition_sentences(rows: Iterable[Row]) -> list[str]:
+    """How far apart the losses of a mix under its partitions are; which one is best is not for these numbers to say."""
+    mixes: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
+            mixes.setdefault((row["lead"], row["antagonists"]), []).append(row["degradation_pct"])
+    said = []
+    for (lead, beside), losses in mixes.items():
+        who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
+        ends = [number(min(losses)), number(max(losses))]
+        values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
+        under = counted(len(losses), "partition")
+        said.append(f"{who} loses {values} against solo under {under}; the figure and the table show each.")
+    return said
+
+
 def _changed(verb: str, sign: int) -> Any:  # noqa: ANN401 (a function of rows)
     def tell(group: Sequence[Row]) -> str:
         parts = []
@@ -142,7 +159,7 @@ def _too_few(group: Sequence[Row]) -> str:
 
 def _beside(row: Row) -> str:
     name = plain(row["antagonists"])
-    under = "" if row["partition"] in ("", "unmanaged") else f" under {row['partition']}"
+    under = "" if row["partition"] in ("", UNMANAGED) else f" under {row['partition']}"
     return f"{name}{under}{BIASED if row['possibly_biased'] else ''}"
 
 

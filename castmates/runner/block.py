@@ -11,11 +11,14 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare
+from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
+from castmates.protocols import Held
+from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner import cast as casting
-from castmates.runner import cgroups
+from castmates.runner import cgroups, eviction
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
@@ -49,6 +52,8 @@ class Outcome:
     rounds: int = 0  # without a rejected window
     windows: list[Window] = field(default_factory=list)
     cast: list[Running] = field(default_factory=list)
+    platform: str = "measured"
+    truth: dict[str, object] = field(default_factory=dict)  # by scene: what a modelled machine comes to without noise
     freezer: str = ""
     runner_cpus: list[int] = field(default_factory=list)
     prepared: prepare.Record = field(default_factory=dict)
@@ -61,7 +66,7 @@ class Outcome:
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
     with machine_lock(f"block {block.path} of study {block.study}", report=say):
-        outcome = Outcome(block, left_behind=_heal(say).left)
+        outcome = Outcome(block, left_behind=_heal(say).left, platform=platform_here())
         begin = time.monotonic()
         try:
             _run(block, outcome, logs, cache, say, check)
@@ -88,9 +93,11 @@ def _heal(say: Say) -> Restored:
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
+    refuse_hopeless(_wish(block))
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)
+        warden.guard_journal(Journal())  # of what is shared out; knobs have their own below
         outcome.prepared = exits.enter_context(_prepared(block, warden, say))
         beats, scratch = (_temporary(exits, warden, place) for place in (_memory(), None))
         freezer = choose_freezer(block.company.lead.workload)
@@ -101,15 +108,18 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         exits.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
         outcome.runner_cpus = _step_aside(block)
         outcome.environments = casting.environments_used(block.company, cache)
-        starts = casting.starts(block.company, scratch, cache)
+        evictors = eviction.evictors(read_topology(), block.company, outcome.runner_cpus)
+        starts = casting.starts(block.company, scratch, cache, evictors)
         say(f"launching {', '.join(start.name for start in starts)}")
         begin = time.monotonic()
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
-        hardware = Hardware.choose(sorted({cpu for start in starts for cpu in start.cpus}))
+        cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
+        hardware = Hardware.choose(cpus, _wish(block), say)
         exits.callback(hardware.release)
-        hardware.attach({one.name: one.pid for one in outcome.cast})
-        outcome.hardware = hardware.about()
+        everyone = {one.name: Held(one.pid, one.start.cpus) for one in outcome.cast}
+        hardware.attach(everyone, [member.name for member in block.company.members])
+        outcome.hardware = hardware.about() | {"eviction": eviction.about(block.company, evictors)}
 
         def watch() -> None:
             check()
@@ -118,13 +128,15 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         await_ready(outcome.cast, freezer, watch)
         outcome.launch_seconds = time.monotonic() - begin
         say(f"all ready after {outcome.launch_seconds:.1f} s")
-        stage = Stage(outcome.cast, freezer, hardware, watch)
-        _measure_rounds(block, outcome, stage, say)
+        passes = {casting.evictor(cpu): amount for cpu, amount in evictors.items()}
+        stage = Stage(outcome.cast, freezer, hardware, watch, passes)
+        measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
+        outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
         stage.dismiss()
 
 
-def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:
+def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     design, members = block.design, {member.name: member for member in block.company.members}
     outcome.settling = settling = Settling(design.settle, design.longest_settle)
@@ -152,6 +164,18 @@ def _measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> N
         say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))
 
 
+def _wish(block: Block) -> Wish:
+    """What the block wants of the cache."""
+    shares = [share for scene in block.company.scenes for share in scene.shares]
+    return Wish(
+        shares=bool(shares),
+        cdp=any(share.code is not None for share in shares),
+        rate=block.design.monitor,
+        driver=block.design.driver,
+        purpose=f"block {block.path} of study {block.study}",
+    )
+
+
 def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
     if not block.design.prepare.words:
         return nullcontext({})
@@ -164,8 +188,10 @@ def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[
 
 def _adopter(freezer: Freezer, warden: Warden) -> Callable[[str, int], None]:
     def adopt(name: str, pid: int) -> None:
-        warden.guard_process(pid)
-        freezer.adopt(name, pid)
+        try:
+            warden.guard_process(pid)
+        finally:  # a warden that has died must not keep us from ending whom we have just started
+            freezer.adopt(name, pid)
 
     return adopt
 

@@ -1,6 +1,7 @@
-"""The cast of a block: its members and placebos, and what it takes to start them."""
+"""The cast of a block: its members, placebos and evictors, and what it takes to start them."""
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -8,15 +9,22 @@ from castmates.runner.launch import Start, clean_environment
 from castmates.study.spec import Company, Member
 from castmates.workloads import environments
 
-PLACEBO_READY_WITHIN = 20.0
+HELPER_READY_WITHIN = 20.0
 
 
-def starts(company: Company, scratch: Path, cache: Path) -> list[Start]:
-    """What to start, the lead first: every member, then a placebo for every CPU that some scene gives to one."""
+def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, int] | None = None) -> list[Start]:
+    """What to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
+
+    Last, for every CPU in `evictors`, a process that reads through so many bytes.
+    """
     native = _built(environments.NATIVE, company.native_key, cache) / "bin"
     members = [_start(member, native, scratch, cache) for member in company.members]
     cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
-    return members + [_placebo(cpu, native, scratch) for cpu in cpus]
+    placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
+    return [*members, *placebos] + [
+        _helper(evictor(cpu), cpu, [str(native / "stream"), "--bytes", str(amount)], scratch)
+        for cpu, amount in (evictors or {}).items()
+    ]
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
@@ -35,6 +43,17 @@ def placebo_member(cpu: int) -> str:
     return f"placebo:{cpu}"
 
 
+def watched(starts: Iterable[Start], evictors: Mapping[int, int]) -> list[Start]:
+    """Those whose CPUs the block is measured on: evictors run between windows only."""
+    aside = {evictor(cpu) for cpu in evictors}
+    return [start for start in starts if start.name not in aside]
+
+
+def evictor(cpu: int) -> str:
+    """The name under which the process goes that empties the cache of a CPU."""
+    return f"evictor:{cpu}"
+
+
 def _start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
     prefix: dict[str, str] = {}
     if member.environment is not None and member.environment_key is not None:
@@ -51,14 +70,14 @@ def _start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
     )
 
 
-def _placebo(cpu: int, native: Path, scratch: Path) -> Start:
+def _helper(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
     return Start(
-        name=placebo_member(cpu),
+        name=name,
         cpus=(cpu,),
         nodes=(),
-        command=[str(native / "spin")],
+        command=command,
         environment=clean_environment({}, (cpu,), scratch, {}),
-        ready_within=PLACEBO_READY_WITHIN,
+        ready_within=HELPER_READY_WITHIN,
     )
 
 

@@ -1,14 +1,17 @@
 """What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from castmates.counters.choose import choose_collectors
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Collector, Monitor, Sample
-from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.protocols import Allocator, Collector, Held, Monitor, Sample
+from castmates.rdt.choose import Wish, choose
 from castmates.runner.kin import is_ours
+from castmates.runner.mask_witness import MaskWitness
 from castmates.runner.surroundings import Surroundings, surroundings
+from castmates.study.spec import Share
 
 
 @dataclass(frozen=True)
@@ -19,38 +22,54 @@ class Hardware:
     monitor: Monitor
     collectors: Sequence[Collector]
     surroundings: Surroundings
+    witness: MaskWitness | None = None  # None where nothing is allocated
 
     @classmethod
-    def choose(cls, cpus: Sequence[int]) -> "Hardware":
+    def choose(cls, cpus: Sequence[int], wish: Wish, say: Callable[[str], None]) -> "Hardware":
         """Take what this machine gives for members on these CPUs."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
-        return cls(choose_allocator(), choose_monitor(), collectors, beside)
+        allocator, monitor = choose(wish, say)
+        witness = MaskWitness(allocator) if wish.shares else None
+        return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness)
 
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Begin to watch and to serve these members (name -> pid), once, after their launch."""
-        self.allocator.prepare(members)
-        self.monitor.attach(members)
+    def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
+        """Begin to watch everyone, and to serve the members, once, after their launch."""
+        served = {name: one for name, one in everyone.items() if name in members}
+        self.allocator.prepare(served)
+        self.monitor.attach(served)
+        pids = {name: one.pid for name, one in everyone.items()}
         for collector in self.collectors:
-            collector.attach(members)
+            collector.attach(pids)
+
+    def give(self, shares: Sequence[Share]) -> bool:
+        """Put these shares in force; True where somebody has lost ways."""
+        lost = self.allocator.apply(shares)
+        if self.witness is not None:
+            self.witness.given()
+        return lost
+
+    def begin_series(self) -> None:
+        """Watch occupancy from the change of scene on, so that it is seen to settle."""
+        self.monitor.start()
 
     def open_window(self, active: Sequence[str]) -> None:
         """Mark the opening edge of a window in which these members run."""
-        self.monitor.start()
         for collector in self.collectors:
             collector.start(active)
 
     def close_window(self) -> list[Sample]:
-        """Mark the closing edge and return all that was read since the opening one; edges nest."""
+        """Mark the closing edge, end the series, and return all that was read; edges nest."""
         samples = [sample for collector in reversed(self.collectors) for sample in collector.stop()]
         return samples + self.monitor.stop()
 
     def release(self) -> None:
         """Put everything back and let go; safe to call twice."""
-        for collector in self.collectors:
-            collector.close()
-        self.monitor.close()
-        self.allocator.restore()
+        with ExitStack() as exits:  # the last one first, and each of them whatever the others say
+            exits.callback(self.allocator.restore)
+            exits.callback(self.monitor.close)
+            for collector in self.collectors:
+                exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
         """Say, for the provenance, what each part is and does."""

@@ -13,6 +13,7 @@ from statistics import median
 from castmates.runner import restarts
 from castmates.runner.ledger_load import Load
 from castmates.runner.ledger_readings import Readings
+from castmates.runner.mask_witness import CHANGED, MISPLACED
 from castmates.runner.stage import Stage
 from castmates.runner.window import Window
 from castmates.study.spec import Design, Member
@@ -37,7 +38,7 @@ class Ledger:
         reasons = [*self._progress(window, readings), *self._frozen(window), *self._places(window, readings)]
         reasons += restarts.reasons(window.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         reasons += self._load().reasons(window.progress, readings)
-        return [*reasons, *self._swap(readings), *self._conditions(readings)]
+        return [*reasons, *self._masks(window), *self._swap(readings), *self._conditions(readings)]
 
     def _progress(self, window: Window, readings: Readings) -> list[str]:
         reasons = []
@@ -87,6 +88,13 @@ class Ledger:
                 reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
         return reasons
 
+    def _masks(self, window: Window) -> list[str]:
+        """Masks that were not what was given, and threads outside the group of their member."""
+        changed = [one for one in window.samples if one.metric == CHANGED]
+        outside = [one for one in window.samples if one.metric == MISPLACED]
+        reasons = [f"masks changed: of {one.subject}, {one.note}" for one in changed]
+        return reasons + [f"out of its group: {one.note}" for one in outside]
+
     def _swap(self, readings: Readings) -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
         return [f"swapping: {pages:.0f} pages"] if pages > self.design.limits.swap else []
@@ -103,7 +111,8 @@ class Ledger:
         return reasons
 
     def _load(self) -> Load:
-        places = {name: one.start.cpus for name, one in self.stage.cast.items()}
+        # Evictors run between windows: their CPUs, mostly the runner's, are not those that are measured on.
+        places = {name: one.start.cpus for name, one in self.stage.cast.items() if name not in self.stage.evictors}
         return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
 
 

@@ -12,10 +12,12 @@ from castmates.counters.processes import read_process
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.runner import record
-from castmates.runner.block import run_block
+from castmates.runner.block import Outcome, Say, run_block
 from castmates.study.spec import Block, Plan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+Run = Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]
 
 
 class Interrupted(BaseException):
@@ -23,7 +25,13 @@ class Interrupted(BaseException):
 
 
 def measure_block(
-    plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None, log: Path | None = None
+    plan: Plan,
+    name: str,
+    folder: Path,
+    cache: Path,
+    owner: int | None = None,
+    log: Path | None = None,
+    choose: Callable[[Block], Run] = lambda _: run_block,
 ) -> None:
     """Measure the block of this name (COMPANY/NUMBER) and write its files into `folder`."""
     block = _find(plan, name)
@@ -32,7 +40,7 @@ def measure_block(
     say = _teller(f"block {name}", log)
     try:
         with _signals_raise():
-            outcome = run_block(block, logs, cache, say, _follow(owner))
+            outcome = choose(block)(block, logs, cache, say, _follow(owner))
         with deaf():  # what is measured is written, whoever wants to end us now
             record.write(outcome, folder)
     except Interrupted as interruption:

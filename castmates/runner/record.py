@@ -16,9 +16,9 @@ from castmates.machine.owner import born_of
 from castmates.runner.block import Outcome
 from castmates.runner.launch import Running
 from castmates.runner.ledger_summary import summary
+from castmates.runner.mask_witness import SCHEMATA, ways_of
 from castmates.runner.window import Window
 
-PLATFORM = "measured"
 RECORD = "block.json"
 TEMPORARY = re.compile(r"\.(?:block\.json|(?:windows|steps|samples)\.parquet)\.(\d+)")  # as castmates.files names them
 
@@ -56,6 +56,7 @@ def _remove_leftovers(folder: Path) -> None:
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     members = {member.name: member for member in outcome.block.company.members}
     for number, window in enumerate(outcome.windows, start=1):
+        schemata = {one.subject: one.note for one in window.samples if one.metric == SCHEMATA}
         for name in window.scene.active:
             progress, member = window.progress[name], members[name]
             times = [t_ns for t_ns, _ in progress.records]
@@ -80,8 +81,9 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "rate": progress.rate,
                 "valid": not window.reasons,
                 "reasons": "; ".join(window.reasons),
-                "platform": PLATFORM,
                 "switch_ns": window.switch_ns,
+                "schemata": schemata.get(name, ""),
+                "ways": ways_of(schemata.get(name, "")),
             }
 
 
@@ -108,7 +110,12 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 def _key(outcome: Outcome) -> dict[str, Any]:
     block = outcome.block
-    return {"study": block.study, "company": block.company.id, "block": block.number}
+    return {
+        "study": block.study,
+        "company": block.company.id,
+        "block": block.number,
+        "platform": outcome.platform,
+    }
 
 
 def _about(outcome: Outcome) -> dict[str, Any]:
@@ -137,9 +144,9 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "hardware": outcome.hardware,
         "environments": outcome.environments,
         "versions": _versions(),
-        "platform": PLATFORM,
+        "platform": outcome.platform,
         "members": {one.name: _member(one) for one in outcome.cast},
-    }
+    } | ({"truth": outcome.truth} if outcome.truth else {})
 
 
 def _member(one: Running) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Puts right what killed runs have left: knobs that are not as they were, control groups, scratch folders."""
+"""Puts right what killed runs have left: knobs that are not as they were, groups, mounts, scratch folders."""
 
 import os
 import stat
@@ -9,6 +9,7 @@ from pathlib import Path
 from castmates.machine.journal import journals
 from castmates.machine.lock import machine_lock
 from castmates.machine.owner import is_gone
+from castmates.rdt import leftovers
 from castmates.runner import cgroups
 from castmates.runner.names import maker_of_folder, maker_of_group
 from castmates.runner.warden import sweep
@@ -40,6 +41,8 @@ def restore_everything() -> Restored:
 def heal() -> Restored:
     """Put right what was left; for whoever holds the machine's lock."""
     restored = Restored()
+    # First, for the mount that a journal tells of is not undone while there is any group in it.
+    restored.done, restored.left = leftovers.remove_leftovers()
     for journal in journals():
         for undone in journal.restore(lambda entry: entry.stale):
             (restored.left if undone.how == "failed" else restored.done).append(str(undone))

@@ -1,5 +1,7 @@
 """How long rates take to become steady after a change of scene: found from the heartbeats since the change.
 
+The occupancy of each active process, where the machine tells it often enough, is looked at in the same way.
+
 Each active process of each window gives its progress from the change of scene to the window's end, as the log rate of
 every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, for one
 scene may settle slowly where all others settle at once, and over all its scenes. Running means of a few slices are held
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from castmates.runner.window import Window
+from castmates.runner.window import OCCUPANCY_OF, Window
 
 SLICES = 24
 HALF = SLICES // 2
@@ -89,7 +91,8 @@ class Settling:
         seen = "did not become steady" if after is None else f"became steady after {after:.2f} s"
         self.watched = 0.0
         self.curves.clear()
-        return f"{REASON}: the rate of {self.slowest} {seen}, but the window opened after {waited:.2f} s"
+        what = self.slowest if self.slowest.startswith(OCCUPANCY_OF) else f"rate of {self.slowest}"
+        return f"{REASON}: the {what} {seen}, but the window opened after {waited:.2f} s"
 
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:

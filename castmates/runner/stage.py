@@ -9,6 +9,7 @@ from castmates.counters.processes import threads_of
 from castmates.runner.freezer import Freezer
 from castmates.runner.hardware import Hardware
 from castmates.runner.launch import Running, WorkloadFailed
+from castmates.study.spec import Share
 from castmates.workloads.heartbeat import State
 
 SLICE = 1.0  # seconds; how long we sleep at most without looking after the members
@@ -19,13 +20,30 @@ class Stage:
     """Who is on it, who moves, and what watches them."""
 
     def __init__(
-        self, cast: Sequence[Running], freezer: Freezer, hardware: Hardware, check: Callable[[], None]
+        self,
+        cast: Sequence[Running],
+        freezer: Freezer,
+        hardware: Hardware,
+        check: Callable[[], None],
+        evictors: Mapping[str, int] | None = None,
     ) -> None:
         self.cast: Mapping[str, Running] = {one.name: one for one in cast}
+        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
         self.freezer = freezer
         self.hardware = hardware
+        self.shares: tuple[Share, ...] = ()  # in force
         self._check = check
         self._moving: set[str] = set()  # all begin frozen
+
+    def now_ns(self) -> int:
+        """The time on the clock that the heartbeats are stamped with."""
+        return time.monotonic_ns()
+
+    def give(self, shares: tuple[Share, ...]) -> bool:
+        """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
+        lost = self.hardware.give(shares)
+        self.shares = shares
+        return lost
 
     def switch(self, names: Sequence[str]) -> None:
         """Freeze and thaw until exactly these processes run."""
@@ -48,7 +66,7 @@ class Stage:
 
         Slices are long: on a small machine this process sits on an antagonist's CPU, and each look costs it.
         """
-        while (left := (t_ns - time.monotonic_ns()) / 1e9) > 0:
+        while (left := (t_ns - self.now_ns()) / 1e9) > 0:
             time.sleep(min(left, SLICE))
             self.read_beats()
             self.look_after()

@@ -1,16 +1,16 @@
 """Measures one scene: switch, settle, open the window, close it, read what happened."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.protocols import Sample
-from castmates.runner import restarts
+from castmates.runner import eviction, restarts
 from castmates.runner.cast import placebo_member
 from castmates.runner.stage import Stage
 from castmates.study.spec import Design, Member, Scene
 
+OCCUPANCY, OCCUPANCY_OF = "llc_occupancy", "occupancy of "
 SHORTEST_LOOK = 0.05  # seconds between two looks at a window that is kept open for slow members
 
 
@@ -47,27 +47,46 @@ class Window:
     position: int = 0
     reasons: list[str] = field(default_factory=list)  # why it does not count
     switch_ns: int = 0  # when the scene was set; what lies between this and the opening is the settle time
-    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # heartbeats, the window's included
+    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # what settles, until the close
 
 
 def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float) -> Window:
     """Run `scene` for one window; the caller knows its round, position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
+    eviction.give(stage, scene.shares)
     stage.switch(names)
-    stage.hardware.allocator.apply(scene.partition)
     stage.forget_beats()
-    switch_ns = time.monotonic_ns()
+    switch_ns = stage.now_ns()
+    stage.hardware.begin_series()
     _settle(stage, names, members, switch_ns, settle, design.longest_window)
     stage.hardware.open_window(names)
-    open_ns = time.monotonic_ns()
+    open_ns = stage.now_ns()
     _hold_open(stage, names, members, design, open_ns)
-    close_ns = time.monotonic_ns()
+    close_ns = stage.now_ns()
     samples = stage.hardware.close_window()
     stage.read_beats()
     samples += restarts.samples({name: stage.cast[name].restarts for name in names}, open_ns, close_ns)
     progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
-    since_switch = {name: stage.cast[name].records for name in names}
+    since_switch = {name: stage.cast[name].records for name in names} | occupancy_since(switch_ns, samples, names)
     return Window(scene, open_ns, close_ns, progress, samples, switch_ns=switch_ns, since_switch=since_switch)
+
+
+def occupancy_since(begin_ns: int, samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """The series of these members' occupancy as progress: bytes times microseconds so far, whose rate is occupancy."""
+    held: dict[str, dict[int, float]] = {}
+    for one in samples:
+        if one.metric == OCCUPANCY and one.subject in names and one.value is not None and one.t_ns > begin_ns:
+            series = held.setdefault(one.subject, {})
+            series[one.t_ns] = series.get(one.t_ns, 0.0) + one.value  # a member may hold several caches
+    found = {}
+    for name, series in held.items():
+        records, done, before = [], 0.0, begin_ns
+        for t_ns, held_bytes in sorted(series.items()):
+            done += held_bytes * (t_ns - before) / 1e3
+            records.append((t_ns, int(done)))
+            before = t_ns
+        found[f"{OCCUPANCY_OF}{name}"] = records
+    return found
 
 
 def _settle(
@@ -77,8 +96,8 @@ def _settle(
     before = {name: stage.cast[name].reader.head for name in names if _owes_steps(members.get(name))}
     stage.sleep_until(begin + int(settle * 1e9))
     last = begin + int((settle + longest) * 1e9)
-    while time.monotonic_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
-        stage.sleep_until(time.monotonic_ns() + int(SHORTEST_LOOK * 1e9))
+    while stage.now_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
+        stage.sleep_until(stage.now_ns() + int(SHORTEST_LOOK * 1e9))
 
 
 def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design, open_ns: int) -> None:
@@ -87,7 +106,7 @@ def _hold_open(stage: Stage, names: Sequence[str], members: Mapping[str, Member]
     until = open_ns + int(design.window * 1e9)
     while True:
         stage.sleep_until(until)
-        now = time.monotonic_ns()
+        now = stage.now_ns()
         missing = max(
             (_seconds_missing(_beats_since(stage.cast[name].records, open_ns), members[name], design, now - open_ns))
             for name in names

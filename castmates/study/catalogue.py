@@ -38,7 +38,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for one in reversed(chain):
         keys |= {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
     whole = Workload.model_validate(keys)
-    if not whole.command:
+    if not whole.command and whole.model is None:
         raise CastmatesError(
             f"{origin[name]}: the workload '{name}' has no 'command'; give it one, or 'like: ANOTHER'."
         )
@@ -78,7 +78,32 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                     f"{study_file}: '{name}' in '{key}' is not in the catalogue{did_you_mean(name, workloads)} "
                     f"(there are: {', '.join(sorted(workloads))})."
                 )
-    if not study.mixes and not (study.leads and study.antagonists):
+    sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
+    if not study.mixes and not (study.leads and (study.antagonists or sensitivity)):
         raise CastmatesError(
             f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
         )
+
+
+def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, Workload]:
+    """The workloads as this study's platform needs them: programs to start, or models of them and no program."""
+    if study.platform == "modelled":
+        aside: dict[str, object] = {"command": "", "environment": None, "variables": {}, "progress": "heartbeat"}
+        played = {name: one.model_copy(update=aside) for name, one in workloads.items()}
+        lacking = [name for name in _named(study) if workloads[name].model is None]
+        what = "has no 'model', which a study with 'platform: modelled' needs"
+    else:
+        played = {name: one.model_copy(update={"model": None}) for name, one in workloads.items()}
+        lacking = [name for name in _named(study) if not workloads[name].command]
+        what = "has a 'model' but no 'command'; give it one, or make the study 'platform: modelled'"
+    if lacking:
+        able = sorted(name for name, one in workloads.items() if one.model is not None)
+        known = f" (these have one: {', '.join(able)})" if study.platform == "modelled" and able else ""
+        raise CastmatesError(f"{study_file}: the workload '{lacking[0]}' {what}{known}.")
+    return played
+
+
+def _named(study: Study) -> list[str]:
+    rules = [*study.mixes, *(rule for _, rule in study.control_rules)]
+    of_rules = [name for rule in rules for name in (rule.lead, *rule.antagonists)]
+    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules]))

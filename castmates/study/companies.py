@@ -17,10 +17,23 @@ QUICK_ENVIRONMENTS = ("native", None)
 
 @dataclass(frozen=True)
 class Room:
-    """How much memory there is, and what each workload takes of it."""
+    """How much memory there is, what each workload takes of it, and how many groups the cache can be shared among."""
 
     bytes: int | None = None  # None where it is not known: everything fits
     needs: Mapping[str, int] = field(default_factory=dict)  # by workload
+    groups: int | None = None  # a member under partitions takes one; None where there is no end of them
+
+
+@dataclass
+class _Draft:
+    """A company while it grows."""
+
+    mixes: list[Mix]
+    scenes: frozenset[str]
+
+    def with_mix(self, mix: Mix, scenes: frozenset[str]) -> "_Draft":
+        """The same company with one mix more."""
+        return _Draft([*self.mixes, mix], self.scenes | scenes)
 
 
 def companies(
@@ -31,27 +44,35 @@ def companies(
     What is in a company does not depend on the companies after it, and taking a whole one away changes no other:
     a plan stays the same while its blocks are measured one by one.
     """
-    found: list[list[Mix]] = []
+    found: list[_Draft] = []
     for mix in mixes:
         _must_fit(mix, members, room)
-        for company in found:
-            larger = [*company, mix]
-            if (
-                len(larger) <= budget.company
-                and _fits(larger, members, room)
-                and length(larger, members, budget, rounds) <= budget.longest_block
-            ):
-                company.append(mix)
+        scenes = frozenset(scene.name for scene in scenes_of([mix], members))
+        for place, company in enumerate(found):
+            larger = company.with_mix(mix, scenes)
+            if _may_share(larger, members, budget, rounds, room):
+                found[place] = larger
                 break
         else:
-            found.append([mix])
-    return found
+            found.append(_Draft([mix], scenes))
+    return [company.mixes for company in found]
 
 
-def length(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
-    """Seconds that a block of these mixes is expected to take, no window stretched and no round repeated."""
-    windows = len(scenes_of(mixes, members)) * rounds
-    return launch_guess(_cast(mixes, members)) + windows * (budget.settle + budget.window)
+def _may_share(company: _Draft, members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
+    """Whether one launch serves all these mixes; a mix counts once, however many partitions are tried on it."""
+    cast = _cast(company.mixes, members)
+    grouped = room.groups is None or len(cast) <= room.groups or not any(mix.partitions for mix in company.mixes)
+    return (
+        len({mix.antagonists for mix in company.mixes if mix.antagonists}) <= budget.company
+        and grouped
+        and _fits(company.mixes, members, room)
+        and _seconds(len(company.scenes), cast, budget, rounds) <= budget.longest_block
+    )
+
+
+def _seconds(scenes: int, cast: Iterable[Member], budget: Budget, rounds: int) -> float:
+    """What a block is expected to take, no window stretched and no round repeated."""
+    return launch_guess(cast) + scenes * rounds * (budget.settle + budget.window)
 
 
 def launch_guess(cast: Iterable[Member]) -> float:

@@ -1,62 +1,17 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
-import math
-import re
 import shlex
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-)
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
-Name = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64),
-    Field(description="lower-case letters, digits, '.', '_' and '-'"),
-]
+from castmates.study.cache_keys import CacheKeys
+from castmates.study.modelled import MachineModel, WorkloadModel
+from castmates.study.written import Amount, Name, Precision, Written, bytes_of
+
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 ControlKind = Literal["positive", "negative"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
-
-
-class Written(BaseModel):
-    """Base of everything read from YAML: unknown keys are errors, values are not bent into another type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-UNITS = {"B": 1} | {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)}
-UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)}
-
-
-def bytes_of(amount: str) -> int:
-    """`1.9 GB` or `512 MiB` in bytes."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", amount)
-    if found is None or found[2] not in UNITS:
-        raise ValueError("an amount of memory with its unit, such as 1.9 GB or 512 MiB")
-    return int(float(found[1]) * UNITS[found[2]])
-
-
-def _amount(value: object) -> object:
-    bytes_of(str(value))
-    return value
-
-
-def _share(value: object) -> object:
-    """Take `1%` for 0.01."""
-    if isinstance(value, str):
-        text = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value.strip())
-        value = float(text[1]) / 100 if text else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ValueError("a share above 0, such as 1% or 0.01")
-    return float(value)
 
 
 class Workload(Written):
@@ -82,8 +37,11 @@ class Workload(Written):
     variables: dict[VariableName, str] = Field(
         default_factory=dict, description="environment variables it is started with"
     )
+    model: WorkloadModel | None = Field(
+        default=None, description="how it behaves in a study whose platform is modelled, where nothing is started"
+    )
     ready_within: float = Field(default=180.0, gt=0, description="seconds it may take from its start to 'ready'")
-    memory: Annotated[str, BeforeValidator(_amount)] = Field(
+    memory: Amount = Field(
         default="1 GB", description="what it takes of the machine's memory, such as 1.9 GB or 512 MiB"
     )
 
@@ -157,11 +115,6 @@ def _rounds(value: object) -> object:
 MOST_ROUNDS = 1000
 FEWEST_AT_A_LOOK = 4
 CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
-Precision = Annotated[
-    float,
-    BeforeValidator(_share),
-    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"%\s*$"}]}),
-]
 
 
 class Budget(Written):
@@ -343,7 +296,12 @@ class Study(Written):
     placement: Placement = Placement()
     budget: Budget = Budget()
     limits: Limits = Limits()
+    cache: CacheKeys = CacheKeys()
     machine: Machine = Machine()
+    platform: Literal["measured", "modelled"] = Field(
+        default="measured", description="modelled: nothing is started, rates come from a model of a machine"
+    )
+    model: MachineModel = Field(default=MachineModel(), description="the machine of a study whose platform is modelled")
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"
     )

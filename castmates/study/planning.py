@@ -33,6 +33,7 @@ def extend(
     wanted = {mix.identity: mix for mix in (*(control.mix for control in cast.controls), *cast.mixes)}
     results = {mix.identity for mix in cast.mixes}
     kept = [block for block in measured if _active(block.company, wanted)]
+    having = Counter(mix.identity for block in kept for mix in block.company.mixes)
     blocks = list(kept)
     begun = {}  # company -> how many blocks its mixes have from elsewhere
     covered: set[str] = set()
@@ -41,11 +42,11 @@ def extend(
         if not all(identity in wanted for identity in identities) or covered & set(identities):
             continue
         own = sum(block.company.id == company.id for block in kept)
-        begun[company.id] = min(_having(kept, identity) for identity in identities) - own
+        begun[company.id] = min(having[identity] for identity in identities) - own
         again = _company([wanted[identity] for identity in identities], members, native_key)
         blocks += _new_blocks(study, again, kept, _most(study, identities, results) - own - begun[company.id], results)
         covered |= set(identities)
-    have = {mix.identity: _having(kept, mix.identity) for mix in wanted.values() if mix.identity not in covered}
+    have = {identity: having[identity] for identity in wanted if identity not in covered}
     for group, missing in _groups(study, wanted, results, have, members, room or Room()):
         new = _company(group, members, native_key)
         begun[new.id] = have[group[0].identity]
@@ -59,6 +60,8 @@ def extend(
         controls=tuple(cast.controls),
         blocks=tuple(blocks),
         looks=_looks(study, blocks, begun, results),
+        notes=cast.notes,
+        cache=cast.cache,
     )
 
 
@@ -71,16 +74,8 @@ def _active(company: Company, wanted: Mapping[str, Mix]) -> list[Mix]:
     return [mix for mix in company.mixes if mix.identity in wanted] if company.protocol == PROTOCOL else []
 
 
-def _has(company: Company, identity: str) -> bool:
-    return any(mix.identity == identity for mix in company.mixes)
-
-
 def _companies(blocks: Iterable[Block]) -> list[Company]:
     return list({block.company.id: block.company for block in blocks}.values())
-
-
-def _having(blocks: Iterable[Block], identity: str) -> int:
-    return sum(_has(block.company, identity) for block in blocks)
 
 
 def _most(study: Study, identities: Iterable[str], results: Collection[str]) -> int:
@@ -176,6 +171,9 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         steps=budget.steps,
         limits=study.limits,
         prepare=study.machine.prepare,
+        monitor=study.cache.monitor,
+        driver=study.cache.driver,
+        model=study.model if study.platform == "modelled" else None,
     )
 
 

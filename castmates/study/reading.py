@@ -116,6 +116,8 @@ def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str: 
         if "a-z" in context["pattern"]:
             return f"'{key}' is {found!r}, but a name is made of lower-case letters, digits, '.', '_' and '-'."
         return f"'{key}' is {found!r}, but expected a CPU list such as 0-3 or 0,2."
+    if kind in ("model_type", "dict_type"):
+        return f"'{key}' is {_shown(found)}, but expected keys with values, such as `key: value`."
     expected = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
     return f"'{key}' is {_shown(found)}, but expected {expected}."
 

@@ -1,22 +1,53 @@
-"""The scenes of a company: the baselines once, then each mix."""
+"""The scenes of a company: the baselines once, then each mix, then each mix under its partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from castmates.study.cpus import name_of
-from castmates.study.spec import UNMANAGED, Member, Mix, Scene, SceneKind
+from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Scene, Share
 
 
 def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member]) -> tuple[Scene, ...]:
+    """Each scene once: what several mixes have in common has one name."""
+    found: dict[str, Scene] = {}
+    for scene in _scenes(mixes, members):
+        found.setdefault(scene.name, scene)
+    return tuple(found.values())
+
+
+def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Scene]:
     """`solo`, its independent twin, a placebo per set of antagonists' CPUs, each co-run, each antagonist alone."""
-    lead = mixes[0].lead
-    scenes = [_scene("solo", "solo", active=(lead,)), _scene("solo-again", "solo-again", active=(lead,))]
-    for cpus in dict.fromkeys(placebo_cpus(mix, members) for mix in mixes):
-        scenes.append(_scene(placebo_name(cpus), "placebo", active=(lead,), placebos=cpus))
+    lead, beside = mixes[0].lead, [mix for mix in mixes if mix.antagonists]
+    yield Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    yield Scene(name="solo-again", kind="solo-again", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    for mix in beside:
+        yield _placebo(mix, members)
+    for mix in beside:
+        yield _corun(mix)
     for mix in mixes:
-        scenes.append(_scene(f"corun:{mix.name}", "corun", active=(lead, *mix.antagonists), mix=mix.name))
-    for name in dict.fromkeys(name for mix in mixes for name in mix.antagonists):
-        scenes.append(_scene(f"alone:{name}", "alone", active=(name,)))
-    return tuple(scenes)
+        for partition in mix.partitions:
+            yield from _under(partition, mix, members)
+    for name in dict.fromkeys(name for mix in beside for name in mix.antagonists):
+        yield Scene(name=f"alone:{name}", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+
+
+def _under(partition: Partition, mix: Mix, members: Mapping[str, Member]) -> Iterator[Scene]:
+    """The mix under a partition, and the lead with the same share beside placebos; or the lead alone with it."""
+    if not mix.antagonists:
+        yield Scene(
+            name=under("solo", partition.name), kind="solo", mix=mix.name, active=(mix.lead,), placebos=(),
+            partition=partition.name, shares=partition.shares,
+        )  # fmt: skip
+        return
+    yield _corun(mix, partition.name, partition.shares)
+    if has_share(partition, mix.lead):
+        # The antagonists' shares stay out: mixes whose antagonists have the same CPUs have this scene in common.
+        shares = tuple(share for share in partition.shares if share.member in (mix.lead, REST))
+        yield _placebo(mix, members, partition.name, shares)
+
+
+def has_share(partition: Partition, member: str) -> bool:
+    """Whether the partition gives this member anything of its own."""
+    return any(share.member == member for share in partition.shares)
 
 
 def placebo_cpus(mix: Mix, members: Mapping[str, Member]) -> tuple[int, ...]:
@@ -29,5 +60,23 @@ def placebo_name(cpus: Sequence[int]) -> str:
     return f"placebo:{name_of(cpus)}"
 
 
-def _scene(name: str, kind: SceneKind, active: tuple[str, ...], placebos: tuple[int, ...] = (), mix: str = "") -> Scene:
-    return Scene(name=name, kind=kind, mix=mix, active=active, placebos=placebos, partition=UNMANAGED)
+def under(scene: str, partition: str) -> str:
+    """The name of a scene under a partition."""
+    return scene if partition == UNMANAGED else f"{scene}@{partition}"
+
+
+def _corun(mix: Mix, partition: str = UNMANAGED, shares: tuple[Share, ...] = ()) -> Scene:
+    return Scene(
+        name=under(f"corun:{mix.name}", partition), kind="corun", mix=mix.name, active=(mix.lead, *mix.antagonists),
+        placebos=(), partition=partition, shares=shares,
+    )  # fmt: skip
+
+
+def _placebo(
+    mix: Mix, members: Mapping[str, Member], partition: str = UNMANAGED, shares: tuple[Share, ...] = ()
+) -> Scene:
+    cpus = placebo_cpus(mix, members)
+    return Scene(
+        name=under(placebo_name(cpus), partition), kind="placebo", mix="", active=(mix.lead,), placebos=cpus,
+        partition=partition, shares=shares,
+    )  # fmt: skip

@@ -2,7 +2,8 @@
 
 import json
 
-from castmates.study.model import Catalogue, Study, Written
+from castmates.study.model import Catalogue, Study
+from castmates.study.written import Written
 
 SCHEMAS: dict[str, type[Written]] = {"study.schema.json": Study, "catalogue.schema.json": Catalogue}
 

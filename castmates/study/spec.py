@@ -1,43 +1,29 @@
 """What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
-import hashlib
-import json
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from castmates.study.cache import Cache
+from castmates.study.frozen import Frozen
 from castmates.study.model import ControlKind, Limits, Prepare
+from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 2
+PROTOCOL = 3
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
+REST = "*"  # everybody on the machine who is no member
 
 
-class Spec(BaseModel):
-    """Base of the frozen records that a plan is made of."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    def canonical(self) -> str:
-        """The one JSON text of this record; equal records give equal texts."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-
-    def fingerprint(self, digits: int = 8) -> str:
-        """A short name of the content."""
-        return hashlib.sha256(self.canonical().encode()).hexdigest()[:digits]
-
-
-class Prepared(Spec):
+class Prepared(Frozen):
     """What a workload finds when it starts."""
 
     environment_key: str | None
     content: str
 
 
-class Member(Spec):
+class Member(Frozen):
     """A workload on its CPUs."""
 
     name: str  # "stream@1": the workload and its CPUs
@@ -53,25 +39,47 @@ class Member(Spec):
     unit: str
     variables: dict[str, str]
     ready_within: float
+    model: WorkloadModel | None = None  # how it behaves, where nothing is started
 
 
-class Mix(Spec):
-    """A lead, its antagonists, and the CPUs each one sits on (inside the members' names)."""
+class Share(Frozen):
+    """What a member may take of its last-level caches and of memory bandwidth; None is all there is."""
+
+    member: str  # or REST
+    ways: int | None = None  # way mask; of data only, where `code` is given
+    code: int | None = None  # way mask of code, on machines that tell code from data
+    bandwidth: int | None = None  # in the machine's unit
+
+
+class Partition(Frozen):
+    """What everybody in a mix may take; who is not named has everything."""
+
+    name: str  # "split-4"; UNMANAGED has no shares
+    shares: tuple[Share, ...]
+
+
+class Mix(Frozen):
+    """A lead, its antagonists, the CPUs each one sits on (inside the members' names), and partitions to try on them.
+
+    The partitions of one sweep are a mix of their own beside the unmanaged one, so that a sweep that is added later
+    measures nothing again. Without antagonists it is the lead alone under the partitions.
+    """
 
     name: str  # "dlrm-train+stream"
-    identity: str  # fingerprint of all members: equal identity, same measurement
+    identity: str  # fingerprint of all members and partitions: equal identity, same measurement
     lead: str  # member names
     antagonists: tuple[str, ...]
+    partitions: tuple[Partition, ...] = ()  # none: unmanaged
 
 
-class Control(Spec):
+class Control(Frozen):
     """A mix whose outcome is known beforehand."""
 
     kind: ControlKind
     mix: Mix
 
 
-class Scene(Spec):
+class Scene(Frozen):
     """What holds during a window."""
 
     name: str
@@ -80,9 +88,10 @@ class Scene(Spec):
     active: tuple[str, ...]  # members that run; all others are frozen
     placebos: tuple[int, ...]  # CPUs that run the placebo's spin loop instead of an antagonist
     partition: str
+    shares: tuple[Share, ...] = ()  # what the partition gives; none where it is UNMANAGED
 
 
-class Design(Spec):
+class Design(Frozen):
     """How long and how often a block measures, and when it rejects a window."""
 
     rounds: int
@@ -94,9 +103,12 @@ class Design(Spec):
     steps: int
     limits: Limits
     prepare: Prepare = Prepare()
+    monitor: float = 10.0  # readings of the cache in a second; 0 for none
+    driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
+    model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
 
 
-class Company(Spec):
+class Company(Frozen):
     """The mixes of one lead that share a launch."""
 
     id: str
@@ -112,7 +124,7 @@ class Company(Spec):
         return self.members[0]
 
 
-class Block(Spec):
+class Block(Frozen):
     """One launch of a company."""
 
     study: str
@@ -127,7 +139,7 @@ class Block(Spec):
         return f"{self.company.id}/{self.number}"
 
 
-class Plan(Spec):
+class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
     study: str
@@ -136,6 +148,8 @@ class Plan(Spec):
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
     blocks: tuple[Block, ...]
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
+    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    cache: Cache | None = None  # that the partitions were made for; None where there are none
 
     @property
     def wanted(self) -> dict[str, Mix]:

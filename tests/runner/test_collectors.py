@@ -14,7 +14,9 @@ from castmates.counters.perf_event import HARDWARE, PerfEvent
 from castmates.counters.places import Places
 from castmates.counters.procstat import ProcStat, Tree, read_cpus, tree_difference
 from castmates.errors import CastmatesError
+from castmates.protocols import Held
 from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.study.spec import Share
 
 # Obeys one order a line: touch N fresh pages, sleep N times, burn N ms of CPU; where: here, in a thread, in a child.
 WORKER = """
@@ -421,10 +423,10 @@ def test_ended_threads_make_switches_a_lower_bound_and_an_unwaited_child_no_valu
 
 def test_nothing_is_honest():
     allocator, monitor, collector = NoAllocator(), NoMonitor(), NoCollector("no perf")
-    allocator.prepare({"lead": 1})
-    allocator.apply("unmanaged")
-    with pytest.raises(CastmatesError, match='"half" cannot be applied'):
-        allocator.apply("half")
+    allocator.prepare({"lead": Held(1, (0,))})
+    assert not allocator.apply(())
+    with pytest.raises(CastmatesError, match="no partition can be applied"):
+        allocator.apply((Share(member="lead", ways=1),))
     assert (allocator.read_back(), monitor.stop(), collector.stop()) == ({}, [], [])
     assert "no perf" in collector.about()["counters"]
     assert allocator.about()

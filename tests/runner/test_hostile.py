@@ -15,10 +15,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.runner import cgroups, kin, member_log, names, task_bound
+from castmates.errors import CastmatesError
+from castmates.runner import block, cgroups, kin, member_log, names, task_bound
 from castmates.runner.freezer import SignalFreezer
 from castmates.runner.guarded_reader import GuardedReader
 from castmates.runner.measure import measure_block
+from castmates.runner.warden import Warden
 from castmates.study.model import Workload
 from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
@@ -241,6 +243,32 @@ def stray(tmp_path):
     yield process, tmp_path / "alive"
     assert kin.Kin(process.pid).kill(10) == []
     process.wait()
+
+
+@pytest.mark.parametrize("freezer", ["cgroup", "signals"])
+@needs_two
+def test_a_warden_that_dies_during_a_launch_leaves_no_child_of_nobody(cache, tmp_path, monkeypatch, freezer):
+    if freezer == "signals":
+        monkeypatch.setattr(block, "choose_freezer", lambda _: SignalFreezer())
+    alive = tmp_path / "alive"
+    words = [PYTHON, "-c", STRAY + "time.sleep(600)", str(alive)]
+    lead = Workload.model_validate({"command": words, "progress": "heartbeat", "unit": "step"})
+    plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache)
+
+    really_guard = Warden.guard_process
+
+    def die_first(warden, pid):
+        wait_until(alive.exists, "the child did not start")
+        warden._process.kill()
+        warden._process.wait()
+        really_guard(warden, pid)
+
+    monkeypatch.setattr(Warden, "guard_process", die_first)
+    with pytest.raises(CastmatesError, match="warden"):
+        measure_block(plan, plan.blocks[0].path, tmp_path / "out", cache)
+    before = alive.stat().st_size
+    time.sleep(0.2)
+    assert alive.stat().st_size == before
 
 
 def test_without_control_groups_a_child_of_nobody_is_frozen_and_killed_too(stray):

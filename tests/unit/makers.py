@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from castmates.study import catalogue, mixes, planning
+from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Study, Workload
@@ -40,11 +41,12 @@ def plan(
     key: str = "k",
     placebo: str = "p",
     room: Room | None = None,
+    cache: Cache | None = None,
 ) -> Plan:
     programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
     catalogue.check_names(one, programs, "study.yaml")
     found = prepared(programs, content, key)
-    cast = mixes.resolve(one, programs, layout(cpus), found, placebo, "study.yaml")
+    cast = mixes.resolve(one, programs, layout(cpus), found, placebo, "study.yaml", cache)
     titles = {name: program.title for name, program in programs.items()}
     return planning.extend(one, cast, titles, key, measured, room)
 

@@ -13,9 +13,12 @@ ALLOWED = {
     "report": {"report", "analysis", "study"},
     "machine": {"machine", "study"},
     "counters": {"counters"},
-    "rdt": {"rdt", "machine"},
+    "rdt": {"rdt", "counters", "machine", "study"},
     "workloads": {"workloads"},
     "runner": {"runner", "workloads", "rdt", "counters", "machine", "study"},
+    "modelled": {"modelled", "runner", "rdt", "workloads", "study"},
+    "calibration": {"calibration", "runner", "workloads", "rdt", "counters", "machine", "analysis", "study"},
+    "grant": {"grant", "runner", "machine"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}

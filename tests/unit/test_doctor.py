@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from castmates.machine import checks_rdt
 from castmates.machine.doctor import as_json, as_table, examine
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
@@ -67,6 +68,7 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
         left_changed=[],
         compiler="cc 12",
         tensorflow_python="3.11.7",
+        calibration={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
     )
     assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
         "SMT off": "partly",
@@ -91,7 +93,7 @@ def test_every_lack_has_a_cost_and_a_remedy(server, tmp_path_factory):
 
 def test_not_mounted_differs_from_not_there(server):
     found = rows(server)
-    assert found["resctrl mounted"].remedy == "Mount it: sudo mount -t resctrl resctrl /sys/fs/resctrl"
+    assert found["resctrl mounted"].remedy.startswith("Mount it: sudo mount -t resctrl resctrl /sys/fs/resctrl, or")
     assert found["CAT"].state == found["CMT"].state == "partly"
     sysfs.write(server / "proc/filesystems", "nodev\tsysfs")
     assert rows(server)["CAT"].state == "no"
@@ -254,3 +256,37 @@ def test_the_table_fits_80_columns_and_keeps_brackets_without_colour(server):
 def test_json_keys_are_stable(server):
     first = json.loads(as_json(list(rows(server).values())))[0]
     assert list(first) == ["name", "state", "found", "cost", "remedy"]
+
+
+@pytest.mark.parametrize(("given", "state"), [(0, "no"), (1, "partly"), (2, "partly")])
+def test_groups_that_root_gave_are_permission_too(server, given, state):
+    mount(server, groups=[f"castmates-{os.geteuid()}-{number}" for number in range(given)] + ["castmates-99999-0"])
+    (server / "sys/fs/resctrl/schemata").unlink()
+    for number in range(given):
+        for file in ("tasks", "schemata"):
+            sysfs.write(server / f"sys/fs/resctrl/castmates-{os.geteuid()}-{number}" / file, "")
+    check = rows(server)["resctrl permission"]
+    assert check.state == state
+    assert "sudo castmates grant" in check.remedy
+    assert ("--default-group" in check.remedy) == (given == 2)
+
+
+def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
+    resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
+    assert checks_rdt.permission({"resctrl": resctrl}).state == "yes"
+
+
+@pytest.mark.parametrize(
+    ("record", "state"),
+    [
+        (None, "unknown"),
+        ({"verdict": "works", "at": "today", "said": "Masks work."}, "yes"),
+        ({"verdict": "no effect on time", "at": "today", "said": "Masks do nothing."}, "no"),
+    ],
+)
+def test_masks_that_nobody_tried_are_not_verified(server, record, state):
+    mount(server)
+    check = rows(server, calibration=record)["masks verified"]
+    assert check.state == state
+    assert state == "yes" or "unverified" in check.cost
+    assert state != "unknown" or "castmates doctor --verify-cat" in check.remedy

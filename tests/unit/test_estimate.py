@@ -28,12 +28,12 @@ def on_disk(folder):
 
 
 def write(folder):
-    write_tables(read_plan(folder / "plan.json"), folder / "blocks", 0.02, folder / "tables")
+    write_tables(read_plan(folder / "plan.json"), folder / "blocks", 0.02, folder / "tables", {})
 
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = {"effects", "controls", "carryover", "blocks", "windows"}
+    tables = {"effects", "controls", "carryover", "blocks", "stamps", "windows"}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")
     }
@@ -45,6 +45,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "baseline"])
     assert effects.loc[("dlrm", "solo"), "verdict"] == "too few blocks"
     assert effects.loc[("bert", "solo"), "blocks"] == 3
+    assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
 
 
 @pytest.mark.parametrize(

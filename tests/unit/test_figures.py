@@ -148,8 +148,8 @@ def test_many_antagonists_have_looks_of_their_own(tmp_path):
 
 def test_block_ratios_pair_the_two_solo_scenes_inside_rounds():
     def window(number, kind, rate, valid=True):
-        return {"role": "lead", "valid": valid, "kind": kind, "rate": rate, "workload": "a", "company": "c", "block": 1,
-                "round": number}  # fmt: skip
+        return {"role": "lead", "valid": valid, "kind": kind, "scene": kind, "rate": rate, "workload": "a",
+                "company": "c", "block": 1, "round": number}  # fmt: skip
 
     table = pd.DataFrame(
         [

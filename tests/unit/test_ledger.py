@@ -37,6 +37,7 @@ DESIGN = Design(
     limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8),
 )
 A_LITTLE = 1e-6
+EVICTORS_CPU = 9  # nobody measured runs there
 JUDGES = ("ledger", "ledger_load", "restarts")
 
 
@@ -85,6 +86,7 @@ class Case:
     samples: bool = True  # False: this machine gives none at all
     last: dict[str, set[int]] = field(default_factory=dict)  # where threads ran last
     notes: dict[tuple[str, str], str] = field(default_factory=dict)
+    evictors: dict[str, int] = field(default_factory=dict)
     takers: tuple[tuple[str, float, str], ...] = ()  # place, seconds, who
 
     def readings(self) -> dict[tuple[str, str], float | None]:
@@ -114,10 +116,11 @@ class Case:
                 reader=self.reader(name),
                 seen=7,
             )
-            for name, cpus in PLACES.items()
+            for name, cpus in (PLACES | dict.fromkeys(self.evictors, (EVICTORS_CPU,))).items()
         }
         stage = SimpleNamespace(
             cast=cast,
+            evictors=self.evictors,
             freezer=SimpleNamespace(is_frozen=lambda name: name not in self.thawed),
             cpus_of_threads=lambda name: self.strays.get(name, set(PLACES[name])),
             hardware=SimpleNamespace(surroundings=Surroundings((SIBLING,), (AROUND,))),
@@ -386,13 +389,27 @@ def test_every_reason_is_given():
             ("host", "settings_changed"): 1.0,
             ("host", "cpus_offline"): 1.0,
             ("host", "slept_s"): 1.0,
+            (LEAD, "schemata_changed"): 1.0,
+            ("host", "misplaced"): 1.0,
         },
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
     assert kinds == [
         *("too few steps", "lost heartbeats", "not frozen", "off its CPUs", "steal", "foreign load", "neighbours"),
-        *("swapping", "governor changed", "offline", "the machine slept"),
+        *("masks changed", "out of its group", "swapping", "governor changed", "offline", "the machine slept"),
     ]
+
+
+def test_what_happens_on_an_evictors_cpu_rejects_nothing():
+    busy = {(f"cpu{EVICTORS_CPU}", metric): 0.5 * SECONDS for metric in ("user_s", "steal_s")}
+    assert Case(values=busy, evictors={"evictor:9": 1}).reasons() == []
+
+
+def test_masks_that_changed_are_told_with_what_they_were():
+    (reason,) = Case(
+        values={(BESIDE, "schemata_changed"): 1.0}, notes={(BESIDE, "schemata_changed"): "'L3:0=f' was 'L3:0=3'"}
+    ).reasons()
+    assert reason == f"masks changed: of {BESIDE}, 'L3:0=f' was 'L3:0=3'"
 
 
 def test_the_documentation_lists_every_kind_of_reason_and_every_limit():

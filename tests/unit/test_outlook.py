@@ -10,6 +10,7 @@ import pytest
 from castmates import outlook, project
 from castmates.errors import CastmatesError
 from castmates.looks import look_file, take_look, text_of, went_on
+from tests.unit.caches import cache
 from tests.unit.windows_maker import written
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,51 @@ def test_nothing_is_known_before_the_first_blocks(folder):
     assert "is not known before the first blocks or a pilot (`castmates pilot`)" in text
     assert "with a launch-to-launch spread of 1 % it would be 1.7 % with 5 blocks" in text
     assert "5 blocks to measure" in text
+
+
+def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monkeypatch):
+    llc = project.layout_of(project.read_topology()).cpus[0].llc
+    if llc is None:
+        pytest.skip("needs a known last-level cache")
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), bandwidth=None, shareable=0))
+    sweeps = "cache: {sweeps: [{split: [4, 40]}, {lead_ways: 2}]}"
+    Path("study.yaml").write_text(f"{STUDY}catalogue: empty\n{sweeps}\n")
+    loaded = project.load("study.yaml")
+    text = said(loaded)
+    (company,) = {block.company.id: block.company for block in loaded.plan().blocks}.values()
+    lead = company.lead.name
+    assert "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here." in text
+    assert f"@split-4 corun:x+a placebo:1 corun:x+b lead {lead} L3:{llc}=00f 4 ways, 6 MiB" in text
+    assert f"everybody else L3:{llc}=ff0 8 ways, 12 MiB" in text
+    assert f"@lead-2 solo lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
+    assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
+    monkeypatch.setattr(project, "read_cache", lambda: None)
+    assert said(loaded).count("cache: nothing here shares out the last-level cache") == 1
+
+
+@pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
+def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder, monkeypatch, sweep):
+    llc = project.layout_of(project.read_topology()).cpus[0].llc
+    if llc is None:
+        pytest.skip("needs a known last-level cache")
+    here = cache(domains=(llc,), shareable=0)
+    text = STUDY if "split" in sweep else STUDY.replace("antagonists: [a, b]", "antagonists: []")
+    Path("study.yaml").write_text(f"{text}catalogue: empty\ncache: {{sweeps: [{sweep}]}}\n")
+    loaded = project.load("study.yaml")
+    monkeypatch.setattr(project, "read_cache", lambda: here)
+    before = loaded.plan()
+    assert any(mix.partitions for mix in before.mixes)
+    assert "Nothing here shares out" not in said(loaded)
+    loaded.results.mkdir(parents=True)
+    loaded.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
+    measure(loaded, [before.blocks[0].path])
+    for now in (None, here.model_copy(update={"groups": 0})):
+        monkeypatch.setattr(project, "read_cache", lambda now=now: now)
+        assert loaded.plan() == before
+        assert "Nothing here shares out the last-level cache now" in said(loaded)
+    loaded.plan_file.write_text("{}")
+    assert project.remembered_cache(loaded.plan_file) is None
 
 
 def test_a_pilot_tells_what_can_be_found(folder):

@@ -424,7 +424,7 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
 
 
 def test_no_flag_is_told_with_the_largest_excess():
-    one = {"member": "x@0", "mix": "x+a", "baseline": "solo", "possibly_biased": False}
+    one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
         "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points (x in x+a against "

@@ -162,7 +162,8 @@ def campaign(number):
         table = rows(now, made.windows[made.windows["block"] <= count], contrasts)
         widths = widths_of(table)
         holds = (table["log_low"] <= TRUTH.corun) & (TRUTH.corun <= table["log_high"])
-        seen.append({name: (widths[name], held) for name, held in zip(table["mix"], holds, strict=True)})
+        names = zip(table["mix"], table["partition"], holds, strict=True)
+        seen.append({name: (widths[name, partition], held) for name, partition, held in names})
     return seen
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.protocols import Sample
 from castmates.runner.settling import SLICES, Settling, curve_of, last_off
-from castmates.runner.window import Window
+from castmates.runner.window import Window, occupancy_since
 from castmates.study.spec import Scene
 
 SCENE = Scene(name="solo", kind="solo", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
@@ -53,6 +54,42 @@ def test_a_rate_that_never_becomes_steady_waits_for_the_longest_time():
     assert "did not become steady" in settling.learn(round_of(0.4, 1.5))
     assert settling.seconds == 1.0
     assert settling.learn(round_of(0.4, 1.5)) == ""  # longer than the longest is not waited
+
+
+def filling(fills_for: float, every: float = 0.02) -> list[Sample]:
+    """A member's occupancy that rises until it has its 8 MB, beside a frozen one's that is not asked for."""
+    times = [number * every for number in range(1, int(WATCHED / every) + 1)]
+    levels = [8e6 * min(1.0, 0.2 + 0.8 * t / fills_for) if fills_for else 8e6 for t in times]
+    held = [
+        Sample(int(t * 1e9), "resctrl", "lead@0", "llc_occupancy", level)
+        for t, level in zip(times, levels, strict=True)
+    ]
+    return held + [Sample(int(t * 1e9), "resctrl", "frozen@1", "llc_occupancy", 1e6 / (1 + t)) for t in times]
+
+
+@pytest.mark.parametrize(("fills_for", "too_early"), [(0.0, False), (0.25, True)])
+def test_occupancy_that_still_rises_is_not_settled(fills_for, too_early):
+    windows = round_of(0.0, 1.0)
+    for one in windows:
+        one.since_switch |= occupancy_since(0, filling(fills_for), ["lead@0"])
+    settling = Settling(0.05, 2.0)
+    said = settling.learn(windows)
+    assert said.startswith("not settled: the occupancy of lead@0 ") == too_early
+    assert set(settling.curves) == (set() if too_early else {"lead@0", "occupancy of lead@0"})
+
+
+def test_too_few_readings_of_occupancy_say_nothing():
+    windows = round_of(0.0, 1.0)
+    for one in windows:
+        one.since_switch |= occupancy_since(0, filling(0.25, every=0.1), ["lead@0"])
+    assert Settling(0.05, 2.0).learn(windows) == ""
+
+
+def test_the_occupancy_of_a_member_with_two_caches_is_their_sum():
+    both = [
+        Sample(t, "resctrl", "lead@0", "llc_occupancy", 3e6, cache) for t in (1000, 2000) for cache in ("l3:0", "l3:1")
+    ]
+    assert occupancy_since(0, both, ["lead@0"]) == {"occupancy of lead@0": [(1000, 6_000_000), (2000, 12_000_000)]}
 
 
 def test_what_is_not_wanted_is_not_looked_for():

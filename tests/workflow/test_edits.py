@@ -1,10 +1,14 @@
 """After an edit of the YAML only what is new is measured, and nothing measured is thrown away."""
 
+import json
 import re
 
+import pytest
 import yaml
 
-from tests.workflow.sweeps import ROOT, STUDY
+from castmates import project as projects
+from tests.unit.caches import cache as cache_of
+from tests.workflow.sweeps import ROOT, STUDY, Sweeps
 
 
 def unchanged(before: dict, after: dict) -> bool:
@@ -69,3 +73,20 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(project):
     assert "2 of 4 blocks: failed" in done.stderr
     assert "castmates retry" in done.stderr
     assert "Nothing to be done" in project.run("--dry-run").stdout
+
+
+def test_a_plan_that_is_made_anew_still_knows_what_could_be_shared_out(tmp_path, cache):
+    places = {cpu.llc for cpu in projects.layout_of(projects.read_topology()).cpus}
+    if projects.read_cache() is not None or None in places:
+        pytest.skip("needs a machine that shares nothing out, with last-level caches that are known")
+    sweeps = Sweeps.make(tmp_path / "project", cache)
+    sweeps.write_study({"cache": {"sweeps": [{"split": 4}]}})
+    file = sweeps.results / "plan.json"
+    file.parent.mkdir(parents=True)
+    known = cache_of(domains=sorted(places)).model_dump(mode="json")
+    file.write_text(json.dumps({"cache": known}))
+    done = sweeps.run("--force", "results/small/plan.json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(file.read_text())
+    assert plan["cache"] == known
+    assert any(mix["partitions"] for mix in plan["mixes"])

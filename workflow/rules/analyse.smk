@@ -27,12 +27,13 @@ checkpoint take_look:
 rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
+        machine="results/{study}/machine.json",
         blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
         windows=lambda wildcards: block_files("windows.parquet", blocks_of_study()),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=["effects", "controls", "carryover", "blocks", "windows"],
+            table=["effects", "controls", "carryover", "blocks", "stamps", "windows"],
             suffix=["csv", "parquet"],
         ),
     log:
@@ -42,4 +43,4 @@ rule estimate_effects:
     params:
         margin=PROJECT.study.margin,
     shell:
-        "python scripts/estimate_effects.py --plan {input.plan:q} --margin {params.margin} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
 from castmates import looks, project
 from castmates.errors import CastmatesError
+from castmates.machine import calibration
 from castmates.study import schedule
 from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
@@ -15,8 +16,14 @@ from castmates.workloads import environments
 
 project.let_jobs_find_us()
 
+# A file given by --configfile is the study itself: its keys stand in `config` then.
+given = workflow.config_settings
 try:
-    PROJECT = project.load(project.chosen_study(config))
+    PROJECT = project.load(
+        project.chosen_study(
+            given.config if given.configfiles else config, given.configfiles
+        )
+    )
     PLAN = PROJECT.plan()
 except CastmatesError as problem:
     raise WorkflowError(str(problem)) from None
@@ -26,7 +33,8 @@ CACHE = project.cache()
 BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = ["heatmap", "windows", "control"]
+PARTITIONED = any(mix.partitions for mix in PLAN.mixes)
+FIGURES = ["heatmap", "windows", "control", *(["partitions"] if PARTITIONED else [])]
 BLOCK_TABLES = ["windows", "steps", "samples"]
 
 

@@ -9,5 +9,13 @@ rule describe_machine:
         "logs/describe_machine/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    params:
+        # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
+        calibration=(
+            ""
+            if PROJECT.modelled
+            else calibration.known(CACHE, Path("results") / STUDY / "machine.json")
+        ),
+        study_file=str(PROJECT.study_file),
     shell:
-        "python scripts/describe_machine.py --output {output:q} 2> {log:q}"
+        "python scripts/describe_machine.py --study {params.study_file:q} --output {output:q} 2> {log:q}"

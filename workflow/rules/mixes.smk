@@ -5,7 +5,8 @@ localrules:
 
 rule write_plan:
     output:
-        "results/{study}/plan.json",
+        # The plan before it is there while the new one is made: it says what the cache was like.
+        update("results/{study}/plan.json"),
     log:
         "logs/write_plan/{study}.log",
     conda:

@@ -1,6 +1,7 @@
 rule draw_figure:
     input:
         plan="results/{study}/plan.json",
+        machine="results/{study}/machine.json",
         tables=expand(
             "results/{{study}}/tables/{table}.parquet",
             table=["effects", "controls", "windows"],

@@ -1,0 +1,77 @@
+"""What watching costs: eight groups' occupancy and bandwidth, ten times a second, through the driver."""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.common import Report, run
+from benchmarks.rdt_places import PLAIN, RESCTRL, NoTasks, PlainTree, costs
+from castmates.errors import CastmatesError
+from castmates.machine.journal import Journal
+from castmates.protocols import Held
+from castmates.rdt.book import Book
+from castmates.rdt.monitor import RATE, ResctrlMonitor
+from castmates.rdt.mounting import POINT
+from castmates.rdt.tree import KernelTree
+
+PORTIONS = (5, 15)  # seconds
+GROUPS = 8
+
+
+def main() -> None:
+    """Measure on every place and print the table; or do the work on one of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--on", choices=[PLAIN, RESCTRL], help="do the work there, and print what it took as JSON")
+    parser.add_argument("--portions", type=int, default=PORTIONS[1], help="seconds")
+    arguments = parser.parse_args()
+    if arguments.on:
+        print(json.dumps(work(arguments.on, arguments.portions)))
+    else:
+        report()
+
+
+def work(place: str, seconds: int) -> dict[str, float]:
+    """Watch for so long; return what the monitor's thread used, by second."""
+    with tempfile.TemporaryDirectory(prefix="castmates-cost-") as name:
+        folder = Path(name)
+        tree = PlainTree(folder / "tree") if place == PLAIN else KernelTree(POINT)
+        book = Book(Journal(folder), tree.root, "a benchmark")
+        monitor = ResctrlMonitor(tree, NoTasks(), book, dict.fromkeys(range(4), 0))
+        try:
+            monitor.attach({f"member@{number}": Held(1, [number % 4]) for number in range(GROUPS)})
+            if missing := monitor.watched.missing:
+                why = next(iter(missing.values()))
+                raise CastmatesError(f"{len(missing)} of {GROUPS} groups cannot be watched: {why}")
+            monitor.start()
+            time.sleep(seconds)
+            samples = monitor.stop()
+        finally:
+            monitor.close()
+    whole = monitor.open_ns / 1e9
+    return {"cpu_ms": monitor.cpu_ns / 1e6 / whole, "looks": monitor.looks / whole, "samples": len(samples) / whole}
+
+
+def report() -> None:
+    """Print the page's section."""
+    page = Report("What watching costs", "monitor_cost")
+    page.text(
+        f"{GROUPS} groups with three events each, read {RATE:g} times a second by the monitor's thread, for"
+        f" {PORTIONS[1]} s; system calls are the difference between {PORTIONS[1]} s and {PORTIONS[0]} s under"
+        " strace. The lab emulates its processor in software: its CPU time is the lab's alone. What reading costs the"
+        " members (an interrupt of a CPU of their cache for each event, in the kernel) is in neither figure."
+    )
+    rows = []
+    for cost in costs("monitor_cost", PORTIONS):
+        calls = "not counted: no strace" if cost.calls is None else f"{cost.calls.total()}"
+        kinds = ", ".join(f"{count} {name}" for name, count in (cost.calls or {}).items() if count)
+        said = [f"{cost.said[key]:.1f}" for key in ("cpu_ms", "looks", "samples")]
+        rows.append([cost.place, *said, calls, kinds])
+    header = ["on", "ms of CPU time a second", "looks a second", "samples a second", "system calls a second", "which"]
+    page.table(header, rows)
+    page.print()
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,26 @@
+"""Whether the masks of a sweep were seen to do something on the machine that measured it; pure, from its facts."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from castmates.study.spec import UNMANAGED
+
+VERIFIED, UNVERIFIED = "verified", "unverified"
+WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
+MODELLED = "modelled"
+DO_THIS = "`castmates doctor --verify-cat` tries it"
+
+
+def masks_stamp(
+    partitions: Collection[str], platforms: Collection[str], machine: Mapping[str, Any]
+) -> tuple[str, str] | None:
+    """A word and a sentence; None where no mask was set, or nothing but a model's."""
+    if not set(partitions) - {UNMANAGED, ""} or set(platforms) == {MODELLED}:
+        return None
+    record = machine.get("calibration")
+    if not isinstance(record, Mapping):
+        return UNVERIFIED, f"Nobody has tried whether way masks do something on this machine; {DO_THIS}."
+    told = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
+    if record.get("verdict") == WORKS:
+        return VERIFIED, f"Masks were tried on this machine: {told}"
+    return UNVERIFIED, f"Masks were tried, and the trial says '{record.get('verdict')}': {told}"

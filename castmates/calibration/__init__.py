@@ -1,0 +1,1 @@
+"""A trial that shows whether way masks do something on this machine."""

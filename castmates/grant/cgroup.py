@@ -1,0 +1,107 @@
+"""Gives a user a part of the control groups in which members can be frozen, bounded and killed.
+
+A user may move processes only inside a part that is his, so the shell from which sweeps are started must be in it:
+it is moved there, and what it starts is born there. systemd does the same for a scope, and then root need not.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.grant.granting import Grantee, Granting
+from castmates.machine import kernel_group
+from castmates.machine.owner import born_of
+from castmates.machine.reading import read_pairs
+from castmates.runner import cgroups
+
+FILES = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
+SCOPE = "systemd-run --user --scope -p Delegate=yes"
+
+
+def give(granting: Granting, shell: int | None) -> None:
+    """Delegate a group of the user's beside the shell, in each hierarchy that the runner uses, and move it there."""
+    if shell is None:
+        granting.leave(_without_shell(granting.grantee))
+        return
+    if uid_of(shell) != granting.grantee.uid:
+        raise CastmatesError(
+            f"--shell {shell}: this is no process of {granting.grantee.name}; give the number that `echo $$` prints in "
+            "the shell from which sweeps are to be started"
+        )
+    found = False
+    for what, place in (("freeze", cgroups.unified), ("bound", cgroups.pids_of_version_1)):
+        home = cgroups.group_of(shell, place)
+        if home is not None and home.is_dir():
+            found = True
+            _delegate(granting, home, shell, what)
+    if not found:
+        granting.leave("nothing to give: no control groups are mounted here, so members are stopped by signals")
+
+
+def has_scopes(grantee: Grantee) -> bool:
+    """Say whether systemd serves this user: a scope of his own is delegated to him without root."""
+    return Path(f"/run/user/{grantee.uid}/systemd/private").exists()
+
+
+def calling_shell(grantee: Grantee) -> int | None:
+    """Find the process of the user from which we were started, through sudo; None where there is none."""
+    return next((pid for pid in _ancestors() if uid_of(pid) == grantee.uid), None)
+
+
+def uid_of(pid: int) -> int | None:
+    """The real user of a process; sudo's own is root's by then."""
+    words = read_pairs(Path(f"/proc/{pid}/status")).get("Uid", "").split()
+    return int(words[0]) if words and set(words[:3]) == {words[0]} else None
+
+
+def group_name(grantee: Grantee) -> str:
+    """What the user's part is called."""
+    return f"castmates-{grantee.uid}"
+
+
+def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
+    grantee = granting.grantee
+    group = home if home.name == group_name(grantee) else home / group_name(grantee)
+    undo = f"rmdir {group}, when nobody is in it"
+    advice = "inside a container /sys/fs/cgroup must be writable"
+    said = f"a control group in which {grantee.name} may {what} processes"
+    if not granting.give(said, "group", group, kernel_group.THERE, undo, advice):
+        return
+    for name in FILES:
+        file = group / name
+        if file.exists() and not granting.give(
+            f"{file.name} belongs to {grantee.name}", "owner", file, grantee.owner, f"chown root:root {file}", advice
+        ):
+            return
+    _move(granting, group, shell)
+
+
+def _move(granting: Granting, group: Path, shell: int) -> None:
+    """Move the shell; to undo it, the group's removal moves everybody back to the one above it."""
+    if shell in cgroups.processes(group):
+        granting.leave(f"already: the shell (process {shell}) is in {group}")
+        return
+    try:
+        cgroups.move(group, shell)
+    except OSError as problem:
+        granting.refuse(f"moving the shell (process {shell}) into {group}: {problem.strerror}")
+        return
+    granting.tell(f"  the shell (process {shell}) is now in {group}, and so is all that it starts")
+    granting.tell(f"      undo: echo {shell} > {group.parent}/cgroup.procs")
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getppid()
+    while pid > 1 and born_of(pid) is not None:
+        yield pid
+        pid = int((read_pairs(Path(f"/proc/{pid}/status")).get("PPid")) or 0)
+
+
+def _without_shell(grantee: Grantee) -> str:
+    if has_scopes(grantee):
+        return f"nothing to give: systemd lets {grantee.name} have a scope without root; start sweeps with: {SCOPE} …"
+    return (
+        f"nothing to give: no shell of {grantee.name} called us; name one with --shell PID (`echo $$` prints its "
+        "number), or members are stopped by signals"
+    )

@@ -1,0 +1,81 @@
+"""Gives a user groups of resctrl: he may write their masks and move his own processes there, and nothing else.
+
+The kernel lets a user move a task whose owner he is (its effective user, rdtgroup_task_write_permission), and write
+what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's. So
+do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them whoever is in the default one.
+"""
+
+import errno
+from pathlib import Path
+
+from castmates.grant.granting import Grantee, Granting, granted
+from castmates.machine import facts_rdt, kernel_group
+from castmates.machine.journal import Change
+from castmates.machine.reading import below
+from castmates.machine.resctrl_state import ANYTHING, read_schemata
+
+POINT = "/sys/fs/resctrl"
+FILES = ("tasks", "schemata")
+ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the processor has fewer classes
+
+
+def give(granting: Granting, groups: int, default_group: bool, root: Path = Path("/")) -> None:
+    """Mount resctrl unless it is, make the groups, and hand their files over."""
+    found = facts_rdt.resctrl(root)
+    if not found["kernel"]:
+        granting.leave("nothing to give: the kernel has no resctrl for this processor, so there are no partitions")
+        return
+    here = below(root, found["mounted"] or POINT)
+    if found["mounted"] is None and not _mount(granting, here):
+        return
+    for number in range(groups):
+        if not _group(granting, here / f"castmates-{granting.grantee.uid}-{number}", number):
+            break
+    if default_group:
+        _hand_over_default(granting, here / "schemata")
+
+
+def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
+    """Say what partitions lack as long as the default group's masks are root's, or ""."""
+    mounted = facts_rdt.resctrl(root)["mounted"]
+    if mounted is None or (below(root, mounted) / "schemata").stat().st_uid == grantee.uid:
+        return ""
+    return (
+        "Partitions will not bound the rest of the machine, whose masks stay root's: it keeps all ways, and may fill a"
+        " member's. `sudo castmates grant --default-group` hands its masks over too."
+    )
+
+
+def _mount(granting: Granting, here: Path) -> bool:
+    advice = "in a container mount it on the host, and start the container with -v /sys/fs/resctrl:/sys/fs/resctrl"
+    return granting.give("resctrl is mounted", "resctrl-mount", here, "mounted", f"umount {here}", advice)
+
+
+def _group(granting: Granting, group: Path, made: int) -> bool:
+    """Make one group and hand its files over; False where the processor has no class for it."""
+    what = f"a group of {granting.grantee.name}'s with masks of its own"
+    error = granting.attempt(what, "group", group, kernel_group.THERE, f"rmdir {group}")
+    if error is not None and error.errno == errno.ENOSPC and made:
+        granting.leave(f"no more than {made} groups: the processor has no class for another one")
+    elif error is not None:
+        advice = "remove groups that nobody uses (castmates doctor names them)" if error.errno == errno.ENOSPC else ""
+        granting.refuse(f"{what}: {group}: {error.strerror}", advice)
+    if error is not None:
+        return False
+    return all(_hand_over(granting, group / name, name) for name in FILES)
+
+
+def _hand_over_default(granting: Granting, file: Path) -> None:
+    """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
+    noted = any((one.change.kind, one.change.target) == ("resctrl-schemata", str(file)) for one in granted())
+    if not noted:
+        change = Change("default group's masks", "resctrl-schemata", str(file), read_schemata(file), ANYTHING)
+        granting.journal.announce([change], f"{granting.grantee.name}'s sweeps")
+    _hand_over(granting, file, "the masks of everybody who is in no group")
+
+
+def _hand_over(granting: Granting, file: Path, what: str) -> bool:
+    if not file.exists():
+        return True
+    said = f"{what}: belongs to {granting.grantee.name}"
+    return granting.give(said, "owner", file, granting.grantee.owner, f"chown root:root {file}")

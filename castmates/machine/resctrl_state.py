@@ -1,0 +1,118 @@
+"""Reads and puts back what of resctrl a run changes besides groups: a group's schemata, and the mount itself.
+
+As text, for the journal. Schemata are compared by meaning: kernels pad them differently, and a domain that went
+offline is not a change. A run may set several schemata in turn; the journal then names them all, ALSO between them.
+"""
+
+import ctypes
+import errno
+import os
+import re
+from pathlib import Path
+
+from castmates.machine.reading import Mount, mounts, read_text
+
+ABSENT = "absent"
+MOUNTED = "mounted"
+ALSO = " | "
+ANYTHING = "whatever was written since"  # of schemata that somebody else was given to write
+FSTYPE = "resctrl"
+OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
+NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
+
+_PADDED = re.compile(r"([=:;])[ \t]+")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+Settings = dict[tuple[str, str], str]
+
+
+def settings(text: str) -> Settings:
+    """Take schemata apart: (resource, domain) -> value, without the blanks and zeros that kernels pad with."""
+    found: Settings = {}
+    for line in _PADDED.sub(r"\1", text).split():
+        resource, _, domains = line.partition(":")
+        for domain, equals, value in (one.partition("=") for one in domains.split(";")):
+            if equals:
+                found[resource, domain.lstrip("0") or "0"] = value.lower().lstrip("0") or "0"
+    return found
+
+
+def as_lines(values: Settings) -> list[str]:
+    """Put schemata together again, a line for each resource."""
+    domains: dict[str, list[str]] = {}
+    for (resource, domain), value in values.items():
+        domains.setdefault(resource, []).append(f"{domain}={value}")
+    return [f"{resource}:{';'.join(each)}" for resource, each in domains.items()]
+
+
+def read_schemata(path: Path) -> str:
+    """Return the schemata of a group in one line."""
+    return " ".join(as_lines(settings(path.read_text())))
+
+
+def write_schemata(path: Path, text: str) -> None:
+    """Set schemata given in one line; domains that have gone since are left out."""
+    there = settings(path.read_text())
+    wanted = {key: value for key, value in settings(text).items() if key in there}
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, "".join(f"{line}\n" for line in as_lines(wanted)).encode())
+    finally:
+        os.close(fd)
+
+
+def same_schemata(found: str, meant: str) -> bool:
+    """Say whether what was read is one of what is meant, on the domains that both know."""
+    return meant == ANYTHING or any(_agree(settings(found), settings(one)) for one in meant.split(ALSO))
+
+
+def _agree(one: Settings, other: Settings) -> bool:
+    common = one.keys() & other.keys()
+    return bool(common) and all(one[key] == other[key] for key in common)
+
+
+def read_mount(point: Path) -> str:
+    """Say whether, and with which options, resctrl is mounted at a place."""
+    mount = next((mount for mount in mounts(Path("/")) if mount.fstype == FSTYPE and mount.point == str(point)), None)
+    return ABSENT if mount is None else " ".join([MOUNTED, *options_of(mount)])
+
+
+def options_of(mount: Mount) -> list[str]:
+    """List the options of a mount that change what resctrl shows."""
+    return [option for option in mount.options.split(",") if option in OPTIONS]
+
+
+def write_mount(point: Path, wanted: str) -> None:
+    """Mount with these options, or unmount, which resets everything: never while anybody seems to use it."""
+    if wanted != ABSENT:
+        options = ",".join(wanted.split()[1:])
+        if _libc.mount(FSTYPE.encode(), bytes(point), FSTYPE.encode(), 0, options.encode() or None):
+            raise _last_error()
+    elif left := groups_at(point):
+        raise OSError(errno.EBUSY, f"to unmount would remove groups that are still there: {', '.join(left)}")
+    elif not _is_full(point):
+        raise OSError(errno.EBUSY, "to unmount would reset the masks of its default group, which somebody has set")
+    elif _libc.umount2(bytes(point), 0):
+        raise _last_error()
+
+
+def groups_at(point: Path) -> list[str]:
+    """Name the control and monitoring groups besides the default one."""
+    control = [entry.name for entry in os.scandir(point) if entry.is_dir() and entry.name not in NO_GROUPS]
+    try:
+        monitoring = [f"mon_groups/{entry.name}" for entry in os.scandir(point / "mon_groups")]
+    except FileNotFoundError:  # without monitoring
+        monitoring = []
+    return sorted(control) + sorted(monitoring)
+
+
+def _is_full(point: Path) -> bool:
+    """Say whether the default group has all ways, as it has after a mount."""
+    masks = settings((point / "schemata").read_text()).items()
+    widest = {resource: read_text(point / "info" / resource / "cbm_mask") for (resource, _), _ in masks}
+    return all(int(value, 16) == int(full, 16) for (resource, _), value in masks if (full := widest[resource]))
+
+
+def _last_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

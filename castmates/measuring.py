@@ -1,0 +1,11 @@
+"""Measures a block, or plays it on the modelled machine: its design says which."""
+
+from castmates.modelled import block as modelled
+from castmates.runner import block as real
+from castmates.runner.measure import Run
+from castmates.study.spec import Block
+
+
+def runner_of(block: Block) -> Run:
+    """What runs this block."""
+    return real.run_block if block.design.model is None else modelled.run_block

@@ -1,0 +1,228 @@
+"""How fast everybody runs when nothing changes any more: caches and memories in balance.
+
+Who runs faster uses more of the cache and of the bandwidth, and so slows down the others and itself; rates are what is
+consistent with the misses and the waiting times that they cause.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from castmates.errors import CastmatesError
+from castmates.modelled.reuse import Reuse
+from castmates.modelled.sharing import Floats, Held, User, share_out, spread
+from castmates.study.modelled import LINE, MachineModel, WorkloadModel
+
+CLOSE = 1e-9  # of a rate: the balance is found
+EXACT = 1e-13  # of a share of bandwidth
+STEPS = 2000
+SWEEPS = 30  # over the memories, where there are several
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a process may take."""
+
+    masks: tuple[int, ...]  # by cache
+    throttle: float = 1.0  # share of each memory's bandwidth
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A process on its CPUs, with what it may take."""
+
+    name: str
+    model: WorkloadModel
+    cores: int
+    weights: tuple[float, ...]  # how its accesses, and its working sets, are divided among the caches: as its CPUs are
+    grant: Grant
+
+    @classmethod
+    def on(cls, machine: MachineModel, name: str, model: WorkloadModel, cpus: Sequence[int], grant: Grant) -> "Actor":
+        """Put it on these CPUs."""
+        domains = [machine.domain_of(cpu) for cpu in cpus]
+        weights = tuple(domains.count(number) / len(domains) for number in range(machine.domains))
+        return cls(name, model, len(cpus), weights, grant)
+
+    @cached_property
+    def uses(self) -> tuple[Reuse, ...]:
+        """Its use of each cache."""
+        sets = [(one.lines, one.share) for one in self.model.reuse if one.share]
+        streaming = self.model.streaming
+        return tuple(
+            Reuse(tuple((lines * weight, share) for lines, share in sets) if weight else (), streaming)
+            for weight in self.weights
+        )
+
+    @cached_property
+    def traffic(self) -> tuple[float, ...]:
+        """Bytes that a step would move between each memory and its cache, if every access missed."""
+        return tuple(self.model.accesses * weight * (1 + self.model.writes) * LINE for weight in self.weights)
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """How fast actors run, given how often they miss."""
+
+    rates: tuple[float, ...]  # steps per second
+    busy: tuple[float, ...]  # share of each memory's bandwidth
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A machine in balance."""
+
+    actors: tuple[Actor, ...]
+    rates: tuple[float, ...]
+    misses: tuple[tuple[float, ...], ...]  # by actor and cache, as a share of the accesses there
+    degrees: tuple[tuple[int, ...], ...]  # by actor and cache: ways that it fills
+    lines: Floats  # by actor, cache and way
+    busy: tuple[float, ...]
+
+    def truth(self) -> dict[str, dict[str, object]]:
+        """What is true of each actor, for block.json."""
+        return {
+            one.name: {
+                "steps_per_second": rate,
+                "rate": rate * one.model.units,
+                "misses": list(misses),
+                "occupancy_bytes": [float(part) for part in self.lines[number].sum(axis=1) * LINE],
+            }
+            for number, (one, rate, misses) in enumerate(zip(self.actors, self.rates, self.misses, strict=True))
+        }
+
+
+def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
+    """The rates at which the waiting for memory is what these rates cause; one answer, for waiting slows down."""
+    speed = machine.bytes_per_second
+    parts = [_Part.of(one, missed, machine, actors) for one, missed in zip(actors, misses, strict=True)]
+    busy = [0.0] * machine.domains
+    latency = [waiting(0.0, machine)] * machine.domains
+    used = [d for d in range(machine.domains) if any(part.moved[d] for part in parts)]
+    for _ in range(SWEEPS if len(used) > 1 else 1):
+        for domain in used:
+            busy[domain] = _load(parts, machine, latency, domain)
+            latency[domain] = waiting(busy[domain], machine)
+    return Speeds(tuple(part.rate(latency, speed) for part in parts), tuple(busy))
+
+
+def waiting(busy: float, machine: MachineModel) -> float:
+    """Seconds that a miss takes more than a hit: idle memory's, and the queue before a server of batches."""
+    service = machine.burst * LINE / machine.bytes_per_second
+    return machine.miss * 1e-9 + service * busy / (2 * (1 - busy))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What an actor's step takes, but for the waiting."""
+
+    seconds: float
+    misses: tuple[float, ...]  # one after another, by memory
+    moved: tuple[float, ...]  # bytes, by memory
+    throttle: float
+
+    @classmethod
+    def of(cls, one: Actor, missed: Sequence[float], machine: MachineModel, actors: Sequence[Actor]) -> "_Part":
+        model = one.model
+        computing = model.compute * (1 + machine.turbo * (sum(each.cores for each in actors) - 1))
+        serial = model.accesses / model.parallel
+        return cls(
+            computing + serial * machine.hit * 1e-9,
+            tuple(serial * weight * share for weight, share in zip(one.weights, missed, strict=True)),
+            tuple(most * share for most, share in zip(one.traffic, missed, strict=True)),
+            one.grant.throttle,
+        )
+
+    def rate(self, latency: Sequence[float], speed: float) -> float:
+        """Steps per second."""
+        waited = sum(count * late for count, late in zip(self.misses, latency, strict=True))
+        return 1 / max(self.seconds + waited, max(self.moved) / (self.throttle * speed))
+
+
+def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], domain: int) -> float:
+    """The share of this memory's bandwidth in use: more use means longer waiting means less use."""
+    speed = machine.bytes_per_second
+    tried = list(latency)
+
+    def too_much(busy: float) -> float:
+        tried[domain] = waiting(busy, machine)
+        return sum(part.rate(tried, speed) * part.moved[domain] for part in parts) / speed - busy
+
+    return _zero_of_falling(too_much, 0.0, 1 - 1e-12)
+
+
+def _zero_of_falling(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is zero: false position, with the end that stays put weighed down (Illinois)."""
+    above, below, stayed = function(low), function(high), 0
+    for _ in range(STEPS):
+        middle = (low * below - high * above) / (below - above)
+        value = function(middle)
+        if abs(value) < EXACT or high - low < EXACT:
+            return middle
+        if value > 0:
+            low, above = middle, value
+            below, stayed = (below / 2, 1) if stayed == 1 else (below, 1)
+        else:
+            high, below = middle, value
+            above, stayed = (above / 2, -1) if stayed == -1 else (above, -1)
+    return (low + high) / 2
+
+
+def balance(actors: Sequence[Actor], machine: MachineModel) -> Balance:
+    """Everybody's rate, misses and place in the caches, in the long run."""
+    misses = [[1.0] * machine.domains for _ in actors]
+    rates = speeds(actors, misses, machine).rates
+    for step in range(STEPS):
+        shared = _shared(actors, rates, machine)
+        misses = [[part[1] for part in one] for one in shared]
+        now = speeds(actors, misses, machine)
+        change = max((abs(math.log(b / a)) for a, b in zip(rates, now.rates, strict=True)), default=0.0)
+        if change < CLOSE:
+            return _found(actors, now, shared, machine)
+        # Half a step on the log scale, and less where it swings, keeps two that press on each other from swinging.
+        part = 0.5 if step < STEPS // 4 else 0.1
+        rates = tuple(a * (b / a) ** part for a, b in zip(rates, now.rates, strict=True))
+    names = ", ".join(one.name for one in actors)
+    raise CastmatesError(f"the modelled machine finds no balance for {names}; change their models a little.")
+
+
+def _shared(
+    actors: Sequence[Actor], rates: Sequence[float], machine: MachineModel
+) -> list[list[tuple[Held | None, float]]]:
+    """By actor and cache: what it holds (nothing where it does not go), and the share of its accesses that miss."""
+    table: list[list[tuple[Held | None, float]]] = [[(None, 0.0)] * machine.domains for _ in actors]
+    for domain in range(machine.domains):
+        users = _users(actors, rates, domain)
+        held = share_out(list(users.values()), machine.way_lines)
+        for number, one in zip(users, held, strict=True):
+            table[number][domain] = (one, one.misses(users[number]))
+    return table
+
+
+def _users(actors: Sequence[Actor], rates: Sequence[float], domain: int) -> Mapping[int, User]:
+    found = {}
+    for number, (one, rate) in enumerate(zip(actors, rates, strict=True)):
+        if speed := rate * one.model.accesses * one.weights[domain]:
+            found[number] = User(one.uses[domain], speed, one.grant.masks[domain])
+    return found
+
+
+def _found(
+    actors: Sequence[Actor], now: Speeds, shared: Sequence[Sequence[tuple[Held | None, float]]], machine: MachineModel
+) -> Balance:
+    lines = np.zeros((len(actors), machine.domains, machine.ways))
+    for domain in range(machine.domains):
+        users = _users(actors, now.rates, domain)
+        held = [one for number in users if (one := shared[number][domain][0]) is not None]
+        lines[list(users), domain] = spread(list(users.values()), held, machine.way_lines, machine.ways)
+    return Balance(
+        actors=tuple(actors),
+        rates=now.rates,
+        misses=tuple(tuple(part[1] for part in one) for one in shared),
+        degrees=tuple(tuple(part[0].degrees if part[0] else 1 for part in one) for one in shared),
+        lines=lines,
+        busy=now.busy,
+    )

@@ -1,0 +1,52 @@
+"""One block of a modelled study: the same rounds, windows, ledger and record as a measured one, in modelled time."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.modelled import cast as casting
+from castmates.modelled.hardware import grant_of, modelled_hardware
+from castmates.modelled.stage import Freezing, ModelledStage
+from castmates.modelled.world import World
+from castmates.protocols import Held
+from castmates.runner.block import Outcome, Say, measure_rounds
+from castmates.runner.cast import evictor, placebo_member
+from castmates.study.spec import Block, Scene
+
+PLATFORM = "modelled"
+
+
+def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
+    """Play a block; nothing is started and nothing of this machine is touched, so that no lock is needed either."""
+    machine = block.design.model
+    if machine is None:
+        raise CastmatesError(f"block {block.path} is not of a modelled study: its design has no 'model'.")
+    begin = time.monotonic()
+    evictors = casting.evictors(block.company, machine)
+    world = World(machine, casting.processes(block.company, evictors), block.seed)
+    cast = [casting.Played(one, number) for number, one in enumerate(world.processes.values(), start=casting.FIRST_PID)]
+    hardware = modelled_hardware(world, {one.name: one.pid for one in cast}, block.design.monitor)
+    members = [member.name for member in block.company.members]
+    hardware.attach({one.name: Held(one.pid, one.start.cpus) for one in cast}, members)
+    passes = {evictor(cpu): amount for cpu, amount in evictors.items()}
+    stage = ModelledStage(world, cast, hardware, check, passes)
+    outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
+    outcome.cast.extend(cast)
+    say("a modelled block: nothing is started")
+    try:
+        measure_rounds(block, outcome, stage, say)
+        stage.dismiss()
+    finally:
+        hardware.release()
+    outcome.truth = {scene.name: truth(world, scene) for scene in block.company.scenes}
+    outcome.total_seconds = outcome.measure_seconds = time.monotonic() - begin
+    return outcome
+
+
+def truth(world: World, scene: Scene) -> dict[str, dict[str, object]]:
+    """What is true of everybody who runs in a scene, without noise, when nothing changes any more."""
+    names = [*scene.active, *map(placebo_member, scene.placebos)]
+    shares = {share.member: share for share in scene.shares if share.member in names}
+    granted = {name: grant_of(share, world.processes[name].cpus, world.machine) for name, share in shares.items()}
+    return world.balance_of(names, granted).truth()

@@ -1,0 +1,97 @@
+"""The cast of a modelled block: processes that nobody starts, with the runner's view of a process."""
+
+import subprocess
+import typing
+from pathlib import Path
+
+from castmates.modelled.world import Process
+from castmates.runner.cast import evictor, placebo_member
+from castmates.runner.launch import Running, Start
+from castmates.study.modelled import LINE, MachineModel, WorkloadModel
+from castmates.study.spec import Company
+from castmates.workloads import heartbeat
+from castmates.workloads.heartbeat import State
+
+FIRST_PID = 1000  # what comes before is the system's
+MIB = 1 << 20
+EVICTED_TIMES = 2  # the cache's size that an evictor reads
+PLACEBO = WorkloadModel(compute=0.01)
+EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, parallel=16)  # a step is 1 MiB
+
+
+def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
+    """Every member, a placebo for every CPU that some scene gives to one, and the evictors."""
+    members = [Process(one.name, one.model, one.cpus) for one in company.members if one.model is not None]
+    placebos = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
+    return [
+        *members,
+        *(Process(placebo_member(cpu), PLACEBO, (cpu,)) for cpu in placebos),
+        *(Process(evictor(cpu), EVICTOR, (cpu,)) for cpu in evictors),
+    ]
+
+
+def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
+    """By CPU, the bytes to read there: one for each cache with members, where some scene has way masks."""
+    if not any(share.ways is not None for scene in company.scenes for share in scene.shares):
+        return {}
+    taken = [cpu for member in company.members for cpu in member.cpus]
+    amount = EVICTED_TIMES * machine.ways * machine.way_bytes
+    found = {}
+    for domain in sorted({machine.domain_of(cpu) for cpu in taken}):
+        around = machine.around(domain)
+        found[next((cpu for cpu in around if cpu not in taken), around[-1])] = amount
+    return found
+
+
+class _Reader(heartbeat.Reader):
+    """The heartbeat of a process that there is not."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    @property
+    def state(self) -> State:
+        """It is always ready."""
+        return State.READY
+
+    @property
+    def head(self) -> int:
+        """How many beats there ever were."""
+        return self.written
+
+
+class Played(Running):
+    """A process of the modelled machine, as the runner sees processes."""
+
+    def __init__(self, process: Process, number: int) -> None:
+        start = Start(process.name, process.cpus, (), command=[], environment={}, ready_within=0.0)
+        self._beats = _Reader()
+        nobody = typing.cast("subprocess.Popen[bytes]", None)  # whatever would ask it is defined anew here
+        super().__init__(start, nobody, self._beats, Path(), ready_seconds=0.0)
+        self._process = process
+        self._number = number
+
+    @property
+    def pid(self) -> int:
+        """A number that is its own."""
+        return self._number
+
+    def ended(self) -> str:
+        """It never ends."""
+        return ""
+
+    def forget_beats(self) -> None:
+        """Begin anew: what was reported so far belongs to no window."""
+        self.read_beats()
+        self.records, self.lost = [], 0
+
+    def read_beats(self) -> None:
+        """Take what was reported since."""
+        new, self._process.beats = self._process.beats, []
+        self.records += new
+        self._beats.written += len(new)
+        self.seen = self._beats.written
+
+    def last_lines(self, count: int = 5) -> list[str]:  # noqa: ARG002
+        """It writes nothing."""
+        return []

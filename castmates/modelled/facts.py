@@ -1,0 +1,39 @@
+"""The modelled machine as the report describes machines."""
+
+from datetime import datetime
+from typing import Any
+
+import castmates
+from castmates.study.cpus import format_cpu_list
+from castmates.study.modelled import MachineModel
+
+
+def modelled_facts(machine: MachineModel) -> dict[str, Any]:
+    """What machine.json says of it: no host, for the numbers are of none."""
+    cores = machine.domains * machine.cores
+    caches = [
+        {
+            "level": 3,
+            "id": number,
+            "bytes": machine.ways * machine.way_bytes,
+            "ways": machine.ways,
+            "cpus": format_cpu_list(machine.around(number)),
+        }
+        for number in range(machine.domains)
+    ]
+    return {
+        "platform": "modelled",
+        "read_at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "cpu_model": f"a model (docs/modelled-machine.md), {machine.bandwidth}/s of memory bandwidth for each cache",
+        "topology": {
+            "allowed": format_cpu_list(range(cores)),
+            "cores": cores,
+            "packages": machine.domains,
+            "llcs": caches,
+        },
+        "governors": {},
+        "resctrl": {"kernel": True, "mounted": True, "writable": True},
+        "perf": {"hardware": "the modelled machine has none"},
+        "model": machine.model_dump(mode="json"),
+        "castmates": castmates.__version__,
+    }

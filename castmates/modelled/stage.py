@@ -1,0 +1,92 @@
+"""The stage of a modelled block: the runner's rounds, windows and ledger on it, in the modelled machine's time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from castmates.modelled.cast import Played
+from castmates.modelled.hardware import ModelledHardware
+from castmates.modelled.world import World
+from castmates.runner.stage import Stage
+from castmates.study.spec import Share
+
+
+class Freezing:
+    """Who is frozen on the modelled machine; nobody else can thaw them."""
+
+    kind = "none needed (modelled)"
+
+    def __init__(self) -> None:
+        self._moving: set[str] = set()
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Everybody begins frozen."""
+
+    def freeze(self, name: str) -> None:
+        """Stop a process."""
+        self._moving.discard(name)
+
+    def thaw(self, name: str) -> None:
+        """Let a process run."""
+        self._moving.add(name)
+
+    def is_frozen(self, name: str) -> bool:
+        """Say whether it is stopped."""
+        return name not in self._moving
+
+    def kill(self, name: str) -> None:
+        """There is nothing to kill."""
+
+    def stragglers(self, name: str) -> list[int]:  # noqa: ARG002 (the runner asks so)
+        """No process stays behind."""
+        return []
+
+    def groups(self) -> list[Path]:
+        """There is nothing to guard."""
+        return []
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class ModelledStage(Stage):
+    """Who is on it, who moves, and the machine that lets them."""
+
+    def __init__(
+        self,
+        world: World,
+        cast: Sequence[Played],
+        hardware: ModelledHardware,
+        check: Callable[[], None],
+        evictors: Mapping[str, int],
+    ) -> None:
+        super().__init__(cast, Freezing(), hardware, check, evictors)
+        self._world, self._granted = world, hardware.granted
+
+    def now_ns(self) -> int:
+        """The time on the modelled machine's clock."""
+        return self._world.now_ns
+
+    def give(self, shares: tuple[Share, ...]) -> bool:
+        """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
+        lost = super().give(shares)
+        self._world.give(self._granted())
+        return lost
+
+    def switch(self, names: Sequence[str]) -> None:
+        """Freeze and thaw until exactly these processes run."""
+        super().switch(names)
+        self._world.let_run(names)
+
+    def sleep_until(self, t_ns: int) -> None:
+        """Let the modelled time pass, which takes next to none of ours, and keep up with the heartbeats."""
+        self._check()
+        self._world.run_until(t_ns)
+        self.read_beats()
+
+    def cpus_of_threads(self, name: str) -> set[int]:
+        """Where a process may run: nobody moves it."""
+        return set(self.cast[name].start.cpus)
+
+    def dismiss(self) -> None:
+        """Nobody has to be asked to end."""
+        self.switch([])

@@ -1,0 +1,125 @@
+"""The modelled machine at work: a clock of its own, who runs, what lies in the caches, how far everybody is."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from castmates.modelled.balance import Actor, Balance, Grant, balance
+from castmates.modelled.contents import Stretch, run
+from castmates.study.modelled import LINE, MachineModel, WorkloadModel
+
+NANO = 1_000_000_000
+START_NS = 1000 * NANO  # nothing should take zero for a time
+
+
+@dataclass
+class Process:
+    """Somebody on this machine."""
+
+    name: str
+    model: WorkloadModel
+    cpus: tuple[int, ...]
+    steps: float = 0.0  # done so far
+    beats: list[tuple[int, int]] = field(default_factory=list)  # (time, units so far) since they were last taken
+    moved: list[float] = field(default_factory=list)  # bytes so far, by memory
+
+
+class World:
+    """A machine with processes on it, all of them frozen and all caches empty at the begin."""
+
+    def __init__(self, machine: MachineModel, processes: Iterable[Process], seed: int) -> None:
+        self.machine = machine
+        self.processes = {one.name: one for one in processes}
+        self.now_ns = START_NS
+        self.alarm: tuple[int, Callable[[], None]] | None = None  # (when, what happens then); once
+        self._seed = seed
+        self._rows = {name: row for row, name in enumerate(self.processes)}
+        self._held = np.zeros((len(self._rows), machine.domains, machine.ways))
+        self._everything = Grant((machine.full,) * machine.domains)
+        self._balances: dict[tuple[tuple[str, Grant], ...], Balance] = {}
+        self._running: tuple[str, ...] = ()
+        self._grants: dict[str, Grant] = {}
+        self._windows = 0
+        self._walk = 0.0
+        self._walked_ns = START_NS
+        for one in self.processes.values():
+            one.moved = [0.0] * machine.domains
+
+    def let_run(self, names: Sequence[str]) -> None:
+        """Freeze all but these; noise is drawn anew."""
+        self._running = tuple(names)
+        self._windows += 1
+        minutes = (self.now_ns - self._walked_ns) / 60 / NANO
+        self._walk += self._random("drift", self._windows).gauss(0, self.machine.noise.drift * minutes**0.5)
+        self._walked_ns = self.now_ns
+
+    def give(self, grants: Mapping[str, Grant]) -> None:
+        """Put masks and throttles in force; who is not named has everything."""
+        self._grants = dict(grants)
+
+    def run_until(self, t_ns: int) -> None:
+        """Let the time pass, and the alarm ring when its moment comes."""
+        while self.alarm is not None and self.alarm[0] < t_ns:
+            (moment, ring), self.alarm = self.alarm, None
+            self._pass(moment)
+            ring()
+        self._pass(t_ns)
+
+    def _pass(self, t_ns: int) -> None:
+        """Let the time pass."""
+        seconds = (t_ns - self.now_ns) / NANO
+        if seconds <= 0:
+            return
+        if self._running:
+            found = self.balance_of(self._running, self._grants)
+            numbers = [self._rows[name] for name in self._running]
+            self._held, stretches = run(self._held, numbers, found, self.machine, seconds)
+            for number, name in enumerate(self._running):
+                self._advance(self.processes[name], number, stretches, self._luck(name, found.actors))
+        self.now_ns = t_ns
+
+    def balance_of(self, names: Sequence[str], grants: Mapping[str, Grant]) -> Balance:
+        """What these come to in the long run with these grants, without any noise."""
+        given = tuple((name, grants.get(name, self._everything)) for name in names)
+        if given not in self._balances:
+            processes = [(self.processes[name], grant) for name, grant in given]
+            actors = [Actor.on(self.machine, one.name, one.model, one.cpus, grant) for one, grant in processes]
+            self._balances[given] = balance(actors, self.machine)
+        return self._balances[given]
+
+    def occupancy(self, name: str, domain: int) -> float:
+        """Bytes of this cache that hold its lines."""
+        return float(self._held[self._rows[name], domain].sum()) * LINE
+
+    def moved(self, name: str, domain: int) -> float:
+        """Bytes that went between this memory and its cache for it."""
+        return self.processes[name].moved[domain]
+
+    def _advance(self, one: Process, number: int, stretches: Sequence[Stretch], luck: float) -> None:
+        begin = self.now_ns
+        for stretch in stretches:
+            rate = stretch.rates[number] * luck
+            end = one.steps + rate * stretch.seconds
+            for step in range(int(one.steps) + 1, int(end) + 1):
+                one.beats.append((begin + int((step - one.steps) / rate * NANO), step * one.model.units))
+            one.steps = end
+            begin += int(stretch.seconds * NANO)
+            for domain, lines in enumerate(stretch.fills[number]):
+                one.moved[domain] += lines * stretch.seconds * LINE * (1 + one.model.writes)
+
+    def _luck(self, name: str, actors: Sequence[Actor]) -> float:
+        """The factor on a process's rate: its launch, what that does to this scene, the window, the machine's walk."""
+        noise = self.machine.noise
+        place = sorted((one.name, one.grant.masks, one.grant.throttle) for one in actors)
+        parts = (
+            self._random("launch", name).gauss(0, noise.launch),
+            self._random("scene", place, name).gauss(0, noise.scene),
+            self._random("window", self._windows, name).gauss(0, noise.window),
+        )
+        return float(np.exp(sum(parts) + self._walk))
+
+    def _random(self, *what: object) -> random.Random:
+        """A source that is the same whenever the same is asked for."""
+        return random.Random("/".join(map(str, (self._seed, *what))))

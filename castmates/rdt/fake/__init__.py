@@ -1,0 +1,75 @@
+"""A fake of Linux's resctrl, in memory, that answers as the kernel does: same errno, same text, same content.
+
+It serves the tests of everything that drives resctrl, and the modelled machine. It was made to agree, operation by
+operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/test_fake_transcripts.py).
+
+    fake = FakeResctrl(LAB, V6_1)                # a machine's shape and a kernel version; mounted
+    fake.make("g1")                              # a castmates.rdt.tree.Tree: read write make remove names locked
+    fake.write("g1/schemata", "L3:0=f\\n")        # OSError with the kernel's errno where it is refused
+    fake.read("info/last_cmd_status")
+    pid = fake.processes.fork()                  # the machine's processes: fork clone exit threads
+    fake.proc(f"{pid}/cpu_resctrl_groups")       # also "mounts" and "filesystems"
+    with fake.acting(pid): ...                   # calls come from that process and its user
+
+Besides: mount, umount, open (handles that outlive their group), rename, unlink, symlink, chmod, chown, stat;
+set_online(cpu, ...); fail(group, event, "Unavailable"); advance(seconds), without which no time passes and nothing
+leaves limbo. A `Source` says how much lies in the caches and how much has been moved (by default one that is `Told`);
+`groups`, `group`, `ways`, `bandwidth` and `ruling` tell it what is in force.
+
+Where it is known to differ from a kernel:
+- There is one level of cache to allocate: no L2, no SMBA, no I/O allocation, no pseudo-locking (refused as a machine
+  without support for it refuses).
+- Monitoring counters are neither configurable (BMEC) nor assignable (ABMC); "Unassigned" can be injected. The
+  sub-NUMA nodes of a cache read equal parts of what it holds; there are no package events.
+- With mba_MBps values are kept, and nobody controls by them.
+- Counters neither wrap nor need correction, and those of a new group begin at zero.
+- Permissions know the owner, its group and others, but no capabilities, ACLs or further groups.
+- All of version 7.2 is from notes and sources, not from a transcript.
+"""
+
+from castmates.rdt.fake.groups import Group
+from castmates.rdt.fake.handles import Handle
+from castmates.rdt.fake.kernel import V6_1, V6_12, V7_2, Kernel
+from castmates.rdt.fake.monitors import Failure, Source, Told
+from castmates.rdt.fake.processes import Processes, Thread
+from castmates.rdt.fake.resctrl import FakeResctrl, Stat
+from castmates.rdt.fake.shape import (
+    AMD_CHIPLETS,
+    HASWELL,
+    LAB,
+    LAB_ALLOCATION_ONLY,
+    LAB_MONITORING_ONLY,
+    LAB_NO_THROTTLE,
+    LAB_TWO_SOCKETS,
+    NO_RDT,
+    SUB_NUMA,
+    Shape,
+    Throttle,
+)
+
+__all__ = [
+    "AMD_CHIPLETS",
+    "HASWELL",
+    "LAB",
+    "LAB_ALLOCATION_ONLY",
+    "LAB_MONITORING_ONLY",
+    "LAB_NO_THROTTLE",
+    "LAB_TWO_SOCKETS",
+    "NO_RDT",
+    "SUB_NUMA",
+    "V6_1",
+    "V6_12",
+    "V7_2",
+    "Failure",
+    "FakeResctrl",
+    "Group",
+    "Handle",
+    "Kernel",
+    "Processes",
+    "Shape",
+    "Source",
+    "Stat",
+    "Thread",
+    "Throttle",
+    "Told",
+]

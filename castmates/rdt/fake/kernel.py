@@ -1,0 +1,63 @@
+"""How kernel versions differ in what resctrl answers."""
+
+import errno
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The ways of one version."""
+
+    name: str
+    pads_values: bool  # schemata in columns: masks "00f", bandwidth " 50"; otherwise "f" and "50"
+    tells_sparse: bool  # has info/L3/sparse_masks
+    knows_debug: bool  # the mount option that shows every group's CLOSID and RMID
+    renames: bool  # a monitoring group can be renamed and moved to another control group
+    task_lists: bool  # "12,13" in one write to tasks, a text for each refusal; an empty write is no error
+    rmid_first: bool  # mkdir takes an RMID before a CLOSID
+    limbo_for_all: bool  # every freed RMID waits for the limbo worker, also one that has nothing in the cache
+    clears_on_cpus: bool  # a write to cpus or cpus_list begins a new last_cmd_status; otherwise it appends
+    clears_on_mkdir: bool
+    mkdir_in_info: int  # errno
+
+
+V6_1 = Kernel(
+    name="6.1",
+    pads_values=True,
+    tells_sparse=False,
+    knows_debug=False,
+    renames=False,
+    task_lists=False,
+    rmid_first=True,
+    limbo_for_all=False,
+    clears_on_cpus=False,
+    clears_on_mkdir=False,
+    mkdir_in_info=errno.EPERM,
+)
+V6_12 = Kernel(
+    name="6.12",
+    pads_values=True,
+    tells_sparse=True,
+    knows_debug=True,
+    renames=True,
+    task_lists=True,
+    rmid_first=False,
+    limbo_for_all=True,
+    clears_on_cpus=False,
+    clears_on_mkdir=False,
+    mkdir_in_info=errno.EPERM,
+)
+# Known from notes and from the sources, not from a transcript.
+V7_2 = Kernel(
+    name="7.2",
+    pads_values=False,
+    tells_sparse=True,
+    knows_debug=True,
+    renames=True,
+    task_lists=True,
+    rmid_first=False,
+    limbo_for_all=True,
+    clears_on_cpus=True,
+    clears_on_mkdir=True,
+    mkdir_in_info=errno.ENODEV,
+)

@@ -1,0 +1,203 @@
+"""The machine and kernel behind a resctrl file system in memory: mount, CPUs, time, failures and /proc."""
+
+import errno
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from castmates.rdt.fake.controls import Controls
+from castmates.rdt.fake.groups import Group, Groups
+from castmates.rdt.fake.handles import Handle
+from castmates.rdt.fake.kernel import Kernel
+from castmates.rdt.fake.layout import ROOT_FOLDER, Layout
+from castmates.rdt.fake.monitors import Failure, Monitors, Source
+from castmates.rdt.fake.nodes import Node
+from castmates.rdt.fake.processes import Processes, Thread
+from castmates.rdt.fake.rmids import Rmids
+from castmates.rdt.fake.shape import Shape
+from castmates.rdt.fake.status import Status
+from castmates.rdt.fake.texts import refusal
+
+OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # in the order in which /proc/mounts names them
+
+
+class FakeMachine:
+    """All that outlives a mount; whatever calls on it does so as the thread that `acting` names."""
+
+    def __init__(self, shape: Shape, kernel: Kernel, source: Source, mount_point: str) -> None:
+        self.shape, self.kernel, self.mount_point = shape, kernel, mount_point
+        self.processes = Processes()
+        self._mutex = threading.RLock()
+        self._callers = threading.local()
+        self._status = Status()
+        self._online = set(shape.cpus)
+        self._monitors = Monitors(shape, source)
+        self._rmids = Rmids(shape, kernel, self._monitors.occupancy)
+        self._options: tuple[str, ...] = ()
+        self._layout: Layout | None = None
+        self._bare = Node("", ROOT_FOLDER, None, None)  # the mount point while nothing is mounted there
+        self._open: set[Handle] = set()
+
+    @property
+    def known(self) -> bool:
+        """Whether the machine has anything that resctrl serves; without it there is no mount point."""
+        return self.shape.allocates or self.shape.monitors
+
+    @property
+    def mounted(self) -> bool:
+        """Whether it is mounted."""
+        return self._layout is not None
+
+    @contextmanager
+    def acting(self, tid: int) -> Iterator[None]:
+        """Do what follows, in this Python thread, as that thread of the machine; else init does it."""
+        before = getattr(self._callers, "tid", 1)
+        self._callers.tid = tid
+        try:
+            yield
+        finally:
+            self._callers.tid = before
+
+    @property
+    def _caller(self) -> Thread:
+        return self.processes.thread(getattr(self._callers, "tid", 1))
+
+    def mount(self, options: str = "") -> None:
+        """Mount it with options such as "cdp,debug"."""
+        with self._mutex:
+            if self._caller.uid != 0:
+                raise refusal(errno.EPERM)
+            if not self.known:
+                raise refusal(errno.ENOENT)
+            wanted = [option for option in options.split(",") if option]
+            if any(option not in OPTIONS or not self._offers(option) for option in wanted):
+                raise refusal(errno.EINVAL)
+            if self.mounted:
+                raise refusal(errno.EBUSY)
+            self._options = tuple(option for option in OPTIONS if option in wanted)
+            controls = Controls(
+                self.shape, self.kernel, self.online_domains, "cdp" in self._options, "mba_MBps" in self._options
+            )
+            groups = Groups(self.kernel, controls, self._rmids, self._monitors, self.processes, self._status)
+            groups.default.cpus = set(self._online)
+            self._status.clear()
+            self._layout = Layout(groups, "debug" in self._options, lambda: self._caller, lambda: self._online)
+
+    def _offers(self, option: str) -> bool:
+        throttle = self.shape.throttle
+        if option == "mba_MBps":
+            return throttle is not None and throttle.linear and any("mbm" in event for event in self.shape.events)
+        return {"cdp": self.shape.cdp, "debug": self.kernel.knows_debug}.get(option, False)
+
+    def umount(self) -> None:
+        """Unmount it: all groups and limits go."""
+        with self._mutex:
+            if self._caller.uid != 0:
+                raise refusal(errno.EPERM)
+            if self._layout is None:
+                raise refusal(errno.EINVAL)
+            if self._open:
+                raise refusal(errno.EBUSY)
+            self._layout.groups.remove_all()
+            self._layout.root.remove()
+            self._layout, self._options = None, ()
+
+    @property
+    def online_domains(self) -> list[int]:
+        """Name the domains that have a CPU online."""
+        return sorted(domain for domain, cpus in self.shape.domains.items() if self._online & set(cpus))
+
+    def set_online(self, cpu: int, online: bool) -> None:
+        """Switch a CPU off or on; a domain goes with its last CPU and comes back with no limits."""
+        with self._mutex:
+            if cpu not in self.shape.cpus:
+                raise refusal(errno.ENOENT)
+            domains = set(self.online_domains)
+            if online:
+                self._online.add(cpu)
+            else:
+                self._online.discard(cpu)
+            for domain in domains ^ set(self.online_domains):
+                self._change_domain(domain, domain not in domains)
+            if self._layout is not None and online:
+                self._layout.groups.default.cpus.add(cpu)
+            elif self._layout is not None:
+                self._layout.groups.drop_cpu(cpu)
+
+    def _change_domain(self, domain: int, comes: bool) -> None:
+        (self._rmids.add_domain if comes else self._rmids.drop_domain)(domain)
+        if self._layout is not None:
+            controls = self._layout.groups.controls
+            (controls.add_domain if comes else controls.drop_domain)(domain)
+            (self._layout.add_domain if comes else self._layout.drop_domain)(domain)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the machine began."""
+        return self._rmids.now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; RMIDs in limbo are looked at once a second."""
+        with self._mutex:
+            self._rmids.advance(seconds)
+
+    def fail(
+        self, path: str, event: str, how: Failure | None, domain: int | None = None, reads: int | None = None
+    ) -> None:
+        """Let reads of a group's event fail: so many, or all until told otherwise (None); in one domain or in all."""
+        with self._mutex:
+            rmid = self.group(path).rmid
+            for each in self.shape.domains if domain is None else (domain,):
+                self._monitors.fail(rmid, event, each, how, reads)
+
+    def proc(self, name: str) -> str:
+        """Read /proc/<name>: "mounts", "filesystems" or "<tid>/cpu_resctrl_groups", as far as it speaks of resctrl."""
+        with self._mutex:
+            if name == "filesystems":
+                return "nodev\tresctrl\n" if self.known else ""
+            if name == "mounts":
+                options = ",".join(("rw", "relatime", *self._options))
+                return f"resctrl {self.mount_point} resctrl {options} 0 0\n" if self.mounted else ""
+            tid, _, file = name.partition("/")
+            try:
+                thread = self.processes.thread(int(tid))
+            except (OSError, ValueError):
+                raise refusal(errno.ENOENT) from None
+            if file != "cpu_resctrl_groups":
+                raise refusal(errno.ENOENT)
+            return "res:\nmon:\n" if self._layout is None else self._layout.groups.membership(thread)
+
+    # What a modelled machine needs to know.
+
+    @property
+    def groups(self) -> list[Group]:
+        """All groups, each control group before its monitoring groups; the default one first."""
+        return [] if self._layout is None else list(self._layout.groups)
+
+    def group(self, path: str) -> Group:
+        """Find a group by its path."""
+        found = next((group for group in self.groups if group.path == path), None)
+        if found is None:
+            raise refusal(errno.ENOENT)
+        return found
+
+    def ways(self, group: Group, domain: int, code: bool = False) -> int:
+        """Return the mask that rules a group in a domain: of data, or of code where the two are told apart."""
+        return self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
+
+    def bandwidth(self, group: Group, domain: int) -> int:
+        """Return the bandwidth that a group may have in a domain, in the machine's unit."""
+        return self._value(group, domain, ("MB",), self.shape.throttle.most if self.shape.throttle else 0)
+
+    def _value(self, group: Group, domain: int, names: tuple[str, ...], otherwise: int) -> int:
+        with self._mutex:
+            schemas = [] if self._layout is None else self._layout.groups.controls.schemas
+            values = [each.values[domain][group.closid] for each in schemas if each.name in names]
+            return values[0] if values else otherwise
+
+    def ruling(self, tid: int, cpu: int) -> tuple[Group, Group]:
+        """Return the groups whose limits rule a thread on a CPU, and to which its events are counted."""
+        with self._mutex:
+            if self._layout is None:
+                raise refusal(errno.ENODEV)
+            return self._layout.groups.ruling(self.processes.thread(tid), cpu)

@@ -1,0 +1,100 @@
+"""Event files: what a source of occupancy and traffic says, as the kernel shows it, with the failures that it knows."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from castmates.rdt.fake.shape import Shape
+
+if TYPE_CHECKING:
+    from castmates.rdt.fake.groups import Group
+
+Failure = Literal["Unavailable", "Error", "Unassigned"]
+
+
+class Source(Protocol):
+    """Where numbers come from: a modelled machine, a rule, a test."""
+
+    def occupancy(self, group: "Group", domain: int) -> float:
+        """Return the bytes that lie in a domain's cache for a group, without those of its monitoring groups.
+
+        Also asked for groups that were removed, as long as their RMID is in limbo.
+        """
+
+    def traffic(self, group: "Group", domain: int, local: bool) -> float:
+        """Return the bytes that a group itself has moved through a domain since it was made: all, or local ones."""
+
+
+class Told:
+    """Says what it was told, by path and domain; of everything else that there is nothing."""
+
+    def __init__(self, local_share: float = 0.75) -> None:
+        self.lying: dict[tuple[str, int], float] = {}  # bytes in the cache
+        self.moved: dict[tuple[str, int], float] = {}  # bytes since the group was made
+        self.local_share = local_share
+
+    def occupancy(self, group: "Group", domain: int) -> float:
+        """Return what lies there."""
+        return self.lying.get((group.path, domain), 0)
+
+    def traffic(self, group: "Group", domain: int, local: bool) -> float:
+        """Return what was moved."""
+        return self.moved.get((group.path, domain), 0) * (self.local_share if local else 1)
+
+
+@dataclass(slots=True)
+class _Fault:
+    how: Failure
+    reads: int | None  # that are left; None: all
+
+
+class Monitors:
+    """Reads events by RMID."""
+
+    def __init__(self, shape: Shape, source: Source) -> None:
+        self.shape, self.source = shape, source
+        self.owners: dict[int, Group] = {}  # RMID -> who has it, or had it last
+        self._faults: dict[tuple[int, str, int], _Fault] = {}  # RMID, event, domain
+
+    def fail(self, rmid: int, event: str, domain: int, how: Failure | None, reads: int | None) -> None:
+        """Let reads of an event fail: so many, or all until it is told otherwise; None ends it."""
+        if how is None:
+            self._faults.pop((rmid, event, domain), None)
+        else:
+            self._faults[rmid, event, domain] = _Fault(how, reads)
+
+    def show(self, group: "Group", event: str, domain: int, parts: int = 1) -> str:
+        """Write an event file: a control group's is the sum with its monitoring groups', as far as they can be read.
+
+        Of a domain that has so many parts each reads the same.
+        """
+        total, failure = 0, ""
+        read = False
+        for part in (group, *group.monitoring):
+            value = self._read(part.rmid, event, domain)
+            if isinstance(value, int):
+                total, read = total + value, True
+            else:
+                failure = value
+        return f"{total // parts // self.shape.scale * self.shape.scale}\n" if read else f"{failure}\n"
+
+    def occupancy(self, rmid: int, domain: int) -> int | None:
+        """Return an RMID's occupancy in bytes; None where it cannot be read."""
+        value = self._read(rmid, "llc_occupancy", domain)
+        return value if isinstance(value, int) else None
+
+    def _read(self, rmid: int, event: str, domain: int) -> int | Failure:
+        fault = self._faults.get((rmid, event, domain))
+        if fault is not None:
+            if fault.reads is not None:
+                fault.reads -= 1
+                if not fault.reads:
+                    del self._faults[rmid, event, domain]
+            return fault.how
+        if rmid not in self.owners:
+            return 0
+        group = self.owners[rmid]
+        if event == "llc_occupancy":
+            value = self.source.occupancy(group, domain)
+        else:
+            value = self.source.traffic(group, domain, local=event == "mbm_local_bytes")
+        return int(value) // self.shape.scale * self.shape.scale

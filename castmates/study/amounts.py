@@ -1,0 +1,139 @@
+"""Amounts as a study writes them (`all`, 4, 2-8, 25%, 6MiB; 20%, 2000 MB/s) -> what the machine can be given."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from castmates.study import masks
+from castmates.study.cache import Bandwidth, Cache
+from castmates.study.cpus import format_cpu_list
+from castmates.study.written import bytes_of
+
+ALL = "all"
+RANGE = re.compile(r"(\d+)-(\d+)(?:/([1-9]\d*))?")
+PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([MG])B/s")
+MOST_IN_RANGE = 4096  # no machine has so many ways; a typing error should not fill the memory
+LONGEST = 30  # letters; a number that needs more is no amount
+WAYS_EXPECTED = "ways such as 4 or 2-8, a size such as 25% or 6MiB, the word all, or a list of these"
+RATES_EXPECTED = "a bandwidth such as 20% or 2000 MB/s, the word all, or a list of these"
+
+
+def ways_text(value: object) -> str:
+    """Check one amount of ways as it was written."""
+    text = str(value).strip() if isinstance(value, str) or type(value) is int else ""
+    if len(text) > LONGEST:
+        raise ValueError(WAYS_EXPECTED)
+    if text == ALL or text.isdecimal() or PERCENT.fullmatch(text):
+        return text
+    if span := RANGE.fullmatch(text):
+        if not int(span[1]) <= int(span[2]) < MOST_IN_RANGE:
+            raise ValueError(WAYS_EXPECTED)
+        return text
+    try:
+        bytes_of(text)
+    except ValueError:
+        raise ValueError(WAYS_EXPECTED) from None
+    return text
+
+
+def rate_text(value: object) -> str:
+    """Check one amount of bandwidth as it was written."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text == ALL or (len(text) <= LONGEST and (PERCENT.fullmatch(text) or RATE.fullmatch(text))):
+        return text
+    raise ValueError(RATES_EXPECTED)
+
+
+@dataclass
+class Notes:
+    """What a study asked for and does not get, or gets a little differently; each sentence once."""
+
+    sentences: dict[str, None] = field(default_factory=dict)
+
+    def add(self, sentence: str) -> None:
+        """Add a sentence, unless it was said before."""
+        self.sentences.setdefault(sentence)
+
+
+def ways_from(
+    texts: Iterable[str], cache: Cache, possible: tuple[int, int], everything: Sequence[int], key: str, notes: Notes
+) -> list[int]:
+    """The numbers of ways that these amounts are, each once; what is not between the possible ones is left out."""
+    least, most = possible
+    can = f"from {least} to {most} ways can" if least < most else f"only {least} can" if least == most else "none can"
+    written: dict[int, None] = {}
+    found: dict[int, None] = {}
+    for text in texts:
+        if (counted := _counted(text, everything)) is not None:
+            written |= dict.fromkeys(number for number in counted if not least <= number <= most)
+            found |= dict.fromkeys(number for number in counted if least <= number <= most)
+        elif (size := _size(text, cache, key, notes)) is not None:
+            ways, exact = size
+            if not least <= ways <= most:
+                notes.add(f"{key}: {text} left out: it comes to {ways}, and {can} be given here.")
+                continue
+            if abs(ways - exact) > 1e-9:
+                words = masks.size_words(masks.make(ways), cache)
+                notes.add(f"{key}: {text} becomes {words}, the nearest that there is.")
+            found.setdefault(ways)
+    if written:
+        notes.add(f"{key}: {format_cpu_list(written)} left out: {can} be given here.")
+    return list(found)
+
+
+def _counted(text: str, everything: Sequence[int]) -> Sequence[int] | None:
+    """Ways that are written as numbers; None for a size."""
+    if text == ALL:
+        return everything
+    if text.isdecimal():
+        return [int(text)]
+    if span := RANGE.fullmatch(text):
+        return range(int(span[1]), int(span[2]) + 1, int(span[3] or 1))
+    return None
+
+
+def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] | None:
+    """The number of ways that comes nearest to a size, and what the size is in ways; None where it is not known."""
+    if share := PERCENT.fullmatch(text):
+        wanted = float(share[1]) / 100
+        return masks.ways_of_share(wanted, cache), wanted * cache.ways
+    try:
+        return masks.ways_of_bytes(bytes_of(text), cache), bytes_of(text) / (cache.way_bytes or 1)
+    except ValueError as problem:
+        notes.add(f"{key}: {text} left out: {problem}.")
+        return None
+
+
+def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Notes) -> list[int]:
+    """The throttles that these amounts are, in the machine's unit, each once; rounded up as the kernel does."""
+    found: dict[int, None] = {}
+    for text in texts:
+        for wanted in _rates(text, bandwidth, key, notes):
+            given = bandwidth.rounded(max(wanted, bandwidth.least))
+            if given > bandwidth.most:
+                notes.add(f"{key}: {text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
+                continue
+            if given != wanted:
+                notes.add(f"{key}: {text} becomes {given} {bandwidth.unit}, the next that there is.")
+            found.setdefault(given)
+    return list(found)
+
+
+def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[float]:
+    if text == ALL:
+        if bandwidth.unit == "%":
+            return range(bandwidth.rounded(bandwidth.least), bandwidth.most, bandwidth.step)  # the most is no throttle
+        notes.add(
+            f"{key}: all left out: it means steps of per cent, and this machine throttles bandwidth in "
+            f"{bandwidth.unit}; write rates such as 2000 MB/s."
+        )
+        return []
+    percent, rate = PERCENT.fullmatch(text), RATE.fullmatch(text)
+    if percent and bandwidth.unit == "%":
+        return [float(percent[1])]
+    if rate and bandwidth.unit != "%":
+        mega = float(rate[1]) * (1000 if rate[2] == "G" else 1)
+        return [mega if bandwidth.unit == "MB/s" else mega / 125]
+    notes.add(f"{key}: {text} left out: this machine throttles bandwidth in {bandwidth.unit}.")
+    return []

@@ -1,0 +1,41 @@
+"""What a machine lets us do with its last-level cache and memory bandwidth; read by castmates.rdt.capabilities."""
+
+import math
+from typing import Literal
+
+from castmates.study.frozen import Frozen
+
+
+class Bandwidth(Frozen):
+    """The throttle of memory bandwidth."""
+
+    unit: Literal["%", "MB/s", "1/8 GB/s"]
+    least: int
+    step: int
+    most: int  # no throttle
+
+    def rounded(self, wanted: float) -> int:
+        """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""
+        return min(math.ceil(wanted / self.step) * self.step, max(math.ceil(wanted), self.most))
+
+
+class Cache(Frozen):
+    """How one machine's last-level caches can be shared out; all of them alike."""
+
+    domains: tuple[int, ...]  # cache ids, with the gaps they have
+    ways: int  # bits of a way mask; 0 where there are none
+    way_bytes: int | None  # of one domain; None where the machine does not tell
+    least_ways: int  # bits that a mask must have
+    sparse: bool  # whether a mask may have holes
+    shareable: int  # mask of the ways that I/O uses too
+    groups: int  # that can be made besides the default one
+    cdp: bool  # mounted with masks of their own for code and data
+    bandwidth: Bandwidth | None
+    events: tuple[str, ...]  # that can be monitored: llc_occupancy, mbm_total_bytes …
+    monitored_groups: int  # whose events can be told apart
+    rest: bool = True  # whether the masks of everybody else on the machine can be set
+
+    @property
+    def full(self) -> int:
+        """The mask of all ways."""
+        return (1 << self.ways) - 1

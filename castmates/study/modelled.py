@@ -1,0 +1,156 @@
+"""The modelled machine and its workloads as a study writes them, and what planning sees of them."""
+
+from functools import cached_property
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from castmates.study.cache import Bandwidth, Cache
+from castmates.study.layout import Cpu, Layout
+from castmates.study.written import Amount, Percentage, Written, bytes_of
+
+LINE = 64  # bytes
+EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
+
+
+class WorkingSet(Written):
+    """Memory that a workload comes back to, every line of it equally often."""
+
+    size: Amount = Field(description="how large it is, such as 6 MiB")
+    share: Percentage = Field(description="of the workload's accesses that go there")
+
+    @property
+    def lines(self) -> float:
+        """Its size in cache lines."""
+        return bytes_of(self.size) / LINE
+
+
+class WorkloadModel(Written):
+    """How a workload of a modelled study uses its cores, the last-level cache and memory."""
+
+    compute: float = Field(gt=0, description="seconds of a step that it would take if every access cost nothing")
+    accesses: int = Field(default=0, ge=0, description="accesses to the last-level cache in a step")
+    reuse: list[WorkingSet] = Field(
+        default_factory=list,
+        max_length=8,
+        description="the memory that it comes back to; accesses that go nowhere of it always miss",
+    )
+    units: int = Field(default=1, ge=1, description="units of progress that a step reports")
+    parallel: float = Field(default=4.0, ge=1, le=1000, description="accesses that are under way at the same time")
+    writes: Percentage = Field(
+        default=0.0, description="misses that also write a line back, as a share of all misses", validate_default=True
+    )
+
+    @field_validator("reuse")
+    @classmethod
+    def _shares_of_one_whole(cls, sets: list[WorkingSet]) -> list[WorkingSet]:
+        if sum(one.share for one in sets) > 1 + 1e-9:
+            raise ValueError("working sets whose shares come to 100 % at most")
+        return sets
+
+    @field_validator("writes")
+    @classmethod
+    def _at_most_all(cls, writes: float) -> float:
+        if writes > 1:
+            raise ValueError("a share of at most 100 %")
+        return writes
+
+    @property
+    def streaming(self) -> float:
+        """The share of accesses to lines that are never used again."""
+        return max(0.0, 1.0 - sum(one.share for one in self.reuse))
+
+
+class Noise(Written):
+    """How far rates of a modelled machine scatter; standard deviations of their logarithm, so that 1% is a factor."""
+
+    window: Percentage = Field(default=0.01, description="between windows")
+    scene: Percentage = Field(default=0.005, description="between launches, of what each scene does to each member")
+    launch: Percentage = Field(default=0.02, description="between launches, the same in all scenes of a member")
+    drift: Percentage = Field(default=0.002, description="of the whole machine's random walk, after a minute")
+
+
+class MachineModel(Written):
+    """A modelled machine: last-level caches with way masks, each with a memory of its own behind it."""
+
+    domains: int = Field(default=1, ge=1, le=16, description="last-level caches")
+    cores: int = Field(default=8, ge=2, le=128, description="around each of them")
+    ways: int = Field(default=12, ge=1, le=32, description="ways of each cache: bits of a mask")
+    way_size: Amount = Field(default="1.5 MiB", description="what one way holds")
+    least_ways: int = Field(default=1, ge=1, le=32, description="bits that a mask must have")
+    groups: int = Field(default=15, ge=0, le=127, description="groups besides the default one")
+    bandwidth: Amount = Field(default="24 GB", description="what each memory moves in a second")
+    hit: float = Field(default=20.0, gt=0, description="nanoseconds of an access that hits")
+    miss: float = Field(default=80.0, gt=0, description="nanoseconds more where it misses and memory is idle")
+    burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
+    turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
+    noise: Noise = Noise()
+
+    @field_validator("least_ways")
+    @classmethod
+    def _no_more_than_there_are(cls, least: int, given: ValidationInfo) -> int:
+        if least > given.data.get("ways", least):
+            raise ValueError("no more than there are 'ways'")
+        return least
+
+    @field_validator("way_size")
+    @classmethod
+    def _some_lines(cls, size: str) -> str:
+        if bytes_of(size) < 1024 * LINE:
+            raise ValueError("at least 64 KiB")
+        return size
+
+    @cached_property
+    def way_bytes(self) -> int:
+        """What one way holds."""
+        return bytes_of(self.way_size)
+
+    @property
+    def way_lines(self) -> float:
+        """What one way holds, in cache lines."""
+        return self.way_bytes / LINE
+
+    @cached_property
+    def bytes_per_second(self) -> float:
+        """What one memory moves."""
+        return float(bytes_of(self.bandwidth))
+
+    @cached_property
+    def full(self) -> int:
+        """The mask of all ways."""
+        return (1 << self.ways) - 1
+
+    def around(self, domain: int) -> range:
+        """The CPUs around this cache."""
+        return range(domain * self.cores, (domain + 1) * self.cores)
+
+    def domain_of(self, cpu: int) -> int:
+        """The cache around which this CPU is."""
+        return cpu // self.cores
+
+
+def cache_of(machine: MachineModel) -> Cache:
+    """What can be shared out on this machine."""
+    return Cache(
+        domains=tuple(range(machine.domains)),
+        ways=machine.ways,
+        way_bytes=machine.way_bytes,
+        least_ways=machine.least_ways,
+        sparse=False,
+        shareable=0,
+        groups=machine.groups,
+        cdp=False,
+        bandwidth=Bandwidth(unit="%", least=10, step=10, most=100),
+        events=EVENTS,
+        monitored_groups=8 * (machine.groups + 1),
+    )
+
+
+def layout_of(machine: MachineModel) -> Layout:
+    """Its CPUs: single-threaded cores, numbered from cache to cache, each cache a package and a memory node."""
+    everyone = range(machine.domains * machine.cores)
+    where = {cpu: machine.domain_of(cpu) for cpu in everyone}
+    return Layout(
+        tuple(Cpu(id=cpu, core=cpu, llc=where[cpu], node=where[cpu], package=where[cpu]) for cpu in everyone),
+        memory=tuple(range(machine.domains)),
+        distances={(a, b): 10 if a == b else 20 for a in range(machine.domains) for b in range(machine.domains)},
+    )

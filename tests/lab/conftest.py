@@ -1,0 +1,122 @@
+"""Tests that run inside the lab: a pytest in the guest runs them, this one tells how they went.
+
+A test with the mark `machines(...)` runs on each of these machines (tests/lab/shapes.py). All that a session wants
+from one machine runs in one boot of it, for a boot takes ten seconds. The fixtures of such a test exist in the guest.
+With CASTMATES_LAB=all every test runs; else some are left out that take minutes and add least.
+"""
+
+import functools
+import os
+from pathlib import Path
+
+import pytest
+
+from castmates.rdt.tree import KernelTree
+from tests.lab import guest
+from tests.lab.inside import INSIDE, Guests, Remote, write_report
+from tests.lab.kit import build
+from tests.lab.kit.common import NoLab
+from tests.lab.kit.transcript import ROOT
+from tests.lab.shapes import SHAPES
+
+HERE = Path(__file__).parent
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "machines(*names): runs inside the lab, on each of these machines")
+
+
+def pytest_generate_tests(metafunc):
+    if marker := metafunc.definition.get_closest_marker("machines"):
+        metafunc.parametrize("machine", marker.args, indirect=True)
+
+
+def _is_extra(item):
+    """Whether a test runs only with CASTMATES_LAB=all: what others show already, on another machine."""
+    file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
+    machine = str(params.get("machine", ""))
+    return {
+        "test_fake_beside_kernel": machine != "linux-6.12" or params.get("option") != "",
+        "test_crashes": machine == "linux-6.12",
+        "test_grant": machine in ("linux-6.12", "two-sockets"),
+        "test_reference": params.get("series") == "6.12",
+        "test_verify_cat": machine == "linux-6.1",
+    }.get(file, machine == "two-sockets-6.1")
+
+
+@pytest.hookimpl(trylast=True)  # after those that deselect
+def pytest_collection_modifyitems(config, items):
+    if INSIDE not in os.environ and os.environ.get("CASTMATES_LAB") != "all":
+        extra = [item for item in items if item.path.parent == HERE and _is_extra(item)]
+        config.hook.pytest_deselected(items=extra)
+        items[:] = [item for item in items if item not in extra]
+    for item in items:
+        if item.get_closest_marker("machines") or "lab" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+    if INSIDE not in os.environ:
+        guests = Guests(lambda: _lab(config))
+        items[:] = [Remote.of(item, guests) if item.get_closest_marker("machines") else item for item in items]
+
+
+def pytest_runtest_logreport(report):
+    if INSIDE in os.environ:
+        write_report(report)
+
+
+@pytest.fixture(autouse=True)
+def machine(request):
+    """The machine that the test runs on."""
+    return SHAPES[request.param] if hasattr(request, "param") else None
+
+
+@pytest.fixture
+def state(monkeypatch, tmp_path):
+    """In a guest: a journal of the test's own."""
+    monkeypatch.setenv("CASTMATES_STATE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def resctrl(state):
+    """In a guest: resctrl, mounted as it comes and unmounted afterwards."""
+    guest.mount()
+    yield KernelTree(ROOT)
+    guest.unmount()
+
+
+@pytest.fixture
+def crowd():
+    """In a guest: makes processes that grow when they are told to, and ends them."""
+    made = []
+
+    def make():
+        made.append(guest.Crowd())
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+@pytest.fixture(scope="session")
+def lab(request):
+    """The lab, built if need be."""
+    return _lab(request.config)
+
+
+def _lab(config):
+    lab = _lab_or_reason(config)
+    if not isinstance(lab, str):
+        return lab
+    if os.environ.get("CASTMATES_LAB") in ("required", "all"):
+        pytest.fail(lab, pytrace=False)
+    pytest.skip(lab)
+
+
+@functools.cache
+def _lab_or_reason(config):
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    try:
+        return build.build(lambda word: terminal.write_line(f"\n[lab] {word}"))
+    except NoLab as reason:
+        return f"The lab cannot be had here: {reason}."

@@ -1,0 +1,18 @@
+"""The machines that the lab emulates: a kernel, and what its processor has."""
+
+from tests.lab.kit.boot import Shape
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("linux-6.1", "6.1"),
+        Shape("linux-6.12", "6.12"),
+        Shape("two-sockets", "6.12", sockets=2),
+        Shape("two-sockets-6.1", "6.1", sockets=2),
+        Shape("cat-only", "6.1", "cbm=11,share=0x600,way=1572864,mba=0,cmt=0,mbm=0,cdp=0,pmu=0"),
+        Shape("monitoring-only", "6.1", "cat=0,mba=0,cdp=0"),
+        Shape("sparse", "6.12", "noncont=1"),  # masks may have holes
+        Shape("few-groups", "6.1", "clos=4,mbaclos=4,rmid=8"),  # 3 besides the default one
+        Shape("no-rdt", "6.1", None),
+    )
+}

@@ -1,0 +1,42 @@
+"""The lab's masks change no time, and the trial must say so; what it changes must be gone afterwards."""
+
+import subprocess
+
+import pytest
+
+from castmates.calibration import trial
+from castmates.calibration.verdict import NO_ALLOCATION, NO_EFFECT, follows
+from castmates.calibration.verdict import Plateau as Occupied
+from castmates.machine import calibration
+from castmates.machine.journal import journals
+from castmates.workloads.native.build import build, find_compiler
+from tests.lab import guest
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """The kernels, compiled in the guest for its processor."""
+    place = tmp_path / "environment"
+    build(place / "bin", find_compiler())
+    monkeypatch.setattr(trial.environments, "build", lambda *_: place)
+    return place
+
+
+@pytest.mark.slow
+@pytest.mark.machines("linux-6.1")
+def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path, programs):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["verdict"] == NO_EFFECT, record["said"]
+    assert follows([Occupied(**one) for one in record["occupancy"]]) is True
+    assert record["platform"] == "emulated"
+    assert calibration.read(tmp_path / "cache") == record
+    assert not guest.is_mounted()
+    assert not [entry for journal in journals() for entry in journal.entries()]
+    assert not subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout
+
+
+@pytest.mark.machines("no-rdt", "monitoring-only")
+def test_where_there_is_no_allocation_it_says_so(state, tmp_path, programs):
+    record = trial.verify(tmp_path, tmp_path / "cache", print)
+    assert record["verdict"] == NO_ALLOCATION
+    assert not guest.is_mounted()

@@ -1,0 +1,98 @@
+"""The trial's two programs, on real CPUs and without masks: they must see no effect, and leave nothing behind."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from castmates.calibration.bench import CHASE, EVICTOR, Setting, last_half, on_hardware
+from castmates.calibration.experiment import plateaus, times
+from castmates.calibration.trial import where
+from castmates.calibration.verdict import WORKS, Rule, judge, slowdown
+from castmates.counters.processes import read_process
+from castmates.machine.topology import read_topology
+from castmates.protocols import Sample
+from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.study.cache import Cache
+
+MIB = 1 << 20
+CACHE = Cache(
+    domains=(0,), ways=4, way_bytes=MIB, least_ways=1, sparse=False, shareable=0, groups=3, cdp=False, bandwidth=None,
+    events=(), monitored_groups=0,
+)  # fmt: skip
+
+
+class Taker(NoAllocator):
+    """Takes every mask and does nothing with it, as a hypervisor may."""
+
+    def __init__(self):
+        super().__init__()
+        self.given, self.members, self.restored = [], {}, 0
+
+    def prepare(self, members):
+        self.members = dict(members)
+
+    def apply(self, shares):
+        self.given.append([share.ways for share in shares])
+        return bool(shares)
+
+    def restore(self):
+        self.restored += 1
+
+
+@pytest.fixture
+def setting(kernels):
+    cpus = sorted(os.sched_getaffinity(0))
+    return Setting(kernels, cpus[0], cpus[-1], 4 * MIB, CACHE.full)
+
+
+def alive(pid):
+    process = read_process(pid)
+    return process is not None and process.alive
+
+
+def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
+    taker = Taker()
+    rule = Rule(looks=(4,))
+    with on_hardware(setting, taker, NoMonitor()) as bench:
+        pids = [held.pid for held in taker.members.values()]
+        assert set(taker.members) == {CHASE, EVICTOR}
+        assert all(map(alive, pids))
+        found = times(bench, CACHE, rule)
+        assert plateaus(bench, CACHE, MIB)[0].found is None
+    assert judge(slowdown(found, rule), None, rule) != WORKS
+    assert all(1 < each < 10_000 for each in (*found.few, *found.all)), "nanoseconds per load"
+    assert sorted(map(str, taker.given[:8])) == ["[1]"] * 4 + ["[]"] * 4
+    assert taker.restored
+    assert not any(map(alive, pids))
+    assert not list(Path(mark).parent.glob("castmates-*"))
+
+
+def test_what_fails_on_the_way_leaves_nothing_behind(setting, mark):
+    class Refuser(Taker):
+        def apply(self, shares):
+            raise ValueError(f"no {shares}")
+
+    refuser = Refuser()
+    with pytest.raises(ValueError, match="no"), on_hardware(setting, refuser, NoMonitor()) as bench:
+        bench.give(1)
+    assert refuser.restored
+    assert not any(alive(held.pid) for held in refuser.members.values())
+    assert not list(Path(mark).parent.glob("castmates-*"))
+
+
+def test_occupancy_is_the_later_half_of_the_chases_own_series():
+    def sample(t, value, subject=CHASE, metric="llc_occupancy"):
+        return Sample(t, "resctrl", subject, metric, value)
+
+    series = [sample(t, float(t)) for t in range(10)]
+    others = [sample(3, 1e9, EVICTOR), sample(3, 1e9, metric="mbm_total"), sample(4, 1e9, f"{CHASE} l3:1")]
+    assert last_half([*others, *series]) == 7.0
+    assert last_half([sample(1, None)]) is None
+    assert last_half([]) is None
+
+
+def test_a_place_is_found_on_this_machine(kernels):
+    setting, _ = where(read_topology(), CACHE, kernels)
+    assert {setting.chase_cpu, setting.evictor_cpu} <= os.sched_getaffinity(0)
+    assert setting.cache_bytes == 4 * MIB

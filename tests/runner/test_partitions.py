@@ -1,0 +1,116 @@
+"""A block under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
+
+import json
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from castmates.modelled.hardware import KernelsTasks
+from castmates.rdt.allocator import ResctrlAllocator
+from castmates.rdt.book import Book
+from castmates.rdt.fake import FakeResctrl, Shape
+from castmates.rdt.nothing import NoMonitor
+from castmates.runner import block, eviction, hardware
+from castmates.runner.measure import measure_block
+from castmates.study.spec import REST, Plan, Scene, Share
+from tests.runner.stage import counter, plan_of
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+
+LEAD, BESIDE = "lead@0", "beside@1"
+SPLIT = (Share(member=LEAD, ways=0x001), Share(member=BESIDE, ways=0xFFE), Share(member=REST, ways=0xFFE))
+
+
+class Driver(ResctrlAllocator):
+    """The real one; the members, which this machine's kernel has started, are made known to the one in memory."""
+
+    def __init__(self) -> None:
+        self.kernel = FakeResctrl(Shape(domains={0: (0, 1)}))
+        self.given: list[int] = []  # how many shares, each time
+        super().__init__(self.kernel, KernelsTasks(self.kernel), Book(None, Path("/nowhere"), "a test"), {0: 0, 1: 0})
+
+    def prepare(self, members):
+        for held in members.values():
+            self.kernel.processes.fork(pid=held.pid)
+        super().prepare(members)
+
+    def apply(self, shares):
+        self.given.append(len(shares))
+        return super().apply(shares)
+
+
+def _partitioned(plan: Plan) -> Plan:
+    """The plan with its co-run under a split too."""
+    (one,) = plan.blocks
+    corun = next(scene for scene in one.company.scenes if scene.kind == "corun")
+    split = Scene.model_validate(
+        corun.model_dump() | {"name": f"{corun.name}@split-1", "partition": "split-1", "shares": SPLIT}
+    )
+    company = one.company.model_copy(update={"scenes": (*one.company.scenes, split)})
+    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+
+
+def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch) -> tuple[dict, pd.DataFrame]:
+    monkeypatch.setattr(block, "refuse_hopeless", lambda _: None)  # this machine's own resctrl does not matter
+    monkeypatch.setattr(hardware, "choose", lambda *_: (driver, NoMonitor()))
+    measure_block(plan, plan.blocks[0].path, folder, cache)
+    return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "windows.parquet")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatch):
+    plan = _partitioned(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
+    driver = Driver()
+    record, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
+    assert record["status"] == "measured"
+    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    under = windows[windows["partition"] == "split-1"]
+    assert dict(zip(under["member"], under["ways"], strict=True)) == {LEAD: 1, BESIDE: 11}
+    assert under["schemata"].str.contains("MB:0=100").all()
+    assert (windows[windows["partition"] == "unmanaged"]["ways"] == 12).all()
+    assert driver.kernel.names("") == FakeResctrl(driver.kernel.shape).names("")  # the groups are gone
+    assert "fff" in driver.kernel.read("schemata")
+    # In each of two rounds, and again after the caches were emptied, where their size is known.
+    empties = bool(eviction.evictors(hardware.read_topology(), plan.blocks[0].company, (0,)))
+    assert driver.given.count(3) == 2 * (1 + empties)
+    assert any(name.startswith("evictor:") for name in record["members"]) == empties
+    assert ("streams" in record["hardware"]["eviction"]["eviction"]) == empties
+
+
+def test_a_mask_that_somebody_changes_rejects_the_windows(cache, tmp_path, monkeypatch):
+    plan = _partitioned(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=1))
+    driver = Driver()
+    really_open, opened = hardware.Hardware.open_window, []
+
+    def open_and_meddle(self, active):
+        if driver.given[-1:] == [3] and not opened:
+            opened.append(active)
+            driver.kernel.write(f"{driver.groups[LEAD]}/schemata", "L3:0=3\n")
+        really_open(self, active)
+
+    monkeypatch.setattr(hardware.Hardware, "open_window", open_and_meddle)
+    record, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
+    (reason,) = windows[~windows["valid"]]["reasons"].unique()
+    assert reason == f"masks changed: of {LEAD}, 'MB:0=100 L3:0=1' was 'MB:0=100 L3:0=3'"
+    assert record["rounds"] == 1, "the spare round is clean: the driver writes every mask anew"
+
+
+def test_a_thread_that_is_moved_elsewhere_rejects_the_windows(cache, tmp_path, monkeypatch):
+    plan = _partitioned(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1, spare_rounds=0))
+    driver = Driver()
+    really_open = hardware.Hardware.open_window
+
+    def open_and_move(self, active):
+        really_open(self, active)
+        driver.kernel.write("tasks", f"{driver._leaders[LEAD]}\n")
+
+    monkeypatch.setattr(hardware.Hardware, "open_window", open_and_move)
+    _, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
+    assert not windows["valid"].any()
+    assert windows["reasons"].str.contains("out of its group: lead@0 has a thread outside").all()

@@ -1,0 +1,78 @@
+"""The record speaks for one machine, and reaches the stamps."""
+
+import json
+
+import pytest
+
+from castmates.analysis.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
+from castmates.machine import calibration
+from tests.unit import sysfs
+
+
+def machine(root, model="Xeon", kernel="6.1.0", options="rw"):
+    sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : {model}\nmicrocode : 0x5")
+    sysfs.write(root / "proc/sys/kernel/osrelease", kernel)
+    sysfs.write(root / "proc/filesystems", "nodev\tresctrl")
+    sysfs.write(root / "proc/self/mountinfo", f"30 1 0:9 / /sys/fs/resctrl rw - resctrl resctrl {options}")
+    return root
+
+
+def kept(cache, root, verdict="works"):
+    record = {"identity": calibration.identity(root), "verdict": verdict, "said": "So it is.", "at": "today"}
+    calibration.write(cache, record)
+    return record
+
+
+def test_a_record_is_found_by_its_own_machine_only(tmp_path):
+    cache, here = tmp_path / "cache", machine(tmp_path / "a")
+    assert calibration.read(cache, here) is None
+    record = kept(cache, here)
+    assert calibration.read(cache, here) == record
+    others = [{"model": "EPYC"}, {"kernel": "6.12.0"}, {"options": "rw,cdp"}, {"options": "rw,mba_MBps"}]
+    for number, other in enumerate(others):
+        assert calibration.read(cache, machine(tmp_path / str(number), **other)) is None
+    assert calibration.read(cache, machine(tmp_path / "same", options="rw,debug")) == record
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"identity": {}}'])
+def test_a_broken_record_is_none(tmp_path, text):
+    cache, here = tmp_path / "cache", machine(tmp_path / "a")
+    kept(cache, here)
+    calibration.file_of(cache, calibration.identity(here)).write_text(text)
+    assert calibration.read(cache, here) is None
+
+
+def test_facts_are_noted_anew_when_the_machine_was_tried_and_not_elsewhere(tmp_path):
+    cache, here = tmp_path / "cache", machine(tmp_path / "a")
+    noted = tmp_path / "machine.json"
+    assert calibration.known(cache, noted, here) == ""
+    facts = {**calibration.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
+    noted.write_text(json.dumps(facts))
+    assert calibration.known(cache, noted, here) == ""
+    record = kept(cache, here)
+    known = calibration.known(cache, noted, here)
+    assert known
+    noted.write_text(json.dumps(facts | {"calibration": record}))
+    assert calibration.known(cache, noted, here) == known
+    elsewhere = machine(tmp_path / "b", model="EPYC")
+    assert calibration.known(cache, noted, elsewhere) == known
+    kept(cache, elsewhere, "no effect on time")
+    assert calibration.known(cache, noted, elsewhere) == known
+    assert calibration.known(tmp_path / "empty", noted, here) == known
+
+
+def test_only_a_sweep_is_stamped():
+    assert masks_stamp({"unmanaged"}, {"measured"}, {}) is None
+    assert masks_stamp({"unmanaged", "split-4"}, {"modelled"}, {}) is None
+    assert masks_stamp({"unmanaged", "split-4"}, {"measured"}, {})[0] == UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [("works", VERIFIED), ("no effect on time", UNVERIFIED), ("undecided", UNVERIFIED), (None, UNVERIFIED)],
+)
+def test_only_masks_that_work_are_verified(verdict, word):
+    record = {"verdict": verdict, "said": "So it is.", "at": "2026-01-05"}
+    stamp = masks_stamp({"split-4"}, {"measured", "emulated"}, {"calibration": record})
+    assert stamp[0] == word
+    assert "So it is." in stamp[1]

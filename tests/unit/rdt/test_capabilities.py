@@ -1,0 +1,144 @@
+"""What a machine's caches offer is read from every shape of resctrl that we know of."""
+
+import os
+
+import pytest
+
+from castmates.rdt.capabilities import capabilities, read_cache
+from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_MONITORING_ONLY, V6_1, V7_2, FakeResctrl
+from castmates.rdt.tree import KernelTree
+from castmates.study.cache import Bandwidth, Cache
+from tests.unit.rdt import trees
+
+ALL_EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
+PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
+XEON = Cache(
+    domains=(0, 2),
+    ways=11,
+    way_bytes=1572864,
+    least_ways=1,
+    sparse=False,
+    shareable=0x600,
+    groups=7,
+    cdp=False,
+    bandwidth=PER_CENT,
+    events=ALL_EVENTS,
+    monitored_groups=175,
+)
+
+
+def test_xeon(tmp_path):
+    trees.record(tmp_path, trees.XEON)
+    assert read_cache(tmp_path) == XEON
+
+
+def test_default_group_that_has_not_everything_tells_the_same(tmp_path):
+    some = {"schemata": "    MB:0= 30;2= 30\n    L3:0=00f;2=7ff\n", "size": "    L3:0=6291456;2=17301504\n"}
+    trees.record(tmp_path, trees.XEON | some)
+    assert read_cache(tmp_path) == XEON
+
+
+def test_mounted_elsewhere(tmp_path):
+    trees.record(tmp_path, trees.XEON, point="/mnt/a b/resctrl")
+    mounts = tmp_path / "proc/self/mountinfo"
+    mounts.write_text(mounts.read_text().replace("a b", "a\\040b"))
+    assert read_cache(tmp_path) == XEON
+
+
+def test_part_that_is_mounted_into_a_container_is_not_all_of_it(tmp_path):
+    trees.record(tmp_path, trees.XEON)
+    mounts = tmp_path / "proc/self/mountinfo"
+    mounts.write_text(mounts.read_text().replace("0:26 / ", "0:26 /pod_7 "))
+    assert read_cache(tmp_path) is None
+
+
+def test_nothing_mounted(tmp_path):
+    assert read_cache(tmp_path) is None
+
+
+def test_epyc(tmp_path):
+    trees.record(tmp_path, trees.EPYC)
+    cache = read_cache(tmp_path)
+    assert cache.domains == (*range(8), *range(16, 24))
+    assert (cache.ways, cache.way_bytes, cache.least_ways, cache.sparse) == (16, 2097152, 0, True)
+    assert cache.bandwidth == Bandwidth(unit="1/8 GB/s", least=1, step=1, most=2048)
+    assert cache.groups == 15
+    assert cache.events == ALL_EVENTS
+
+
+def test_epyc_whose_default_group_is_throttled_still_knows_its_most(tmp_path):
+    slow = trees.EPYC["schemata"].replace("=2048", "=  16")
+    trees.record(tmp_path, trees.EPYC | {"schemata": slow})
+    assert read_cache(tmp_path).bandwidth.most == 2048
+
+
+def test_sub_numa_clusters_count_as_one_cache(tmp_path):
+    trees.record(tmp_path, trees.SNC)
+    cache = read_cache(tmp_path)
+    assert cache.domains == (0, 1)
+    assert cache.way_bytes == 786432
+
+
+def test_arm(tmp_path):
+    trees.record(tmp_path, trees.MPAM)
+    cache = read_cache(tmp_path)
+    assert cache.domains == (1,)
+    assert (cache.ways, cache.sparse, cache.groups) == (16, True, 31)  # the second-level cache has fewer classes
+    assert cache.bandwidth == Bandwidth(unit="%", least=1, step=1, most=100)
+    assert cache.events == ("llc_occupancy",)
+
+
+def test_code_and_data(tmp_path):
+    trees.record(tmp_path, trees.CDP, options="rw,cdp")
+    cache = read_cache(tmp_path)
+    assert cache.cdp
+    assert (cache.ways, cache.shareable, cache.groups, cache.domains) == (12, 0xC00, 7, (0,))
+    assert cache.events == ()
+
+
+@pytest.mark.parametrize("most", ["4294967295", "800"])
+def test_bandwidth_in_megabytes_is_known_from_the_options(tmp_path, most):
+    text = trees.XEON["schemata"].replace("=100", f"={most}")
+    trees.record(tmp_path, trees.XEON | {"schemata": text}, options="rw,mba_MBps")
+    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MB/s", least=1, step=1, most=2**32 - 1)
+
+
+def test_monitoring_only(tmp_path):
+    here = trees.record(tmp_path, trees.MONITORING_ONLY)
+    cache = capabilities(KernelTree(here))
+    assert (cache.ways, cache.groups, cache.bandwidth) == (0, 0, None)
+    assert cache.domains == (0, 100)
+    assert cache.monitored_groups == 31
+
+
+def test_old_kernel(tmp_path):
+    trees.record(tmp_path, trees.OLD)
+    cache = read_cache(tmp_path)
+    assert (cache.least_ways, cache.sparse, cache.shareable, cache.way_bytes, cache.groups) == (2, False, 0, None, 3)
+    assert cache.monitored_groups == 0
+
+
+@pytest.mark.parametrize("kernel", [V6_1, V7_2])
+@pytest.mark.parametrize("shape", [LAB, HASWELL, AMD_CHIPLETS])
+def test_fake_machines_tell_their_shape(shape, kernel):
+    cache = capabilities(FakeResctrl(shape, kernel))
+    assert (cache.ways, cache.shareable, cache.domains) == (shape.ways, shape.shareable, tuple(shape.domains))
+    assert cache.way_bytes == shape.cache_bytes // shape.ways
+    assert cache.monitored_groups == shape.rmids - 1
+
+
+def test_fake_that_only_monitors():
+    cache = capabilities(FakeResctrl(LAB_MONITORING_ONLY))
+    assert (cache.ways, cache.groups, cache.domains) == (0, 0, (0,))
+
+
+@pytest.mark.parametrize("default_group", [False, True])
+def test_a_plain_user_has_what_root_gave_him(tmp_path, monkeypatch, default_group):
+    given = [f"castmates-{os.geteuid()}-{number}" for number in range(3)]
+    groups = {
+        f"{name}/{file}": "1234" for name in [*given, "castmates-99999-0", "COS1"] for file in ("tasks", "schemata")
+    }
+    here = trees.record(tmp_path, trees.XEON | groups)
+    his = {here / name / "schemata" for name in given} | ({here / "schemata"} if default_group else set())
+    monkeypatch.setattr(os, "access", lambda path, _: path in his)
+    assert read_cache(tmp_path) == XEON.model_copy(update={"groups": 3, "rest": default_group})

@@ -1,0 +1,98 @@
+"""A machine's resctrl is used where it can be, and where it cannot the reason is one sentence."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.machine.reading import Mount
+from castmates.rdt import choose, mounting
+from castmates.rdt.choose import Wish, choose_allocator, choose_monitor, refuse_hopeless
+from castmates.study.spec import Share
+from tests.unit.rdt import trees
+
+
+@pytest.fixture
+def mounted(monkeypatch, tmp_path):
+    """Let a written tree be what is mounted."""
+
+    def mount(files, options="rw"):
+        here = trees.record(tmp_path, files)
+        monkeypatch.setattr(mounting, "find_mount", lambda *_: Mount("/", str(here), "resctrl", options))
+        return here
+
+    return mount
+
+
+def test_what_is_mounted_is_used_and_let_go(mounted):
+    here = mounted(trees.XEON, "rw,cdp,nosuid")
+    allocator, monitor = choose_allocator(), choose_monitor(rate=5)
+    assert (allocator.name, monitor.name) == ("resctrl", "resctrl")
+    assert allocator.about()["mounted with"] == "cdp"
+    assert mounting._leases[here].users == 2
+    monitor.close()
+    monitor.close()
+    allocator.restore()
+    assert here not in mounting._leases
+
+
+def test_a_study_without_shares_leaves_the_machine_alone(mounted):
+    here = mounted(trees.XEON)
+    assert choose_allocator(shares=False).name == "none"
+    assert here not in mounting._leases
+
+
+def test_shares_are_refused_at_once_where_resctrl_is_gone(mounted, monkeypatch):
+    mounted(trees.XEON)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    refuse_hopeless(Wish(shares=True))
+    monkeypatch.setattr(mounting, "find_mount", lambda *_: None)
+    refuse_hopeless(Wish())
+    with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*(is not mounted|has no resctrl)"):
+        refuse_hopeless(Wish(shares=True))
+
+
+def test_a_processor_that_only_monitors(mounted):
+    here = mounted(trees.MONITORING_ONLY)
+    allocator = choose_allocator()
+    assert "only monitors" in allocator.about()["allocation"]
+    with pytest.raises(CastmatesError, match=r"no partition can be applied .*only monitors"):
+        allocator.apply([Share(member="lead@0", ways=1)])
+    assert not allocator.apply([])
+    assert here not in mounting._leases
+
+
+def test_a_processor_that_counts_nothing(mounted):
+    here = mounted(trees.CDP, "rw,cdp")
+    assert "counts nothing" in choose_monitor().about()["monitoring"]
+    assert here not in mounting._leases
+
+
+def test_a_user_who_may_not_write(mounted, monkeypatch):
+    here = mounted(trees.XEON)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "sudo castmates grant" in choose_allocator().about()["allocation"]
+    given = here / "castmates-1000-0"
+    given.mkdir()
+    (given / "tasks").write_text("")
+    allocator = choose_allocator()
+    assert allocator.name == "resctrl"
+    allocator.restore()
+    assert here not in mounting._leases
+
+
+@pytest.mark.skipif("resctrl" in Path("/proc/filesystems").read_text(), reason="this machine has resctrl")
+def test_a_machine_without_resctrl(monkeypatch):
+    monkeypatch.setattr(choose, "read_topology", lambda _: pytest.fail("nothing is to be read"))
+    for chosen in (choose_allocator(), choose_monitor()):
+        assert chosen.name == "none"
+        assert "this machine has no resctrl" in " ".join(chosen.about().values())
+
+
+def test_what_vanishes_while_it_is_read_is_a_sentence(mounted):
+    here = mounted({name: text for name, text in trees.XEON.items() if name != "schemata"})
+    for chosen in (choose_allocator(), choose_monitor()):
+        assert "cannot be read" in " ".join(chosen.about().values())
+    assert here not in mounting._leases

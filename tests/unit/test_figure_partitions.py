@@ -1,0 +1,134 @@
+"""The figure and the page of a study with partitions: what is drawn is what the table says. Synthetic results."""
+
+import json
+import math
+
+import pytest
+
+from castmates.analysis.carryover import estimate_carryover
+from castmates.analysis.controls import estimate_controls
+from castmates.analysis.effects import estimate_effects
+from castmates.report import heatmap, partitions
+from castmates.report import windows as over_time
+from castmates.report.captions import alternatives
+from castmates.report.figures import draw_figure
+from castmates.report.page import FIGURES, page, shown
+from castmates.report.read import Results
+from castmates.tables import BLOCKS, frame
+from tests.unit.partition_maker import atoms, made, windows
+
+
+def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Results:
+    of = made(*groups, blocks=blocks).model_copy(update={"notes": notes})
+    table = windows(of, noise, platform)
+    return Results(
+        name="sweep",
+        effects=estimate_effects(of, table, 0.02),
+        controls=estimate_controls(of, table, 0.02),
+        carryover=estimate_carryover(of, table),
+        blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
+        windows=table,
+        plan=json.loads(of.model_dump_json()),
+    )
+
+
+def _block(block, platform):
+    return {
+        "study": "sweep", "company": block.company.id, "block": block.number, "lead": block.company.lead.workload,
+        "status": "measured", "reason": "", "started": "2026-01-05T10:00:00+00:00", "rounds": 2, "windows": 40,
+        "windows_rejected": 0, "platform": platform,
+    }  # fmt: skip
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text")) if text.get_text()]
+
+
+def test_what_is_drawn_is_what_the_table_says():
+    source = partitions.losses(results(atoms()))
+    here = source.set_index(["series", "partition"])["degradation_pct"]
+    assert here["split", "split-4"] == pytest.approx(100 * (1 - math.exp(-0.18)))
+    assert here[partitions.OWN, "lead-2"] == pytest.approx(100 * (1 - math.exp(-0.2)))
+    assert here[partitions.OWN_BESIDE_PLACEBOS, "split-4"] == pytest.approx(100 * (1 - math.exp(-0.12)))
+    assert here[partitions.ALL_WAYS, "cap-2"] == pytest.approx(100 * (1 - math.exp(-0.12)))
+    beside = source[source["series"] == partitions.OWN_BESIDE_PLACEBOS]
+    assert beside[["low", "high"]].isna().all().all()
+    assert not beside["within_launch"].any()
+    assert set(beside["verdict"]) == {""}
+    assert set(beside["baseline"]) == {partitions.DERIVED}
+    assert len(source) == len(source.drop_duplicates(["series", "partition"]))
+
+
+def test_a_panel_for_each_mix_with_the_sensitivity_of_its_lead():
+    one = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), noise=0.01, platform="modelled")
+    figure, source = partitions.draw(one)
+    said = texts(figure)
+    assert {"dlrm beside stream", "bert beside chase"} <= set(said)
+    assert any(text.startswith("modelled (not measured)") for text in said)
+    assert {"split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS, "without a partition", "cap-2"} <= set(said)
+    assert "ways of the lead (1.5 MiB each)" in said
+    assert len(figure.axes) == 2
+    assert list(source.columns) == partitions.SHOWN
+    assert "not measured" not in " ".join(texts(partitions.draw(results(atoms()))[0]))
+
+
+def test_few_launches_are_said_to_speak_of_themselves():
+    figure, source = partitions.draw(results(atoms(), noise=0.01, blocks=2))
+    assert any("within launch only" in text for text in texts(figure))
+    assert source.loc[source["series"] == "split", "within_launch"].all()
+
+
+def test_a_lead_alone_has_a_panel_of_its_own():
+    one = results([mix for mix in atoms() if not mix.antagonists])
+    figure, _ = partitions.draw(one)
+    assert "dlrm alone" in texts(figure)
+    said = alternatives(one)
+    assert said["partitions"] == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
+    assert said["heatmap"] == "The study sweep has no mix without a partition."
+    assert "has no mix without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
+
+
+def test_the_other_figures_show_what_holds_without_partitions(tmp_path):
+    one = results(atoms(), noise=0.01)
+    _, source = heatmap.draw(one)
+    assert set(source["partition"]) == {"unmanaged"}
+    assert len(source) == 2
+    rates = over_time.relative_rates(one.windows)
+    assert rates[rates["what"] == "solo"]["relative_rate"].median() == pytest.approx(1.0, abs=0.02)
+    assert {"beside stream", "beside stream, partitioned", "placebo, partitioned", "solo, partitioned"} <= set(
+        rates["what"]
+    )
+    for figure in (*FIGURES, "partitions"):
+        draw_figure(figure, one, tmp_path / figure)
+        assert (tmp_path / f"{figure}.svg").stat().st_size > 1000
+
+
+def test_only_a_study_with_partitions_shows_their_figure():
+    note = "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here."
+    one = results(atoms(), noise=0.01, notes=(note,))
+    html = page(one, dict.fromkeys(shown(one), "<svg></svg>"))
+    assert 'id="figure-partitions"' in html
+    assert note in html
+    assert "dlrm beside stream loses from" in " ".join(html.split())
+    assert "No cache partitions" not in html
+    plain = results([atoms()[0]], noise=0.01)
+    assert 'id="figure-partitions"' not in page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
+
+
+@pytest.mark.parametrize(
+    ("name", "ways", "series"),
+    [
+        ("split-4", 4, "split"),
+        ("split-4-high", 4, "split-high"),
+        ("overlap-2-lead-6", 6, "overlap-2-lead"),
+        ("overlap-6-lead-6", 6, "overlap-6-lead"),
+        ("split-4-antagonists-mb40", 4, "split-antagonists-mb40"),
+        ("mine-4", 4, "mine"),
+        ("v-4-split-4", 4, "v-4-split"),
+        ("v-4-split-8", 8, "v-4-split"),
+        ("split-4-at-4", 4, "split-at-4"),
+        ("cap-2", None, partitions.ALL_WAYS),
+    ],
+)
+def test_partitions_of_one_kind_are_one_curve(name, ways, series):
+    assert partitions._series({"partition": name, "antagonists": "a", "lead_ways": ways}) == series

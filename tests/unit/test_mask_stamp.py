@@ -1,0 +1,67 @@
+"""A sweep over masks that nobody has tried is stamped so wherever its numbers stand; no other study is."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from castmates.analysis.stamps import stamps_table
+from castmates.report.figures import FIGURES
+from castmates.report.page import page
+from castmates.report.read import read_results
+from castmates.report.stamps import caveat, stamped
+from tests.unit.results_maker import MACHINE, make
+
+TRIED = {"verdict": "works", "said": "Way masks work on this machine.", "at": "2026-01-05T10:00:00+00:00"}
+
+
+def swept(folder, calibration=None, platform="measured", partition="split-4"):
+    make(folder, platform=platform, machine=MACHINE | {"calibration": calibration})
+    file = folder / "tables/effects.parquet"
+    effects = pd.read_parquet(file)
+    effects.loc[effects.index[-1], "partition"] = partition
+    effects.to_parquet(file, index=False)
+    return read_results(folder)
+
+
+def html_of(results):
+    return page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "state", "words"),
+    [
+        (None, "bad", "masks unverified"),
+        (TRIED, "good", "masks verified"),
+        (TRIED | {"verdict": "no effect on time", "said": "They have no effect."}, "bad", "masks unverified"),
+    ],
+)
+def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, calibration, state, words):
+    results = swept(tmp_path / "study", calibration)
+    html = html_of(results)
+    assert words in re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
+    assert words in stamped(results)
+    assert (words in caveat(results)) == (state == "bad")
+    assert ("checks state-unverified" in html) == (state == "bad")
+    if calibration and state == "bad":
+        assert "They have no effect." in html
+
+
+@pytest.mark.parametrize(("platform", "partition"), [("measured", "unmanaged"), ("modelled", "split-4")])
+def test_no_other_study_is(tmp_path, platform, partition):
+    results = swept(tmp_path / "study", platform=platform, partition=partition)
+    assert not re.search(r"masks (un)?verified", html_of(results))
+    assert "masks" not in stamped(results) + caveat(results)
+
+
+def test_the_tables_have_it_beside_them(tmp_path):
+    results = swept(tmp_path / "study")
+    table = stamps_table("study", results.controls, results.effects, results.platforms, results.machine)
+    row = table.set_index("stamp").loc["masks"]
+    assert (row["word"], row["good"]) == ("unverified", False)
+    assert "castmates doctor --verify-cat" in row["sentence"]
+    tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"calibration": TRIED})
+    assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Masks were tried on this machine: ")
+    without = results.effects.assign(partition="unmanaged")
+    table = stamps_table("study", results.controls, without, results.platforms, results.machine)
+    assert table["stamp"].tolist() == ["control", "sensitivity"]

@@ -1,0 +1,339 @@
+"""Partitions in a plan: scenes, companies, groups, and that nothing is ever measured again."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from castmates import project
+from castmates.errors import CastmatesError
+from castmates.shares import rows
+from castmates.study import mixes
+from castmates.study.companies import Room
+from castmates.study.layout import Cpu, Layout
+from castmates.study.model import Workload
+from castmates.study.planning import active_mixes, extend
+from castmates.study.schemata import schemata_of
+from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
+from tests.unit.caches import cache
+from tests.unit.makers import layout, plan, prepared, study, workloads
+
+SPLIT = {"sweeps": [{"split": [4, 8]}]}
+ALONE = {"sweeps": [{"lead_ways": [2, 6]}]}
+
+
+def swept(keys, leads=("x",), antagonists=("a",), on=None, measured=(), **more):
+    return plan(study(leads, antagonists, cache=keys, **more), measured=measured, cache=on or cache(shareable=0))
+
+
+def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
+    """By name: who has which ways."""
+    every = [scene for block in one.blocks for scene in block.company.scenes]
+    return {scene.name: {share.member: share.ways for share in scene.shares} for scene in every}
+
+
+def names_of(mix: Mix) -> set[str]:
+    return {partition.name for partition in mix.partitions}
+
+
+def paths(one: Plan) -> set[str]:
+    return {block.path for block in one.blocks}
+
+
+def test_scenes_of_a_split():
+    one = swept(SPLIT)
+    assert scenes(one) == {
+        "solo": {}, "solo-again": {}, "placebo:1": {}, "corun:x+a": {}, "alone:a@1": {},
+        "corun:x+a@split-4": {"x@0": 0xF, "a@1": 0xFF0, REST: 0xFF0},
+        "placebo:1@split-4": {"x@0": 0xF, REST: 0xFF0},
+        "corun:x+a@split-8": {"x@0": 0xFF, "a@1": 0xF00, REST: 0xF00},
+        "placebo:1@split-8": {"x@0": 0xFF, REST: 0xF00},
+    }  # fmt: skip
+    assert len({block.company.id for block in one.blocks}) == 1
+    assert [mix.name for mix in one.mixes] == ["x+a"] * 3
+    kinds = {scene.name: (scene.kind, scene.mix, scene.partition) for scene in one.blocks[0].company.scenes}
+    assert kinds["corun:x+a@split-4"] == ("corun", "x+a", "split-4")
+    assert kinds["placebo:1@split-4"] == ("placebo", "", "split-4")
+
+
+def test_scenes_of_the_lead_alone():
+    one = swept(ALONE)
+    assert {name: given for name, given in scenes(one).items() if "@lead" in name} == {
+        "solo@lead-2": {"x@0": 0x3, REST: 0xFFC},
+        "solo@lead-6": {"x@0": 0x3F, REST: 0xFC0},
+    }
+    assert [(mix.name, mix.antagonists) for mix in one.mixes] == [("x+a", ("a@1",)), ("x", ()), ("x", ())]
+
+
+def test_a_study_of_leads_alone_needs_no_antagonist():
+    one = swept(ALONE, antagonists=())
+    assert set(scenes(one)) == {"solo", "solo-again", "solo@lead-2", "solo@lead-6"}
+    with pytest.raises(CastmatesError, match="nothing to measure"):
+        swept(SPLIT, antagonists=())
+    with pytest.raises(CastmatesError, match="nothing is left to measure: cache: nothing here shares out"):
+        plan(study(["x"], [], cache=ALONE))
+
+
+def test_mixes_with_antagonists_on_the_same_cpus_share_the_placebo_under_a_partition():
+    one = swept(SPLIT, antagonists=("a", "b"))
+    names = [name for name in scenes(one) if name.endswith("@split-4")]
+    assert sorted(names) == ["corun:x+a@split-4", "corun:x+b@split-4", "placebo:1@split-4"]
+
+
+def test_where_the_lead_has_everything_there_is_no_placebo_at_its_mask():
+    one = swept({"sweeps": [{"antagonist_cap": 2}, {"bandwidth": {"antagonists": "20%"}}]})
+    names = {name for name in scenes(one) if "@cap" in name or "-mb" in name}
+    assert names == {"corun:x+a@cap-2", "corun:x+a@antagonists-mb20"}
+    throttled = next(s for s in one.blocks[0].company.scenes if s.name == "corun:x+a@antagonists-mb20")
+    assert throttled.shares == (Share(member="a@1", bandwidth=20),)
+
+
+def test_a_machine_without_allocation_goes_on_and_says_so():
+    for here in (None, cache(0, shareable=0, bandwidth=None)):
+        one = plan(study(["x"], ["a"], cache=SPLIT), cache=here)
+        assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "alone:a@1"}
+        assert one.cache is None
+        assert one.notes == (
+            "cache: nothing here shares out the last-level cache (resctrl is not mounted, or the machine cannot), so "
+            "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do.",
+        )
+    bare = plan(study(["x"], ["a"]))
+    assert not bare.notes
+    assert {block.path for block in bare.blocks} == {block.path for block in one.blocks}
+
+
+def test_a_machine_that_can_only_throttle_throttles():
+    keys = {"sweeps": [{"split": "all"}, {"lead_ways": 2}, {"bandwidth": {"antagonists": "20%"}}]}
+    one = swept(keys, on=cache(0, shareable=0))
+    assert {scene for scene in scenes(one) if "@" in scene and "alone" not in scene} == {"corun:x+a@antagonists-mb20"}
+    assert "cache.sweeps.1: nothing is left of this sweep on this machine." in one.notes
+    assert schemata_of(Share(member="a@1", bandwidth=20), (0,), cache(0, shareable=0)) == "MB:0=20"
+
+
+def test_controls_have_no_partitions():
+    control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
+    keys = study(["x"], ["a"], cache=SPLIT, controls=control)
+    one = plan(keys, programs=workloads("x", "y", "a", "b"), cache=cache())
+    of_control = [block.company for block in one.blocks if block.company.lead.workload == "y"]
+    assert of_control
+    assert all(scene.partition == UNMANAGED for company in of_control for scene in company.scenes)
+
+
+def test_masks_by_workload_hold_where_that_workload_plays():
+    keys = {"sweeps": [{"name": "mine", "masks": {"a": "00f"}}]}
+    one = swept(keys, antagonists=("a", "b"))
+    assert {name for name in scenes(one) if "@mine" in name} == {"corun:x+a@mine"}
+    assert not one.notes[1:]
+    beside = {"sweeps": [{"name": "mine", "masks": {"lead": "00f", "a": "f00", "rest": "f00"}}, {"split": 4}]}
+    tried = {mix.name for mix in swept(beside, antagonists=("a", "b")).mixes if "mine" in names_of(mix)}
+    assert tried == {"x+a"}
+    with pytest.raises(CastmatesError, match=r"'cache.sweeps.1' names 'c', which plays in no mix of this study"):
+        swept({"sweeps": [{"name": "mine", "masks": {"c": "00f"}}]})
+
+
+def test_a_workload_is_throttled_where_it_plays():
+    one = swept({"sweeps": [{"split": 4, "bandwidth": {"a": ["20%", "50%"]}}]}, antagonists=("a", "b"))
+    tried = {(mix.name, partition.name) for mix in one.mixes for partition in mix.partitions}
+    assert tried == {("x+a", "split-4-a-mb20"), ("x+a", "split-4-a-mb50")}
+    under = next(scene for scene in one.blocks[0].company.scenes if scene.name == "corun:x+a@split-4-a-mb20")
+    assert under.shares[1] == Share(member="a@1", ways=0xFF0, bandwidth=20)
+
+
+def test_a_partition_that_no_mix_has_the_members_for_is_told():
+    keys = {"sweeps": [{"lead_ways": [2, 4], "bandwidth": {"a": "20%"}}, {"split": 4}]}
+    one = swept(keys)
+    assert {partition.name for mix in one.mixes for partition in mix.partitions} == {"split-4"}
+    assert one.notes == ("cache: lead-2-a-mb20, lead-4-a-mb20 left out: no mix has the members that they are for.",)
+    many = swept({"sweeps": [{"lead_ways": "1-8", "bandwidth": {"a": "20%"}}, {"split": 4}]})
+    assert "lead-5-a-mb20 and 3 more left out" in many.notes[0]
+
+
+def test_a_mix_with_more_members_than_groups_has_no_partitions():
+    big = {"mixes": [{"lead": "x", "antagonists": ["a", "a", "a"]}], "cache": SPLIT}
+    one = plan(study(["x"], ["a"], **big), cpus=range(5), cache=cache(groups=3, shareable=0))
+    assert {mix.name for mix in one.mixes if mix.partitions} == {"x+a"}
+    assert one.notes == (
+        "cache: the partitions of x beside a beside a beside a are left out: they take 4 groups, one for each member, "
+        "and this user can have 3 here (`castmates doctor` says what helps).",
+    )
+
+
+def test_a_company_with_partitions_has_no_more_members_than_groups():
+    names = ("a", "b", "c", "d")
+    one = study(["x"], names, cache=SPLIT)
+    here = cache(groups=3, shareable=0)
+    split = plan(one, cache=here, room=Room(groups=3))
+    for company in {block.company.id: block.company for block in split.blocks}.values():
+        assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
+    # without partitions nobody needs a group
+    assert len({block.company.id for block in plan(study(["x"], names), room=Room(groups=3)).blocks}) == 1
+
+
+def test_a_cache_that_the_kernel_does_not_share_out():
+    apart = cache(domains=(5,), shareable=0)
+    one = plan(study(["x"], ["a"], cache=SPLIT), cache=apart)
+    assert not any(mix.partitions for mix in one.mixes)
+    assert "the last-level cache of a@1, x@0 is none of those that this machine can share out" in one.notes[0]
+
+
+def test_an_added_sweep_value_workload_or_antagonist_measures_nothing_again():
+    before = swept(SPLIT)
+    grown = {"sweeps": [{"split": [4, 6, 8]}, {"lead_ways": 2}]}
+    for after in (
+        swept(grown, measured=before.blocks),
+        swept(SPLIT, antagonists=("a", "b"), measured=before.blocks),
+        swept(SPLIT, leads=("x", "y"), measured=before.blocks),
+    ):
+        assert paths(before) < paths(after)
+        added = [block for block in after.blocks if block.path not in paths(before)]
+        old = {mix.identity for mix in before.mixes}
+        assert not any(mix.identity in old for block in added for mix in block.company.mixes)
+    added = [block for block in swept(grown, measured=before.blocks).blocks if block.path not in paths(before)]
+    assert {scene.partition for block in added for scene in block.company.scenes} == {UNMANAGED, "split-6", "lead-2"}
+    assert len(added) == 5
+
+
+def test_a_sweep_that_is_taken_out_costs_nothing_and_neither_does_its_return():
+    before = swept(SPLIT)
+    less = swept({}, measured=before.blocks)
+    assert paths(less) == paths(before)
+    assert [mix.partitions for mix in active_mixes(less, less.blocks[0].company)] == [()]
+    assert swept(SPLIT, measured=before.blocks) == before
+
+
+@pytest.mark.parametrize(
+    "changed", [{"rest": "all"}, {"avoid_shared": True}, {"sweeps": [{"split": [4, 8], "position": "high"}]}]
+)
+def test_other_shares_are_another_measurement(changed):
+    before = plan(study(["x"], ["a"], cache=SPLIT), cache=cache())
+    after = plan(study(["x"], ["a"], cache=SPLIT | changed), measured=before.blocks, cache=cache())
+    split = {mix.identity for mix in before.mixes if mix.partitions}
+    assert split.isdisjoint(mix.identity for mix in after.mixes)
+    assert before.mixes[0] in after.mixes
+
+
+def test_how_often_the_cache_is_read_is_no_part_of_what_is_measured():
+    before = swept(SPLIT, budget={"blocks": 2})
+    after = swept({**SPLIT, "monitor": 2}, budget={"blocks": 3}, measured=before.blocks)
+    assert [block.design.monitor for block in after.blocks] == [10, 10, 2]
+
+
+def test_long_sweeps_are_split_into_companies_that_each_have_their_baselines():
+    budget = {"rounds": 10, "window": 1.0, "settle": 0.5, "longest_block": 200}
+    one = swept({"sweeps": [{"split": "all"}]}, budget=budget)
+    companies = {block.company.id: block.company for block in one.blocks}.values()
+    assert len(companies) > 1
+    for company in companies:
+        assert 1 + 10 * 1.5 * len(company.scenes) <= 200
+        assert {"solo", "solo-again", "placebo:1", "corun:x+a"} <= {scene.name for scene in company.scenes}
+    found = [mix.identity for company in companies for mix in company.mixes]
+    assert sorted(found) == sorted(mix.identity for mix in one.mixes)
+
+
+AMOUNTS = st.lists(st.integers(1, 11), min_size=1, max_size=4, unique=True)
+KEYS = st.fixed_dictionaries(
+    {
+        "sweeps": st.lists(
+            st.one_of(
+                st.builds(lambda ways: {"split": ways}, AMOUNTS),
+                st.builds(lambda ways: {"lead_ways": ways}, AMOUNTS),
+                st.builds(lambda ways: {"antagonist_cap": ways}, AMOUNTS),
+            ),
+            max_size=2,
+        )
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(KEYS, st.sets(st.sampled_from("abc"), min_size=1), st.integers(0, 10_000), st.booleans()), max_size=4
+    )
+)
+def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
+    measured = {}
+    file = tmp_path_factory.mktemp("results") / "plan.json"
+    machine, room = cache(groups=3, shareable=0), Room(groups=3)
+    known = False  # whether resctrl was ever mounted
+    for keys, antagonists, luck, mounted in history:
+        known |= mounted
+        here = (machine if mounted else None) or project.remembered_cache(file)
+        one = study(["x"], sorted(antagonists), cache=keys, budget={"blocks": 2})
+        now = plan(one, measured=measured.values(), cache=here, room=room)
+        file.write_text(now.canonical())
+        if known:  # from then on, it makes no difference whether it is mounted
+            assert now == plan(one, measured=measured.values(), cache=machine, room=room)
+        planned = {block.path: block for block in now.blocks}
+        assert len(planned) == len(now.blocks)
+        for path, block in measured.items():
+            if active_mixes(now, block.company):
+                assert planned[path] == block
+        for mix in now.mixes:
+            assert sum(mix in block.company.mixes for block in now.blocks) >= 2
+        for block in now.blocks:
+            company = block.company
+            assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
+            names = [scene.name for scene in company.scenes]
+            assert len(names) == len(set(names))
+            for scene in company.scenes:
+                assert (scene.partition == UNMANAGED) == (not scene.shares)
+        some = random.Random(luck).sample(now.blocks, k=luck % (len(now.blocks) + 1))
+        measured |= {block.path: block for block in some}
+        assert plan(one, measured=measured.values(), cache=here, room=room) == now
+
+
+def test_schemata_in_the_kernels_words():
+    share = Share(member="x", ways=0xF0, code=0xF, bandwidth=50)
+    assert schemata_of(share, (0, 8), cache()) == "L3:0=0f0;8=0f0 MB:0=50;8=50"
+    assert schemata_of(share, (0,), cache(cdp=True)) == "L3CODE:0=00f L3DATA:0=0f0 MB:0=50"
+    assert schemata_of(Share(member="x"), (0,), cache(20, bandwidth=None)) == "L3:0=fffff"
+
+
+def test_the_plan_tells_everybodys_schemata():
+    one = swept(SPLIT, antagonists=("a", "b"))
+    company = one.blocks[0].company
+    under = [scene for scene in company.scenes if scene.partition == "split-4"]
+    assert rows(company, under, cache(shareable=0), layout((0, 1))) == [
+        ("lead x@0", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
+        ("a@1, b@1, everybody else", "L3:0=ff0 MB:0=100", "8 ways, 12 MiB"),
+    ]
+
+
+def test_members_around_different_caches():
+    two = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu // 2, node=0) for cpu in range(4)), memory=(0,))
+    here = cache(domains=(0, 1), shareable=0)
+    programs = workloads("x", a=Workload(command="a", cores=2))
+    one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "2,3", "reserve": 0})
+    cast = mixes.resolve(one, programs, two, prepared(programs), "p", "study.yaml", here)
+    company = extend(one, cast, {"x": "", "a": ""}, "k").blocks[0].company
+    under = [scene for scene in company.scenes if scene.partition == "split-4"]
+    assert rows(company, under, here, two) == [
+        ("lead x@1", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
+        ("a@2-3", "L3:1=ff0 MB:1=100", "8 ways, 12 MiB"),
+        ("everybody else", "L3:0=ff0;1=ff0 MB:0=100;1=100", "8 ways, 12 MiB"),
+    ]
+
+
+NOT_HIS = cache(shareable=0, rest=False)
+WRITTEN = {"name": "mine", "masks": {"lead": "f", "antagonists": "ff0", "rest": "f00"}}
+
+
+def test_who_may_not_bound_the_rest_of_the_machine_leaves_it_alone_and_is_told():
+    one = swept(SPLIT | {"sweeps": [*SPLIT["sweeps"], WRITTEN]}, on=NOT_HIS)
+    given = {name: who for name, who in scenes(one).items() if who}
+    assert given["corun:x+a@split-4"] == {"x@0": 0xF, "a@1": 0xFF0}
+    assert not any(REST in who for who in given.values())
+    assert len(given) == 4  # without what was written for the rest
+    assert [note for note in one.notes if "everybody else on the machine keeps all ways" in note]
+    assert [note for note in one.notes if "mine left out" in note and "grant --default-group" in note]
+    assert paths(one) == paths(swept(SPLIT | {"rest": "all"}))
+
+
+def test_who_asks_to_bound_it_and_may_not_has_no_such_partitions():
+    one = swept(SPLIT | {"rest": "antagonists"}, on=NOT_HIS)
+    assert not any(scenes(one).values())
+    assert any("split-4, split-8 left out" in note and "grant --default-group" in note for note in one.notes)
+    assert paths(swept(SPLIT)) == paths(swept(SPLIT | {"rest": "antagonists"}))
+    assert not swept(SPLIT | {"rest": "all"}, on=NOT_HIS).notes

@@ -1,0 +1,93 @@
+"""What is not measured says so first, wherever its numbers stand, and nothing about it is green."""
+
+import re
+
+import pytest
+
+from castmates.analysis.stamps import origin_word, stamps_table
+from castmates.report.captions import alternatives, captions
+from castmates.report.figures import FIGURES
+from castmates.report.page import page
+from castmates.report.read import read_results
+from castmates.report.stamps import GOOD, caveat, first_words, stamped, stamps
+from castmates.report.style import COLUMN, badge, badge_room, empty_figure
+from tests.unit.results_maker import make
+
+OTHERS = ("emulated", "modelled")
+
+
+@pytest.fixture(params=OTHERS)
+def unmeasured(request, tmp_path):
+    """A study with stamps that would all be good ones."""
+    return request.param, read_results(make(tmp_path / "study", leads=["a"], antagonists=["b"], platform=request.param))
+
+
+@pytest.mark.parametrize(
+    ("platforms", "word"),
+    [
+        (["measured"], ""),
+        ([], ""),
+        (["", "measured"], ""),
+        (["modelled"], "modelled (not measured)"),
+        (["measured", "emulated"], "partly emulated (not measured)"),
+    ],
+)
+def test_where_the_numbers_come_from_in_a_word(platforms, word):
+    assert origin_word(platforms) == word
+
+
+def test_stamps_and_captions_begin_with_it(unmeasured):
+    platform, results = unmeasured
+    word = f"{platform} (not measured)"
+    assert caveat(results) == word
+    assert stamped(results).startswith(f"This study is stamped: {word}, trustworthy")
+    assert not [name for name, state in stamps(results) if state == GOOD]
+    first = f"{platform.capitalize()} (not measured). "
+    assert first_words(results) == first
+    for texts in (captions(results), alternatives(results)):
+        assert set(texts) == set(FIGURES)
+        assert all(text.startswith(first) for text in texts.values())
+
+
+def test_the_page_says_it_first_and_has_no_green(unmeasured):
+    platform, results = unmeasured
+    html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    found = re.findall(r'<span class="stamp ([a-z]+)">([^<]*)</span>', html)
+    assert found[0] == ("other", f"{platform} (not measured)")
+    assert "good" not in [state for state, _ in found]
+    assert '<body class="unmeasured">' in html, "where CSS takes the green from the tables' verdicts"
+    assert ".unmeasured { --good: var(--soft); }" in html
+    captions_of_tables = re.findall(r"<caption>(.*?)</caption>", html, flags=re.DOTALL)
+    numbers = [text for text in captions_of_tables if not text.startswith("Who plays")]
+    assert len(numbers) >= 5
+    assert all(text.startswith(f"{platform.capitalize()} (not measured). ") for text in numbers)
+    assert f'content: "{platform} (not measured) · trustworthy' in html, "on every sheet of paper"
+
+
+def test_the_table_of_stamps_says_it_first_and_calls_nothing_good(unmeasured):
+    platform, results = unmeasured
+    table = stamps_table("study", results.controls, results.effects, results.platforms, results.machine)
+    assert table["stamp"].tolist() == ["origin", "control", "sensitivity"]
+    assert table["word"].tolist()[0] == f"{platform} (not measured)"
+    assert not table["good"].any()
+    assert table["sentence"].str.startswith(f"{platform.capitalize()} (not measured). ").all()
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_it_in_its_corner(unmeasured, figure):
+    platform, results = unmeasured
+    drawn, _ = FIGURES[figure](results)
+    assert f"{platform} (not measured)" in [text.get_text() for text in drawn.texts]
+
+
+def test_however_much_speaks_against_a_narrow_figure_is_all_in_it():
+    words = "modelled (not measured) · too few blocks for the controls · no sensitivity shown here · masks unverified"
+    figure = empty_figure("Nothing.", words)
+    badge(figure, words)
+    room = badge_room(words, COLUMN) * figure.dpi
+    for text in figure.texts:
+        if "masks" in text.get_text():
+            box = text.get_window_extent()
+            assert 0 < box.x0 < box.x1 < figure.bbox.x1
+            assert figure.bbox.y1 - room < box.y0 < box.y1 < figure.bbox.y1
+            assert " ".join(text.get_text().split()) == words

@@ -1,0 +1,23 @@
+# In place of measure.smk where the study's platform is modelled: blocks take nothing of the machine, so that as many run
+# side by side as there are cores, and need no environments.
+rule model_block:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        machine=ancient("results/{study}/machine.json"),
+    output:
+        block="results/{study}/blocks/{company}/{number}/block.json",
+        tables=expand(
+            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
+            table=BLOCK_TABLES,
+        ),
+    log:
+        "logs/measure_block/{study}/{company}/{number}.log",
+    priority: run_order
+    conda:
+        "../../envs/castmates.yaml"
+    resources:
+        machine=0,
+    params:
+        spec=spec_of_block,
+    shell:
+        "python scripts/measure_block.py {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID --log {log:q}"
