@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast lab chaos lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor test test-fast lab lab-test chaos lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -31,7 +31,7 @@ plan: $(VENV)/run.stamp ## say what a study comes to, and how long it takes
 doctor: $(VENV)/run.stamp ## say what this machine can and cannot do
 	@castmates doctor
 
-test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment and the lab once)
+test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment once)
 	@python -m pytest
 
 test-fast: $(VENV)/dev.stamp ## run the tests that need no TensorFlow and take no long time
@@ -39,6 +39,9 @@ test-fast: $(VENV)/dev.stamp ## run the tests that need no TensorFlow and take n
 
 lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, in which the drivers are tested (once, 4 minutes; Debian 12)
 	@python -m tests.lab.kit.build
+
+lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: the longest tests too)
+	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
 
 chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
 	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos
