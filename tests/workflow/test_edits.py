@@ -73,6 +73,8 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(project):
     assert "2 of 4 blocks: failed" in done.stderr
     assert "castmates retry" in done.stderr
     assert "Nothing to be done" in project.run("--dry-run").stdout
+    assert "2 blocks forgotten" in project.castmates("retry")
+    assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but forgotten blocks are not"
 
 
 def test_a_plan_that_is_made_anew_still_knows_what_could_be_shared_out(tmp_path, cache):
