@@ -6,6 +6,7 @@ from pathlib import Path
 
 from castmates.modelled.world import Process
 from castmates.runner.cast import evictor, placebo_member
+from castmates.runner.eviction import MIB, TIMES, has_masks
 from castmates.runner.launch import Running, Start
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 from castmates.study.spec import Company
@@ -13,8 +14,6 @@ from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 
 FIRST_PID = 1000  # what comes before is the system's
-MIB = 1 << 20
-EVICTED_TIMES = 2  # the cache's size that an evictor reads
 PLACEBO = WorkloadModel(compute=0.01)
 EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, parallel=16)  # a step is 1 MiB
 
@@ -32,10 +31,10 @@ def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
 
 def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
     """By CPU, the bytes to read there: one for each cache with members, where some scene has way masks."""
-    if not any(share.ways is not None for scene in company.scenes for share in scene.shares):
+    if not has_masks(company):
         return {}
     taken = [cpu for member in company.members for cpu in member.cpus]
-    amount = EVICTED_TIMES * machine.ways * machine.way_bytes
+    amount = TIMES * machine.ways * machine.way_bytes
     found = {}
     for domain in sorted({machine.domain_of(cpu) for cpu in taken}):
         around = machine.around(domain)

@@ -47,14 +47,12 @@ def refuse_hopeless(wish: Wish) -> None:
 
 def choose(wish: Wish, say: Say = tell) -> tuple[Allocator, Monitor]:
     """Take the allocator and the monitor for a block."""
+    silent = NoMonitor("none: the study wants no readings of the cache")
     if wish.driver == "pqos" and wish.shares:
         session = open_session(wish.purpose, say)
-        silent = NoMonitor("none: the study wants no readings of the cache")
         return PqosAllocator(session, KernelTasks(), say), PqosMonitor(session, wish.rate) if wish.rate else silent
     allocator = choose_allocator(wish.shares, wish.cdp, wish.purpose, say)
-    if wish.rate == 0:
-        return allocator, NoMonitor("none: the study wants no readings of the cache")
-    return allocator, choose_monitor(wish.rate, wish.purpose, say)
+    return allocator, choose_monitor(wish.rate, wish.purpose, say) if wish.rate else silent
 
 
 def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = tell) -> Allocator:

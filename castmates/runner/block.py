@@ -93,12 +93,14 @@ def _heal(say: Say) -> Restored:
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
-    refuse_hopeless(_wish(block))
+    wish = _wish(block)
+    refuse_hopeless(wish)
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)
-        warden.guard_journal(Journal())  # of what is shared out; knobs have their own below
-        outcome.prepared = exits.enter_context(_prepared(block, warden, say))
+        journal = Journal()
+        warden.guard_journal(journal)  # of the knobs, and of what is shared out
+        outcome.prepared = exits.enter_context(_prepared(block, journal, say))
         beats, scratch = (_temporary(exits, warden, place) for place in (_memory(), None))
         freezer = choose_freezer(block.company.lead.workload)
         exits.callback(freezer.close)
@@ -115,7 +117,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
         cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
-        hardware = Hardware.choose(cpus, _wish(block), say)
+        hardware = Hardware.choose(cpus, wish, say)
         exits.callback(hardware.release)
         everyone = {one.name: Held(one.pid, one.start.cpus) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
@@ -176,11 +178,9 @@ def _wish(block: Block) -> Wish:
     )
 
 
-def _prepared(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
+def _prepared(block: Block, journal: Journal, say: Say) -> AbstractContextManager[prepare.Record]:
     if not block.design.prepare.words:
         return nullcontext({})
-    journal = Journal()
-    warden.guard_journal(journal)
     cpus = {cpu for member in block.company.members for cpu in member.cpus}
     purpose = f"block {block.path} of study {block.study}"
     return prepare.prepared(block.design.prepare, cpus, purpose, say, journal)

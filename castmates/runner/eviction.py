@@ -23,7 +23,7 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
 
     A CPU of our own (`own`) is taken if the cache has one, else an antagonist's, and the lead's last of all.
     """
-    if not _has_masks(company):
+    if not has_masks(company):
         return {}
     members = [cpu for member in reversed(company.members) for cpu in member.cpus]
     found = {}
@@ -35,7 +35,7 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
 
 def about(company: Company, found: Mapping[int, int]) -> dict[str, str]:
     """Say, for the provenance, how caches are emptied where masks are taken away."""
-    if not _has_masks(company):
+    if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
     if not found:
         return {"eviction": "none: the kernel does not tell how large the last-level caches are"}
@@ -43,7 +43,8 @@ def about(company: Company, found: Mapping[int, int]) -> dict[str, str]:
     return {"eviction": f"whenever somebody loses ways: {said}"}
 
 
-def _has_masks(company: Company) -> bool:
+def has_masks(company: Company) -> bool:
+    """Whether some scene has way masks, so that ways can be lost."""
     shares = [share for scene in company.scenes for share in scene.shares]
     return any(share.ways is not None or share.code is not None for share in shares)
 
