@@ -68,10 +68,16 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
 def _hand_over_default(granting: Granting, file: Path) -> None:
     """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
     noted = any((one.change.kind, one.change.target) == ("resctrl-schemata", str(file)) for one in granted())
+    what = "the masks of everybody who is in no group"
+    try:
+        masks = read_schemata(file)
+    except OSError as error:
+        granting.refuse(f"{what}: {file}: {error.strerror}")
+        return
     if not noted:
-        change = Change("default group's masks", "resctrl-schemata", str(file), read_schemata(file), ANYTHING)
+        change = Change("default group's masks", "resctrl-schemata", str(file), masks, ANYTHING)
         granting.journal.announce([change], f"{granting.grantee.name}'s sweeps")
-    _hand_over(granting, file, "the masks of everybody who is in no group")
+    _hand_over(granting, file, what)
 
 
 def _hand_over(granting: Granting, file: Path, what: str) -> bool:

@@ -9,12 +9,13 @@ from typing import Literal
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
 from castmates.machine.lock import tell
+from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor
 from castmates.rdt import groups
 from castmates.rdt.allocator import ResctrlAllocator
 from castmates.rdt.book import Book
-from castmates.rdt.capabilities import capabilities
+from castmates.rdt.capabilities import capabilities, find_mount
 from castmates.rdt.monitor import RATE, ResctrlMonitor
 from castmates.rdt.mounting import Lease, hopeless, lease
 from castmates.rdt.nothing import NoAllocator, NoMonitor
@@ -40,8 +41,12 @@ class Wish:
 
 
 def refuse_hopeless(wish: Wish) -> None:
-    """Refuse shares where resctrl is gone, after a restart for instance, before anything is launched for them."""
-    if wish.shares and wish.driver == "resctrl" and (why := hopeless()):
+    """Refuse shares that nobody could give out, after a restart for instance, before anything is launched for them."""
+    if not wish.shares:
+        return
+    if wish.driver == "pqos":
+        open_session(wish.purpose)  # refuses by itself, and touches nothing yet
+    elif why := _hopeless_resctrl():
         raise CastmatesError(f"no partition can be applied: {why}")
 
 
@@ -89,6 +94,18 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
         return NoMonitor(_let_go(held, why, say))
     book = Book(_journal(held), held.point, purpose)
     return ResctrlMonitor(tree, KernelTasks(), book, _domains(), rate, say, held.release)
+
+
+def _hopeless_resctrl() -> str:
+    """Say why resctrl can share nothing out for this user, or ""."""
+    mount = find_mount()
+    if mount is None:
+        return hopeless()
+    tree = KernelTree(Path(mount.point))
+    try:
+        return _no_shares(tree, capabilities(tree, " ".join(options_of(mount))))
+    except OSError as error:
+        return _unreadable(tree, error)
 
 
 def _no_shares(tree: KernelTree, cache: Cache) -> str:

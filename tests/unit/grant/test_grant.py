@@ -66,6 +66,15 @@ def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
         assert (("owner", root / "sys/fs/resctrl/schemata") in asked) == default
 
 
+def test_masks_of_the_default_group_that_cannot_be_read_are_a_refusal(root):
+    schemata = root / "sys/fs/resctrl/schemata"
+    schemata.unlink()
+    schemata.mkdir()
+    giver, _ = granting()
+    resctrl.give(giver, 1, True, root)
+    assert "Is a directory" in giver.refused[0]
+
+
 def test_files_of_a_group_change_hands_and_come_back(root):
     group = root / "sys/fs/resctrl" / f"castmates-{ME.uid}-0"
     for name in ("tasks", "schemata", "cpus", "cpus_list", "size"):

@@ -7,19 +7,30 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.reading import Mount
-from castmates.rdt import choose, mounting
+from castmates.rdt import choose, mounting, pqos_session
 from castmates.rdt.choose import Wish, choose_allocator, choose_monitor, refuse_hopeless
 from castmates.study.spec import Share
 from tests.unit.rdt import trees
 
 
 @pytest.fixture
-def mounted(monkeypatch, tmp_path):
+def find(monkeypatch):
+    """Let this be the mount that is found."""
+
+    def let(mount):
+        for module in (choose, mounting):
+            monkeypatch.setattr(module, "find_mount", lambda *_: mount)
+
+    return let
+
+
+@pytest.fixture
+def mounted(find, tmp_path):
     """Let a written tree be what is mounted."""
 
     def mount(files, options="rw"):
         here = trees.record(tmp_path, files)
-        monkeypatch.setattr(mounting, "find_mount", lambda *_: Mount("/", str(here), "resctrl", options))
+        find(Mount("/", str(here), "resctrl", options))
         return here
 
     return mount
@@ -43,14 +54,32 @@ def test_a_study_without_shares_leaves_the_machine_alone(mounted):
     assert here not in mounting._leases
 
 
-def test_shares_are_refused_at_once_where_resctrl_is_gone(mounted, monkeypatch):
+def test_shares_are_refused_at_once_where_resctrl_is_gone(mounted, find, monkeypatch):
     mounted(trees.XEON)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     refuse_hopeless(Wish(shares=True))
-    monkeypatch.setattr(mounting, "find_mount", lambda *_: None)
+    find(None)
     refuse_hopeless(Wish())
     with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*(is not mounted|has no resctrl)"):
         refuse_hopeless(Wish(shares=True))
+
+
+def test_shares_are_refused_at_once_where_root_has_granted_no_group(mounted, monkeypatch):
+    mounted(trees.XEON)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*sudo castmates grant"):
+        refuse_hopeless(Wish(shares=True))
+
+
+def test_shares_by_pqos_are_refused_at_once_where_it_cannot_be_used(monkeypatch):
+    refuse_hopeless(Wish(driver="pqos"))
+    monkeypatch.setattr(pqos_session, "find_mount", lambda _: None)
+    monkeypatch.setattr(pqos_session, "pqos_user", lambda: "")
+    monkeypatch.setattr(pqos_session, "choose_interface", lambda: "msr")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(CastmatesError, match=r"no program 'pqos'"):
+        refuse_hopeless(Wish(shares=True, driver="pqos"))
 
 
 def test_a_processor_that_only_monitors(mounted):
