@@ -20,6 +20,8 @@ from tests.lab.kit.transcript import ROOT
 from tests.lab.shapes import SHAPES
 
 HERE = Path(__file__).parent
+UNIT = HERE.parent / "unit"
+GUESTS = pytest.StashKey[Guests]()
 
 
 def pytest_configure(config):
@@ -51,11 +53,17 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=extra)
         items[:] = [item for item in items if item not in extra]
     for item in items:
-        if item.get_closest_marker("machines") or "lab" in getattr(item, "fixturenames", ()):
+        if item.get_closest_marker("machines") or {"lab", "beside"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     if INSIDE not in os.environ:
-        guests = Guests(lambda: _lab(config))
+        items.sort(key=lambda item: UNIT not in item.path.parents)  # beside them guests are at work already
+        guests = config.stash[GUESTS] = Guests(lambda: _lab(config))
         items[:] = [Remote.of(item, guests) if item.get_closest_marker("machines") else item for item in items]
+
+
+def pytest_runtestloop(session):
+    if "CASTMATES_LAB" in os.environ and INSIDE not in os.environ:
+        session.config.stash[GUESTS].begin(session.items)
 
 
 def pytest_runtest_logreport(report):
@@ -102,6 +110,12 @@ def crowd():
 def lab(request):
     """The lab, built if need be."""
     return _lab(request.config)
+
+
+@pytest.fixture(scope="module")
+def beside(request):
+    """What a module's function `aside` came to, which ran beside the tests in guests."""
+    return request.config.stash[GUESTS].result_of(request.module.__name__, request.session.items)
 
 
 def _lab(config):

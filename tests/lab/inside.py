@@ -1,5 +1,6 @@
 """How a test comes into a guest and its outcome comes back."""
 
+import functools
 import json
 import os
 import shlex
@@ -18,45 +19,91 @@ from tests.lab.shapes import SHAPES
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
 AT_ONCE = 2  # guests: each has one busy CPU most of the time
 REPORTS = Path("/share/reports")
-PER_GUEST, PER_TEST = 120, 60  # seconds, at most: emulation is slow, and who emulates may have little time
+BOOTS = 3  # of one machine, at most
+# Seconds, at most: emulation is slow, and who emulates may have little time.
+PER_GUEST, PER_TEST, SILENCE = 120, 60, 240
 
 
 class Guests:
-    """Boots each machine once, with all the tests of the session that want it; two of them at a time."""
+    """Boots each machine once, with all the tests of the session that want it.
+
+    One at a time while other tests run, two of them when there is nothing to do but to wait. What takes longest, a
+    whole sweep, goes beside them: a test module does it in its function `aside`.
+    """
 
     def __init__(self, lab):
         self._lab = lab
-        self._runs = {}  # machine -> a future of its tests' reports and of what its guest said
+        self._runs = {}  # machine, or module -> a future of what came of it
+        self._places, self._places_left = threading.Semaphore(1), 0
+
+    def begin(self, items):
+        if self._runs:
+            return
+        jobs, wanted = {}, {}
+        for one in items:
+            if hasattr(module := getattr(one, "module", None), "aside"):
+                jobs[module.__name__] = module.aside
+            if machine := getattr(one, "machine", ""):
+                wanted.setdefault(machine, []).append(one.nodeid)
+        jobs |= {machine: functools.partial(_boot, machine, tests) for machine, tests in wanted.items()}
+        if jobs:
+            lab = _in_a_thread(self._lab)
+            self._runs = {name: _in_a_thread(self._in_turn, job, lab) for name, job in jobs.items()}
+            self._places_left = AT_ONCE - 1
+
+    def result_of(self, name, items):
+        self.begin(items)
+        while self._places_left:
+            self._places_left -= 1
+            self._places.release()
+        return self._runs[name].result()
 
     def reports_of(self, test):
-        if not self._runs:
-            self._start_all(self._lab(), test.session.items)
-        return self._runs[test.machine].result()[0].get(test.nodeid, [])
+        return self.result_of(test.machine, test.session.items)[0].get(test.nodeid, [])
 
     def told_by(self, machine):
         return self._runs[machine].result()[1]
 
-    def _start_all(self, lab, items):
-        wanted = {}
-        for one in items:
-            if machine := getattr(one, "machine", ""):
-                wanted.setdefault(machine, []).append(one.nodeid)
-        places = threading.BoundedSemaphore(AT_ONCE)
-        for machine, tests in wanted.items():
-            run = self._runs[machine] = Future()
-            # Daemons: a session that is interrupted does not wait for them, and guests end with whoever started them.
-            threading.Thread(target=_boot_in_turn, args=(places, run, lab, machine, tests), daemon=True).start()
+    def _in_turn(self, job, lab):
+        with self._places:
+            return job(lab.result())
 
 
-def _boot_in_turn(places, run, lab, machine, tests):
-    with places:
+def _in_a_thread(do, *given):
+    """Begin it, and return its future; a session that is interrupted does not wait for it."""
+    future = Future()
+
+    def run():
         try:
-            run.set_result(_boot(lab, machine, tests))
-        except BaseException as error:  # told to the tests that wait for it
-            run.set_exception(error)
+            future.set_result(do(*given))
+        except BaseException as error:  # also a test's skip or failure: told to the tests that wait for it
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
-def _boot(lab, machine, tests):
+def _boot(machine, tests, lab):
+    """Run tests in a guest; where it ends before its tests do, those that are left run in another one.
+
+    On a busy host the emulated machine hangs or panics now and then. A test that takes its guest down each time fails.
+    """
+    reports, told = {}, ""
+    for attempt in range(1, BOOTS + 1):
+        left = [test for test in tests if not _is_over(reports.get(test, []))]
+        if not left:
+            break
+        new, said = _boot_once(lab, machine, left)
+        reports |= new
+        told += f"guest {attempt} of {BOOTS}, for {len(left)} tests: {said}\n"
+    return reports, told
+
+
+def _is_over(reports):
+    return "teardown" in [report["when"] for report in reports]
+
+
+def _boot_once(lab, machine, tests):
     variables = {
         INSIDE: machine,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -69,7 +116,8 @@ def _boot(lab, machine, tests):
     with tempfile.TemporaryDirectory(prefix="castmates-lab-") as folder:
         share = Path(folder)
         (share / "tests").write_text("\n".join(tests))
-        done = boot(lab, SHAPES[machine], command, share, PER_GUEST + PER_TEST * len(tests))
+        longest = PER_GUEST + PER_TEST * len(tests)
+        done = boot(lab, SHAPES[machine], command, share, longest, REPORTS.name, SILENCE)
         reports = {}
         file = share / REPORTS.name
         for line in file.read_text().splitlines() if file.exists() else ():
@@ -97,7 +145,7 @@ class Remote(pytest.Item):
                 pytest.skip(report["text"])
             if report["outcome"] == "failed":
                 raise FailedInGuest(f"{report['when']} failed on {self.machine}\n{report['text']}")
-        if "teardown" not in [report["when"] for report in reports]:
+        if not _is_over(reports):
             raise FailedInGuest(f"{self.machine} did not come to this test's end: {self.guests.told_by(self.machine)}")
 
     def repr_failure(self, excinfo, style=None):
