@@ -21,7 +21,7 @@ AT_ONCE = 2  # guests: each has one busy CPU most of the time
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most
 # Seconds, at most: emulation is slow, and who emulates may have little time.
-PER_GUEST, PER_TEST, SILENCE = 120, 60, 240
+PER_GUEST, PER_TEST, SILENCE = 240, 150, 300
 
 
 class Guests:
