@@ -12,6 +12,8 @@ from castmates.files import replace_text
 COMMANDS = (
     "heartbeat_cost",
     "restart_gap",
+    "kernel_peers --minutes 6",
+    "dial --minutes 3",
     "resolution --simulate",
     "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6",
     "resolution --lead dlrm-train --sharing-every 0 --minutes 10",
@@ -19,6 +21,7 @@ COMMANDS = (
     "perturbation --minutes 2.5",
     "schemata",
     "monitor_cost",
+    "pressure --minutes 8 --figure docs/images/pressure",
 )
 INTRO = """# What the instrument itself can do
 
