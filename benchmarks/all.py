@@ -11,6 +11,7 @@ from castmates.files import replace_text
 
 COMMANDS = (
     "heartbeat_cost",
+    "job_heartbeat --minutes 4",
     "restart_gap",
     "kernel_peers --minutes 6",
     "dial --minutes 3",

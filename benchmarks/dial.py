@@ -10,6 +10,7 @@ from functools import partial
 
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.kernels import last_cpu, others, programs, rate
+from castmates.machine.lock import machine_lock
 
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)  # of the highest rate of the same minute
 AIM = 0.02  # of the wanted rate
@@ -34,13 +35,13 @@ class Dial:
 def main() -> None:
     """Measure and print the table."""
     options = _options()
-    report = Report("What a dial holds", "dial")
-    report.text(others())
     chance = random.Random(options.seed)
     dials = [Dial(name, command.split()) for name, command in COMMANDS.items()]
     place, cpu = programs(), last_cpu()
-    with scratch(in_memory=True) as folder:
+    with machine_lock("dial (benchmark)"), scratch(in_memory=True) as folder:
         measure = partial(rate, place, seconds=options.seconds, cpu=cpu, folder=folder)
+        report = Report("What a dial holds", "dial")
+        report.text(others())
         for number in TimeBox(options.minutes).portions():
             for dial in chance.sample(dials, len(dials)):
                 say(f"round {number + 1}: {dial.name}")

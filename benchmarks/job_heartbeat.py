@@ -49,7 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--mode", choices=jobs.MODES, default="train")
     parser.add_argument("--records", action="store_true", help="read records; batches from memory are less noisy")
     parser.add_argument("--launches", type=int, default=3)
-    parser.add_argument("--stretch", type=int, default=4, help="steps that are timed together")
+    parser.add_argument("--stretch", type=int, default=2, help="steps that are timed together")
     return parser.parse_args()
 
 
@@ -92,9 +92,9 @@ def _tell(report: Report, launches: list[dict[str, Floats]], options: argparse.N
     source = "records" if options.records else "memory"
     report.text(
         f"`{options.model} {options.size} {options.mode}`, batches from {source}, one thread. Stretches of "
-        f"{options.stretch} steps in pairs of random order inside one process, {options.launches} launches. The loss "
-        f"is the mean of the pairs' log-ratios without the outer {TRIM:.0%} at each end, with its 95 % interval; that "
-        "of all pairs stands beside it."
+        f"{options.stretch} steps in pairs of random order inside one process on one CPU, {options.launches} launches. "
+        f"The loss is the mean of the pairs' log-ratios without the outer {TRIM:.0%} at each end, with its 95 % "
+        "interval; that of all pairs stands beside it."
     )
     rows = []
     for name in launches[0]:

@@ -14,6 +14,7 @@ from functools import partial
 from benchmarks import peers
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.kernels import last_cpu, others, programs, rate
+from castmates.machine.lock import machine_lock
 
 MIB = 1 << 20
 SET_SIZES = {"L1": 24_000, "L2": 240_000, "L3": 8_000_000, "memory": 128_000_000}  # bytes, of all arrays together
@@ -33,13 +34,13 @@ Found = dict[tuple[str, str], dict[str, list[float]]]  # (mode, size): contender
 def main() -> None:
     """Measure in turns, and print the tables."""
     options = _options()
-    report = Report("The kernels beside their peers", "kernel_peers")
-    report.text(others())
     chance = random.Random(options.seed)
     rates, latencies = _nothing(), _nothing()
     place, cpu = programs(), last_cpu()
-    with scratch(in_memory=True) as folder:
+    with machine_lock("kernel_peers (benchmark)"), scratch(in_memory=True) as folder:
         ours = partial(rate, place, seconds=options.seconds, cpu=cpu, folder=folder)
+        report = Report("The kernels beside their peers", "kernel_peers")
+        report.text(others())
         for number in TimeBox(options.minutes).portions():
             say(f"round {number + 1}")
             _round_of_rates(chance, ours, cpu, rates)

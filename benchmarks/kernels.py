@@ -60,9 +60,9 @@ def rate(place: Path, command: Sequence[str], seconds: float, cpu: int, folder: 
         if process.poll() is None:
             process.kill()
             process.wait()
-    if process.returncode != 0 or len(records) < 2:
+    if process.returncode != 0 or len(records) < 3:
         raise CastmatesError(f"'{' '.join(command)}' failed or was too short to be timed: {errors.strip()}")
-    (begin, first), (end, last) = records[0], records[-1]
+    (begin, first), (end, last) = records[0], records[-2]  # the last one may be cut short by the end
     return (last - first) / (end - begin) * 1e9
 
 

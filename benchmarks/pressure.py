@@ -18,15 +18,15 @@ import numpy as np
 from benchmarks import blocks
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.perturbation import on_stage
-from benchmarks.precision import Floats, mean_of, points
+from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
 from benchmarks.usual import rate_between
-from castmates.errors import CastmatesError
 from castmates.runner.stage import Stage
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Company
 
 AROUND = 2.0  # minutes for the trials, launches and duels
+LEAST_SHARE = 0.2  # of a window, in which the lead must have had its CPU
 FEWEST_ROUNDS = 4  # of the duel
 
 # Kernels that have a CPU of their own; dials at a given rate are left out, for they take only what they are told.
@@ -77,10 +77,10 @@ class Losses:
         """The antagonists, as in a row."""
         return [member.workload for member in self.company.members[1:]]
 
-    @property
-    def table(self) -> Floats:
-        """Rounds x antagonists; a round in which some window had no rate is left out."""
-        return _complete(self.rows)
+    def of(self, column: int) -> Floats:
+        """What each round gave for an antagonist, without those in which a window had no rate."""
+        values = np.array(self.rows, dtype=float)[:, column]
+        return np.asarray(values[np.isfinite(values)])
 
 
 def main() -> None:
@@ -188,8 +188,9 @@ def _rate(stage: Stage, losses: Losses, options: argparse.Namespace) -> float:
     stage.sleep_until(begin + int(options.window * 1e9))
     end, ran = time.monotonic_ns(), _ran_ns(lead.pid) - ran
     stage.read_beats()
-    losses.shares.append(ran / (end - begin))
-    return rate_between(lead.records, begin, end) / losses.shares[-1]
+    share = ran / (end - begin)
+    losses.shares.append(share)
+    return rate_between(lead.records, begin, end) / share if share >= LEAST_SHARE else np.nan
 
 
 def _ran_ns(pid: int) -> int:
@@ -201,24 +202,36 @@ def _bars(losses: Losses) -> list[Bar]:
     """What the figure shows of a lead."""
     found = []
     for column, name in enumerate(losses.names):
-        loss = points(mean_of(losses.table[:, column]))
+        enough = len(losses.of(column)) >= 2
+        loss = points(mean_of(losses.of(column))) if enough else Mean(np.nan, np.nan, 1.0)
         found.append(Bar(name, loss.value, loss.half_width, not name.startswith("ng-"), name in losses.elsewhere))
     return found
 
 
 def strongest(losses: Losses) -> tuple[str, str] | None:
     """Who of ours and who of stress-ng's hurt most: measured anew afterwards, without the luck of the best."""
-    means = zip(losses.table.mean(axis=0), losses.names, strict=True)
-    known = sorted(((loss, name) for loss, name in means if name not in losses.elsewhere), reverse=True)
+    known = sorted(
+        (
+            (float(losses.of(column).mean()), name)
+            for column, name in enumerate(losses.names)
+            if _comparable(losses, name)
+        ),
+        reverse=True,
+    )
     sides = [[name for _, name in known if name.startswith("ng-") == theirs] for theirs in (False, True)]
     return (sides[0][0], sides[1][0]) if all(sides) else None
+
+
+def _comparable(losses: Losses, name: str) -> bool:
+    return name not in losses.elsewhere and len(losses.of(losses.names.index(name))) > 0
 
 
 def verdict(losses: Losses) -> str:
     """Our strongest against stress-ng's strongest, in the rounds that did not choose them."""
     if losses.duellists is None:
         return f"`{losses.lead}`: there is nobody to compare with."
-    table = _complete(losses.duel)
+    rounds = np.array(losses.duel, dtype=float).reshape(-1, 2)
+    table = rounds[np.isfinite(rounds).all(axis=1)]
     if len(table) < FEWEST_ROUNDS:
         return f"`{losses.lead}`: too few rounds of the duel ({len(table)}) to say."
     ours, theirs = (points(mean_of(table[:, column])) for column in (0, 1))
@@ -233,15 +246,9 @@ def verdict(losses: Losses) -> str:
     )
 
 
-def _complete(rows: Sequence[Sequence[float]]) -> Floats:
-    """Rounds x antagonists, without the rounds in which some window had no rate."""
-    table = np.array(rows, dtype=float)
-    return np.asarray(table[np.isfinite(table).all(axis=1)])
-
-
 def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], options: argparse.Namespace) -> None:
     """The table and the verdict."""
-    rounds = ", ".join(f"{len(losses.table)} at {losses.lead}" for losses in found)
+    rounds = ", ".join(f"{len(losses.rows)} at {losses.lead}" for losses in found)
     shares = ", ".join(percent(float(np.mean(losses.shares))) for losses in found)
     report.text(
         f"Loss of the lead's rate in per cent, with 95 % intervals within this launch; rounds: {rounds}. Windows of "
@@ -249,10 +256,8 @@ def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], option
         "stress-ng's stressors, one worker each. Rates are by second of the lead's CPU time, so that others who take "
         f"its CPU are no antagonists: it had it for {shares} of the windows' time."
     )
-    if any(len(losses.table) < 2 for losses in found):
-        raise CastmatesError("there was time for less than two rounds: give more --minutes or fewer antagonists.")
     bars = [{bar.name: bar for bar in _bars(losses)} for losses in found]
-    order = sorted(bars[0], key=lambda name: -max(lead[name].loss for lead in bars))
+    order = sorted(bars[0], key=lambda name: -max(np.nan_to_num(lead[name].loss, nan=-1e9) for lead in bars))
     rows = [[f"`{name}`", *(_cell(lead[name]) for lead in bars)] for name in order]
     report.table(["antagonist", *(f"loss of `{losses.lead}`" for losses in found)], rows)
     if any(losses.elsewhere for losses in found):
@@ -265,6 +270,8 @@ def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], option
 
 
 def _cell(bar: Bar) -> str:
+    if np.isnan(bar.loss):
+        return "too few rounds"
     return f"{bar.loss:.1f} ± {bar.half_width:.1f}{' †' if bar.elsewhere else ''}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from castmates.report.style import COLOURS, GREY, PAGE, styled, write
@@ -24,7 +25,7 @@ def draw(panels: Sequence[tuple[str, Sequence[Bar]]], stem: Path) -> None:
     """Draw all leads side by side, the antagonists in the order of what they take from the first one."""
     from matplotlib.figure import Figure
 
-    order = [bar.name for bar in sorted(panels[0][1], key=lambda bar: bar.loss)]
+    order = [bar.name for bar in sorted(panels[0][1], key=lambda bar: np.nan_to_num(bar.loss, nan=-1e9))]
     with styled():
         figure = Figure(figsize=(PAGE, 1.2 + 0.13 * len(order)), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]

@@ -65,7 +65,10 @@ def check(workloads: Mapping[str, Workload], places: Places, seconds: float, bui
             tell(sentence)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
             tell(f"{number} of {len(workloads)}: {name}")
-            results.append(check_one(name, workload, places, seconds, warden, build))
+            found = check_one(name, workload, places, seconds, warden, build)
+            results.append(found)
+            if found.why:
+                tell(f"{name}: {found.verdict}: {found.why}")
     return results
 
 

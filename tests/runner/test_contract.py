@@ -17,7 +17,7 @@ from castmates.workloads import environments
 from tests.runner.stage import PYTHON
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 0.3
+SECONDS, SHORT = 0.3, 0.1
 PLACES = Places(Path("envs"), cache_folder())
 
 BEATER = """
@@ -145,9 +145,12 @@ TINY = {"dlrm-train-tiny", "resnet50-train-tiny"}
 
 def kept(names: set[str]) -> None:
     chosen = {name: one for name, one in CATALOGUE.items() if name in names}
-    results = check(chosen, PLACES, SECONDS, build=False, tell=lambda _: None)
+    results = check(chosen, PLACES, SHORT, build=False, tell=lambda _: None)
+    assert any(one.verdict != "not here" for one in results)
+    # On a machine that others keep busy a promise of time may be broken once.
+    again = {one.workload: chosen[one.workload] for one in results if one.verdict == "broken"}
+    results = check(again, PLACES, SECONDS, build=False, tell=lambda _: None)
     assert {one.workload: one.why for one in results if one.verdict == "broken"} == {}
-    assert any(one.verdict == "kept" for one in results)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def beats(tmp_path: Path) -> Path:
     [
         ("stream", 3000),
         ("chase", 1_000_003),
-        ("capacity", 1_000_003),
+        ("capacity", 10_000_003),
         ("bandwidth", 4_000_004),
         ("compute", 10_000_019),
         ("spin", 10_000_019),

@@ -32,7 +32,7 @@ SMALL = {  # one unit of a data set in a fraction of a second
 DIGESTS = {
     "csource": "934cd576",
     "formula": "253e2b3a",
-    "hpcc": "HPCC",
+    "hpcc": "9b725ebd",
     "image": "83deed54",
     "perl": "927ad193",
     "povray": "6f33f393",

@@ -48,11 +48,11 @@ def test_a_stressor_on_the_leads_cpu_is_compared_with_nobody():
     assert "nobody to compare" in pressure.verdict(losses(rows, elsewhere=["ng-lockbus", "ng-cache"]))
 
 
-def test_a_round_without_a_rate_is_left_out_and_few_rounds_say_nothing():
+def test_a_window_without_a_rate_is_left_out_and_few_rounds_say_nothing():
     rows, duel = noisy([0.3, 0.1, 0.1, 0.2], rounds=4), noisy([0.3, 0.2], rounds=4)
     rows[2, 1] = duel[1, 1] = np.nan
     found = losses(rows, duel)
-    assert found.table.shape == (3, 4)
+    assert [len(found.of(column)) for column in range(4)] == [4, 3, 4, 4]
     assert "too few rounds of the duel (3)" in pressure.verdict(found)
 
 

@@ -1,6 +1,8 @@
 """The Model Garden jobs as far as they go without TensorFlow: what can be asked for, and what is written."""
 
 import csv
+import importlib
+import inspect
 import os
 import signal
 import subprocess
@@ -11,7 +13,7 @@ import pytest
 import yaml
 
 from castmates.workloads import heartbeat, inputs
-from castmates.workloads.tfmodels import jobs, phases, records, wish
+from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
 
 REPOSITORY = Path(__file__).parents[2]
 CATALOGUE = REPOSITORY / "config" / "workloads" / "tfmodels.yaml"
@@ -150,3 +152,32 @@ def test_sigterm_ends_a_job_also_inside_a_long_step(tmp_path):
         job.wait()
     with heartbeat.Reader(beats) as reader:
         assert reader.state is heartbeat.State.FINISHED
+
+
+def test_what_is_put_off_is_imported_at_its_first_use_and_a_plain_package_never(tmp_path, monkeypatch):
+    for name in ("heavy", "below"):
+        (tmp_path / f"{name}_pkg").mkdir()
+        (tmp_path / f"{name}_pkg" / "__init__.py").write_text("import sys; sys.ran.append(__name__)\nVALUE = 5\n")
+        (tmp_path / f"{name}_pkg" / "part.py").write_text("VALUE = 6\n")
+    monkeypatch.setattr(sys, "ran", [], raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["heavy_pkg"], ["below_pkg"]), *sys.meta_path])
+    heavy, below = importlib.import_module("heavy_pkg"), importlib.import_module("below_pkg.part")
+    assert inspect.getmodule(heavy) is heavy
+    assert heavy.__spec__.name == "heavy_pkg"
+    assert (below.VALUE, sys.ran) == (6, [])
+    assert (heavy.VALUE, heavy.VALUE, sys.ran) == (5, 5, ["heavy_pkg"])
+    assert importlib.import_module("heavy_pkg.part").VALUE == 6
+    assert sys.ran == ["heavy_pkg"]
+    with pytest.raises(AttributeError):
+        _ = heavy.nothing
+
+
+def test_a_module_below_one_that_is_put_off_brings_it(tmp_path, monkeypatch):
+    (tmp_path / "other_pkg").mkdir()
+    (tmp_path / "other_pkg" / "__init__.py").write_text("VALUE = 7\n")
+    (tmp_path / "other_pkg" / "part.py").write_text("from other_pkg import VALUE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["other_pkg"], []), *sys.meta_path])
+    importlib.import_module("other_pkg")
+    assert importlib.import_module("other_pkg.part").VALUE == 7

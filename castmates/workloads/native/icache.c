@@ -117,7 +117,8 @@ static uint64_t icache_found(const void *state, uint64_t segment)
 static const char *icache_verify(void *state)
 {
     const struct icache *s = state;
-    return cm_sum_is_right(&s->pass, icache_found, s) ? NULL : "the program gave another sum than its instructions make";
+    int right = cm_sum_is_right(&s->pass, icache_found, s);
+    return right ? NULL : "the program gave another sum than its instructions make";
 }
 
 static const cm_kernel icache_kernel = {

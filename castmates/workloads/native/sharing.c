@@ -90,8 +90,8 @@ static const char *const sharing_modes[] = {"lock", "false", "true", "split", NU
 
 static const cm_kernel sharing_kernel = {
     .name = "sharing",
-    .does = "Threads that count: each under the same lock (lock), in words of the same cache line (false), atomically in "
-            "the same word (true), or atomically in a word that lies in two lines (split): traffic of the caches' "
+    .does = "Threads that count: each under the same lock (lock), in words of the same cache line (false), atomically "
+            "in the same word (true), or atomically in a word that lies in two lines (split): traffic of the caches' "
             "coherence; split stops the memory accesses of all cores each time.",
     .unit = "one increment",
     .takes = CM_RATE | CM_THREADS | CM_MODE,

@@ -3,7 +3,7 @@
     python -m castmates.workloads.tfmodels.attach [options] -- official.vision.train --experiment=… --mode=train …
 
 The command's own training loop runs many steps in one call. It is called here for one step at a time, and beats in
-between; nothing else of it is touched, save that its summaries are left out where TensorBoard, which writes them, is not.
+between. Nothing else of it is touched, save that its summaries are not written where TensorBoard is not installed.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> int:
     _hook(orbit.StandardTrainer, tf.constant(1), pulse)
     if find_spec("tensorboard") is None:
         print("TensorBoard is not installed here: the command's summaries are not written.", file=sys.stderr)
-        orbit.utils.SummaryManager.write_summaries = lambda manager, summaries: None
+        orbit.utils.SummaryManager.write_summaries = _write_nothing
     sys.argv = list(given.command)
     try:
         runpy.run_module(given.command[0], run_name="__main__", alter_sys=True)
@@ -98,6 +98,10 @@ def _hook(trainer: Any, one: Any, pulse: Pulse) -> None:
         return stepwise
 
     trainer.create_train_loop_fn = create
+
+
+def _write_nothing(_manager: Any, _summaries: Any) -> None:
+    """Stand where summaries would be written."""
 
 
 def _arguments() -> argparse.Namespace:
