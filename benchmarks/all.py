@@ -11,7 +11,10 @@ from castmates.files import replace_text
 
 COMMANDS = (
     "heartbeat_cost",
+    "job_heartbeat --minutes 4",
     "restart_gap",
+    "kernel_peers --minutes 6",
+    "dial --minutes 3",
     "resolution --simulate",
     "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6",
     "resolution --lead dlrm-train --sharing-every 0 --minutes 10",
@@ -19,6 +22,7 @@ COMMANDS = (
     "perturbation --minutes 2.5",
     "schemata",
     "monitor_cost",
+    "pressure --minutes 8 --figure docs/images/pressure",
 )
 INTRO = """# What the instrument itself can do
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castmates import __version__
+from castmates import __version__, cli_workloads
 from castmates.errors import CastmatesError
 
 # Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
@@ -18,6 +18,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(cli_workloads.app, name="workloads")
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file.", metavar="[STUDY.yaml]")]
 DEFAULT_STUDY = Path("config/config.yaml")
@@ -73,9 +75,13 @@ def doctor(
     from castmates.machine import doctor as examination
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
+    from castmates.workloads import packages
 
     topology = read_topology()
-    facts = machine_facts(topology=topology) | {"calibration": calibration.read(cache_folder())}
+    facts = machine_facts(topology=topology) | {
+        "calibration": calibration.read(cache_folder()),
+        "packages": packages.missing(cli_workloads.CATALOGUE),
+    }
     checks = examination.examine(facts, topology)
     if as_json:
         typer.echo(examination.as_json(checks))
@@ -206,6 +212,22 @@ def build_environment(
     if name not in known:
         raise CastmatesError(f"there is no environment '{name}'; there are: {', '.join(known)}.")
     typer.echo(environments.build(name, project.ENVIRONMENTS, project.cache()))
+
+
+@app.command("build-inputs")
+def build_inputs(
+    name: Annotated[str | None, typer.Argument(help="The data set; without one they are listed.")] = None,
+) -> None:
+    """Make a data set that workloads read, once for each content of its generator."""
+    from castmates import project
+    from castmates.workloads import inputs
+
+    if name is None:
+        for one in inputs.known():
+            place = inputs.location(one, project.ENVIRONMENTS, project.cache())
+            typer.echo(f"{one:24} {place if inputs.ready_file(place).is_file() else 'not made yet'}")
+    else:
+        typer.echo(inputs.build(name, project.ENVIRONMENTS, project.cache()))
 
 
 @app.command()

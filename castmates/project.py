@@ -25,7 +25,8 @@ from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.reading import read
 from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
-from castmates.workloads import environments
+from castmates.suites.expand import expanded
+from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
@@ -112,8 +113,9 @@ class Project:
             return Prepared(environment_key=None, content="")
         name = workload.environment
         key = self._keys[name] if name else None
-        content = environments.content(name, key, workload.words, workload.progress)
-        return Prepared(environment_key=key, content=content)
+        inputs_key = inputs.key(workload.inputs, ENVIRONMENTS) if workload.inputs else None
+        content = environments.content(name, key, workload.words, workload.progress, inputs_key)
+        return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
 def pilot_file(study: Study) -> Path:
@@ -172,13 +174,25 @@ def load(study_file: Path | str | None = None) -> Project:
     folder = Path(study.catalogue)
     if not folder.is_dir():
         raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
-    files = [
-        (str(file), read(Catalogue, _text(file, "the catalogue"), str(file))) for file in sorted(folder.glob("*.yaml"))
-    ]
-    workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS))
+    workloads = _gathered(folder, study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def read_catalogue(folder: Path) -> dict[str, Workload]:
+    """All workloads of a catalogue, without a study."""
+    if not folder.is_dir():
+        raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
+    return _gathered(folder, Study(name="catalogue"), str(folder))
+
+
+def _gathered(folder: Path, study: Study, study_file: str) -> dict[str, Workload]:
+    files = [
+        (str(file), expanded(read(Catalogue, _text(file, "the catalogue"), str(file)), str(file)))
+        for file in sorted(folder.glob("*.yaml"))
+    ]
+    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
 
 
 def layout_of(topology: Topology) -> Layout:

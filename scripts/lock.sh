@@ -7,4 +7,6 @@ uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lo
 uv pip compile pyproject.toml --extra build --extra dev -c envs/castmates.lock "${options[@]}" -o envs/dev.lock
 cd envs
 uv pip compile compiler.in "${options[@]}" -o compiler.lock
-uv pip compile tfmodels.in --overrides tfmodels.overrides "${options[@]}" -o tfmodels.lock
+jobs=(--overrides tfmodels.overrides "${options[@]}")
+uv pip compile tfmodels.in --overrides tfmodels-cpu.overrides "${jobs[@]}" -o tfmodels.lock
+uv pip compile tfmodels-cuda.in "${jobs[@]}" -o tfmodels-cuda.lock

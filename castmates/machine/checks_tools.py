@@ -145,3 +145,23 @@ def tensorflow_python(facts: Mapping[str, Any]) -> Check:
         return Check("Python for TensorFlow", "yes", found)
     cost = "Model Garden jobs cannot be installed; other workloads can."
     return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, "Install one: uv python install 3.11")
+
+
+def packages(facts: Mapping[str, Any]) -> Check:
+    """Is every package there that workloads of the catalogue take their programs from?"""
+    name = "packages"
+    missing: dict[str, list[str]] | None = facts.get("packages")
+    if missing is None:
+        remedy = "Run castmates doctor in a project's folder."
+        return Check(name, "unknown", "there is no catalogue here", "Some workloads may lack their programs.", remedy)
+    if not missing:
+        return Check(name, "yes", "all that the catalogue's workloads want")
+    wanting = [workload for workloads in missing.values() for workload in workloads]
+    shown = f"{', '.join(wanting[:LISTED])}{' …' if len(wanting) > LISTED else ''}"
+    return Check(
+        name,
+        "partly",
+        f"not installed: {', '.join(missing)}",
+        f"{len(wanting)} workloads of the catalogue cannot be started: {shown}.",
+        f"Install them: sudo apt-get install {' '.join(missing)}",
+    )

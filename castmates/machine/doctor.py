@@ -43,6 +43,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         checks_tools.tracing(facts),
         checks_tools.compiler(facts),
         checks_tools.tensorflow_python(facts),
+        checks_tools.packages(facts),
     ]
 
 

@@ -21,9 +21,15 @@ def await_ready(cast: Sequence[Running], freezer: Freezer, check: Callable[[], N
                 freezer.freeze(one.name)
                 waiting.remove(one)
             elif one.ended():
-                raise WorkloadFailed.of(one, f"{one.ended()} before it was ready")
+                raise WorkloadFailed.of(one, f"{one.ended()} before it was ready{_awaited(one)}")
             elif time.monotonic() - one.started > one.start.ready_within:
                 raise WorkloadFailed.of(
-                    one, f"was not ready within {one.start.ready_within:g} s (raise 'ready_within' in the catalogue)"
+                    one,
+                    f"was not ready within {one.start.ready_within:g} s{_awaited(one)} (raise 'ready_within' in the "
+                    "catalogue)",
                 )
         time.sleep(POLL)
+
+
+def _awaited(one: Running) -> str:
+    return f": {one.start.awaited}" if one.start.awaited else ""

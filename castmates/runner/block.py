@@ -60,6 +60,7 @@ class Outcome:
     settling: Settling | None = None
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
+    inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
 
@@ -110,6 +111,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         exits.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
         outcome.runner_cpus = _step_aside(block)
         outcome.environments = casting.environments_used(block.company, cache)
+        outcome.inputs = casting.inputs_used(block.company, cache)
         evictors = eviction.evictors(read_topology(), block.company, outcome.runner_cpus)
         starts = casting.starts(block.company, scratch, cache, evictors)
         say(f"launching {', '.join(start.name for start in starts)}")

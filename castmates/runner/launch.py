@@ -18,7 +18,7 @@ from castmates.runner.memory_binding import memory_bound_to
 from castmates.runner.restarts import Restarts
 from castmates.runner.task_bound import bounding_group, refusal
 from castmates.study.cpus import format_cpu_list
-from castmates.workloads import heartbeat
+from castmates.workloads import heartbeat, programs
 
 
 class WorkloadFailed(Exception):
@@ -43,6 +43,9 @@ class Start:
     environment: dict[str, str]
     ready_within: float
     kept: bool = False  # run again and again: its restarts are recorded, and of its endless output the errors alone
+    kept_command: tuple[str, ...] = ()  # that its keeper runs, where it has one
+    package: str | None = None  # that has this program
+    awaited: str = ""  # why it is not ready yet, where that is known
 
 
 @dataclass
@@ -104,11 +107,7 @@ class Running:
 
 def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], None]) -> Running:
     """Start a process and hand it to the freezer (`adopt`) at once."""
-    program = shutil.which(start.command[0], path=start.environment["PATH"])
-    if program is None:
-        raise WorkloadFailed(
-            f"{start.name}: there is no program '{start.command[0]}' on its PATH; install it, or correct 'command'"
-        )
+    program = _found(start)
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
     restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
@@ -141,6 +140,16 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
         raise
     running.bound = bounding_group(process.pid)
     return running
+
+
+def _found(start: Start) -> str:
+    """The program to start; it must be there, and where it is a keeper, what that runs must be there too."""
+    path = start.environment["PATH"]
+    for command in filter(None, (start.kept_command, start.command)):
+        if name := programs.missing(command, start.package, path):
+            how = f"install it (apt-get install {start.package})" if start.package else "install it"
+            raise WorkloadFailed(f"{start.name}: there is no program '{name}' on its PATH; {how}, or correct 'command'")
+    return str(shutil.which(start.command[0], path=path))
 
 
 @contextmanager

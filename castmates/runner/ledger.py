@@ -44,7 +44,7 @@ class Ledger:
         reasons = []
         for name, progress in window.progress.items():
             member = self.members.get(name)
-            is_beating = member is None or member.progress == "heartbeat"  # no member is a placebo
+            is_beating = member is None or member.progress != "runs"  # no member is a placebo
             if progress.lost:
                 reasons.append(f"lost heartbeats: {progress.lost} of {name} were overwritten before they were read")
             elif member is not None and member.role == "lead" and len(progress.records) < 2:

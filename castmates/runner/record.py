@@ -143,6 +143,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
         "environments": outcome.environments,
+        "inputs": outcome.inputs,
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {one.name: _member(one) for one in outcome.cast},

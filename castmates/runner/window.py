@@ -129,7 +129,7 @@ def _seconds_missing(beats: int, member: Member, design: Design, open_for_ns: in
 
 def _owes_steps(member: Member | None) -> bool:
     """Everyone, a placebo (no member) too, but an antagonist that is run again and again: its runs may be long."""
-    return member is None or member.role == "lead" or member.progress == "heartbeat"
+    return member is None or member.role == "lead" or member.progress != "runs"
 
 
 def _progress(stage: Stage, name: str, open_ns: int, close_ns: int) -> Progress:

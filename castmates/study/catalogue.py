@@ -1,16 +1,33 @@
 """The workloads a study may name: files put together, `like` followed, defaults filled in."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
+INPUTS = "{inputs}"  # in a command: the folder of its data set
+NO_PROGRAM: dict[str, object] = {
+    "command": "",
+    "options": {},
+    "environment": None,
+    "package": None,
+    "inputs": None,
+    "variables": {},
+    "progress": "heartbeat",
+    "step_line": "",
+    "ready_line": "",
+}
 
 
 def gather(
-    files: Iterable[tuple[str, Catalogue]], study: Study, study_file: str, environments: Collection[str]
+    files: Iterable[tuple[str, Catalogue]],
+    study: Study,
+    study_file: str,
+    environments: Collection[str],
+    inputs: Collection[str] = (),
 ) -> dict[str, Workload]:
     """Put all catalogue files and the study's own workloads together, each finished."""
     written: dict[str, Workload] = {}
@@ -29,14 +46,33 @@ def gather(
                 f"{origin[name]}: the workload '{name}' needs the environment '{workload.environment}', but there is "
                 f"only {', '.join(sorted(environments))}; add envs/{workload.environment}.lock."
             )
+        if why := _does_not_fit(workload, inputs):
+            raise CastmatesError(f"{origin[name]}: the workload '{name}' {why}.")
     return finished
+
+
+def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
+    """Say which of its keys contradict each other; "" where none do."""
+    named = any(INPUTS in word for word in (*workload.words, *workload.variables.values()))
+    if named and workload.inputs is None:
+        return f"says {INPUTS} but has no 'inputs'; name the data set that is meant"
+    if workload.inputs is not None and workload.inputs not in inputs:
+        meant, known = did_you_mean(workload.inputs, inputs), ", ".join(sorted(inputs)) or "none"
+        return f"has 'inputs: {workload.inputs}', but there is no such data set{meant} (there are: {known})"
+    if workload.progress == "output" and not workload.step_line:
+        return "has 'progress: output' but no 'step_line'; give the regular expression of a line that is a step"
+    if workload.progress != "output" and (workload.step_line or workload.ready_line):
+        return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
+    return ""
 
 
 def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workload:
     chain = _chain(name, written, origin)
-    keys: dict[str, object] = {}
+    keys: dict[str, Any] = {}
     for one in reversed(chain):
-        keys |= {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
+        own = {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
+        options = {**keys.get("options", {}), **own.get("options", {})}
+        keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)
     if not whole.command and whole.model is None:
         raise CastmatesError(
@@ -88,8 +124,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
 def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, Workload]:
     """The workloads as this study's platform needs them: programs to start, or models of them and no program."""
     if study.platform == "modelled":
-        aside: dict[str, object] = {"command": "", "environment": None, "variables": {}, "progress": "heartbeat"}
-        played = {name: one.model_copy(update=aside) for name, one in workloads.items()}
+        played = {name: one.model_copy(update=NO_PROGRAM) for name, one in workloads.items()}
         lacking = [name for name in _named(study) if workloads[name].model is None]
         what = "has no 'model', which a study with 'platform: modelled' needs"
     else:

@@ -64,7 +64,7 @@ def resolve(
         names = [rule.lead, *rule.antagonists]
         roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
         found = [
-            _member(name, role, seat, workloads[name], prepared[name])
+            member_of(name, role, seat, workloads[name], prepared[name])
             for name, role, seat in zip(names, roles, seats, strict=True)
         ]
         members.update({member.name: member for member in found})
@@ -132,7 +132,8 @@ def _need(rule: MixRule, workloads: Workloads) -> Need:
     return Need("+".join(names), rule.lead, tuple(workloads[name].cores for name in names))
 
 
-def _member(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:
+def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:
+    """A workload in its seat."""
     return Member(
         name=f"{name}@{cpus.name_of(seat.cpus)}",
         workload=name,
@@ -148,12 +149,17 @@ def _member(name: str, role: Role, seat: Seat, workload: Workload, prepared: Pre
         variables=workload.variables,
         ready_within=workload.ready_within,
         model=workload.model,
+        inputs=workload.inputs,
+        inputs_key=prepared.inputs_key,
+        step_line=workload.step_line,
+        ready_line=workload.ready_line,
+        package=workload.package,
     )
 
 
 def _identity(cast: Sequence[Member], placebo: str, prepare: Prepare, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
-    aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None}
+    aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
     members = [member.model_copy(update=aside).canonical() for member in cast]
     knobs = [f"{knob} {word}" for knob, word in prepare.words.items()]
     shares = [] if partition is None else [partition.canonical()]

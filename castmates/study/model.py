@@ -7,7 +7,9 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, 
 
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.modelled import MachineModel, WorkloadModel
-from castmates.study.written import Amount, Name, Precision, Written, bytes_of
+from castmates.study.patterns import Line
+from castmates.study.suites_keys import Npb, Parsec, Spec2017
+from castmates.study.written import Amount, Name, Option, OptionName, Package, Precision, Written, bytes_of
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 ControlKind = Literal["positive", "negative"]
@@ -23,14 +25,35 @@ class Workload(Written):
         default="",
         description="the command line, split as a shell would (but no shell runs it), or a list of words",
     )
+    options: dict[OptionName, Option] = Field(
+        default_factory=dict,
+        description="appended to the command as `--NAME VALUE`; true gives the flag alone, false leaves it out; "
+        "those of 'like' hold where this one has none of that name",
+    )
+    stresses: str = Field(default="", description="one phrase: what it does to the machine, such as memory bandwidth")
     environment: Name | None = Field(
         default=None,
         description="what is built for it and comes first on its PATH: 'native' or the NAME of envs/NAME.lock",
     )
-    progress: Literal["heartbeat", "runs"] = Field(
+    package: Package | None = Field(
+        default=None, description="the Debian or Ubuntu package that has its program, for those who lack it"
+    )
+    inputs: Name | None = Field(
+        default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
+    )
+    progress: Literal["heartbeat", "runs", "output"] = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit",
+        "each completed run is one unit; 'output': its lines of output tell its steps",
+    )
+    step_line: Line = Field(
+        default="",
+        description="with 'progress: output': a line that this regular expression matches is a step; its first "
+        "group, if there is one, is the number of units done so far",
+    )
+    ready_line: Line = Field(
+        default="",
+        description="with 'progress: output': ready at the first line that it matches; at the first step if left out",
     )
     unit: str = Field(default="", description="what one unit of progress is called; 'run' or 'step' if left out")
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
@@ -58,8 +81,10 @@ class Workload(Written):
 
     @property
     def words(self) -> list[str]:
-        """The command line, split."""
-        return shlex.split(self.command) if isinstance(self.command, str) else self.command
+        """The command line, split, with its options."""
+        command = shlex.split(self.command) if isinstance(self.command, str) else self.command
+        given = [(f"--{name}", value) for name, value in self.options.items() if value is not False]
+        return [*command, *(word for flag, value in given for word in (flag, str(value))[: 1 if value is True else 2])]
 
     @property
     def memory_bytes(self) -> int:
@@ -70,7 +95,10 @@ class Workload(Written):
 class Catalogue(Written):
     """One file of the catalogue."""
 
-    workloads: dict[Name, Workload] = Field(description="the workloads of this file, by name")
+    workloads: dict[Name, Workload] = Field(default_factory=dict, description="the workloads of this file, by name")
+    spec2017: Spec2017 | None = Field(default=None, description="an installation of SPEC CPU2017")
+    parsec: Parsec | None = Field(default=None, description="an installation of PARSEC 3")
+    npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
 
 class MixRule(Written):

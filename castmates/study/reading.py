@@ -111,6 +111,8 @@ def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str: 
     if kind == "missing":
         return f"the key '{key}' is missing."
     if kind == "string_pattern_mismatch":
+        if "A-Za-z0-9][" in context["pattern"]:
+            return f"'{key}': {found!r} is no name of an option; write it without '--' (letters, digits, '_', '-')."
         if "A-Z" in context["pattern"]:
             return f"'{key}': {found!r} is no name of an environment variable (letters, digits and '_')."
         if "a-z" in context["pattern"]:

@@ -1,6 +1,8 @@
 """What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
@@ -13,6 +15,8 @@ PROTOCOL = 3
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
+# Fields of Member that came after its first release.
+LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -21,6 +25,7 @@ class Prepared(Frozen):
 
     environment_key: str | None
     content: str
+    inputs_key: str | None = None
 
 
 class Member(Frozen):
@@ -35,11 +40,21 @@ class Member(Frozen):
     environment: str | None
     environment_key: str | None  # where the environment is built
     content: str  # digest of what runs there: the lock, the sources
-    progress: Literal["heartbeat", "runs"]
+    progress: Literal["heartbeat", "runs", "output"]
     unit: str
     variables: dict[str, str]
     ready_within: float
     model: WorkloadModel | None = None  # how it behaves, where nothing is started
+    inputs: str | None = None  # the data set that it reads
+    inputs_key: str | None = None  # where that is built
+    step_line: str = ""  # with `progress: output`
+    ready_line: str = ""
+    package: str | None = None  # that has its program
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older blocks have no words for, so that they stay what they are: nothing is measured again."""
+        return {name: value for name, value in plain(self).items() if name not in LATER or value}
 
 
 class Share(Frozen):

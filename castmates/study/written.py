@@ -12,6 +12,8 @@ Name = Annotated[
     Field(description="lower-case letters, digits, '.', '_' and '-'"),
 ]
 
+OptionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$"), Field(description="without --")]
+
 
 class Written(BaseModel):
     """Base of everything read from YAML: unknown keys are errors, values are not bent into another type."""
@@ -56,7 +58,21 @@ def _precision(value: object) -> float:
     return share
 
 
+def _option(value: object) -> object:
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError("a word, a number, true (the flag alone) or false (left out)")
+    return value
+
+
+def _package(value: object) -> object:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", value):
+        raise ValueError("the name of a Debian package, such as xz-utils")
+    return value
+
+
 Amount = Annotated[str, BeforeValidator(_amount)]
+Option = Annotated[str | int | float | bool, BeforeValidator(_option)]
+Package = Annotated[str, BeforeValidator(_package)]
 IN_PERCENT = {"type": "string", "pattern": r"%\s*$"}
 Percentage = Annotated[
     float,

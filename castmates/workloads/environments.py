@@ -1,6 +1,5 @@
 """What workloads run in: the compiled kernels, and Python environments from locks; each built once per content."""
 
-import fcntl
 import hashlib
 import json
 import platform
@@ -10,19 +9,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.workloads import building
 from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
 COMPILER = "compiler"
-JOBS = "castmates.workloads.tfmodels"
-WORKLOADS = Path(__file__).parent
+KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
+PACKAGE = Path(__file__).resolve().parents[1]
 FRAMEWORKS_OWN = ("castmates", "dev", COMPILER)  # locks that no workload names
 
 
@@ -42,20 +42,32 @@ def key(name: str, envs_dir: Path) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def content(name: str | None, content_key: str | None, command: Sequence[str], progress: str) -> str:
-    """Digest what runs when this command is started: its environment, and those of our own files that it uses.
+def content(
+    name: str | None, content_key: str | None, command: Sequence[str], progress: str, inputs_key: str | None = None
+) -> str:
+    """Digest what runs when this command is started: its environment, its data set, and our own files that it uses.
 
     What a command of the user's reads besides (its own script, its data) is not seen.
     """
-    parts = [native_build.content("loop")] if progress == "runs" else []
+    parts = [native_build.content(KEEPERS[progress])] if progress in KEEPERS else []
     if name == NATIVE and command[0] in native_build.KERNELS:
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:
         parts.append(content_key)
-    if JOBS in command:
-        files = [*(WORKLOADS / "tfmodels").glob("*.py"), WORKLOADS / "heartbeat.py"]
-        parts += [file.read_text(encoding="utf-8") for file in sorted(files)]
+    parts += [file.read_text(encoding="utf-8") for file in sorted(_own_files(command))]
+    if inputs_key is not None:
+        parts.append(inputs_key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def _own_files(command: Sequence[str]) -> Iterator[Path]:
+    """The Python files of ours that run where a command names a module of this package: with it, all of its room."""
+    modules = [word.split(".") for word in command if word.startswith(f"{PACKAGE.name}.")]
+    for _, *names in modules:
+        place = PACKAGE.joinpath(*names)
+        yield from (place if place.is_dir() else place.parent).rglob("*.py")
+    if modules:
+        yield PACKAGE / "workloads" / "heartbeat.py"
 
 
 def place_of(name: str, content_key: str, cache: Path) -> Path:
@@ -100,14 +112,14 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
     if ready.is_file():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(place.with_name(f".{place.name}.lock")) as held:
+    with building.alone(place.with_name(f".{place.name}.lock")) as held:
         if ready.is_file():  # another builder was faster
             return place
         shutil.rmtree(place, ignore_errors=True)  # what a killed builder left
         begun = time.monotonic()
         facts = _build_native(place, envs_dir, cache) if name == NATIVE else _build_python(name, envs_dir, place, held)
         facts = {"name": name, "key": key(name, envs_dir), "seconds": round(time.monotonic() - begun, 1)} | facts
-        replace_text(ready, json.dumps(facts | {"bytes": _bytes_on_disk(place)}, indent=1) + "\n")
+        replace_text(ready, json.dumps(facts | {"bytes": building.bytes_on_disk(place)}, indent=1) + "\n")
     return place
 
 
@@ -115,7 +127,7 @@ def environment_of(place: Path) -> dict[str, str]:
     """Say what to set for a workload that runs in a built environment; PATH is what goes before the usual one."""
     variables = {"PATH": str(place / "bin")}
     if (place / "pyvenv.cfg").is_file():
-        variables |= {"VIRTUAL_ENV": str(place), "PYTHONPATH": str(_import_folder(place.parent.parent))}
+        variables |= {"VIRTUAL_ENV": str(place), "PYTHONPATH": str(import_folder(place.parent.parent))}
     return variables
 
 
@@ -127,16 +139,15 @@ def _lock_file(name: str, envs_dir: Path) -> Path:
     return file
 
 
-def _import_folder(cache: Path) -> Path:
+def import_folder(cache: Path) -> Path:
     """Make a folder that holds nothing but a link to this package.
 
     Beside the package there may be the framework's own site-packages, which would hide the environment's.
     """
-    package = Path(__file__).resolve().parents[1]
-    folder = cache / "import" / hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    folder = cache / "import" / hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
-        (folder / package.name).symlink_to(package)
+        (folder / PACKAGE.name).symlink_to(PACKAGE)
     return folder
 
 
@@ -163,19 +174,3 @@ def _compiler_from_wheel(envs_dir: Path, cache: Path) -> list[str]:
             f"one, for example with apt-get install gcc, or set CC ({' '.join(str(error).split())})"
         ) from error
     return [str(place / "bin" / "python"), "-m", "ziglang", "cc"]
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[int]:
-    """Hold this lock file, so that of two builders one waits for the other, and give its descriptor."""
-    with file.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"Another process is building in {file.parent}: waiting for it", file=sys.stderr)
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield held.fileno()
-
-
-def _bytes_on_disk(place: Path) -> int:
-    return sum(512 * file.lstat().st_blocks for file in place.rglob("*"))

@@ -5,13 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.workloads import building
 
-ROUGH_PACKAGE_SIZES = {"tensorflow-cpu": "about 2 GB", "ziglang": "about 400 MB"}
-SIGN_OF_LIFE_SECONDS = 10.0
+ROUGH_PACKAGE_SIZES = {"tensorflow-cpu": "about 2 GB", "nvidia-cudnn-cu12": "several GB", "ziglang": "about 400 MB"}
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -105,30 +104,14 @@ def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> N
             stderr=None if on_terminal else output,
             pass_fds=(held,),  # were this process killed, uv would go on: the next builder has to wait for it
         )
-        try:
-            _watch(process, name, silent=on_terminal)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+        building.wait(process, f"'{name}'", silent=on_terminal)
     if process.returncode != 0:
-        last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
+        last = building.last_lines(log, 8)
         words = "\n".join(last) if last else "uv's own words are above."
         raise CastmatesError(
             f"uv could not build the environment '{name}' in {place} (status {process.returncode}); look at its last "
             f"lines, and at the network if they speak of it:\n{words}"
         )
-
-
-def _watch(process: "subprocess.Popen[bytes]", name: str, *, silent: bool) -> None:
-    begun = time.monotonic()
-    while True:
-        try:
-            process.wait(timeout=SIGN_OF_LIFE_SECONDS)
-            return
-        except subprocess.TimeoutExpired:
-            if not silent:
-                print(f"Still building '{name}' after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 def _uv_program() -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from castmates.workloads.native.build import build, find_compiler
+from castmates.files import cache_folder
+from castmates.workloads import environments
+from castmates.workloads.native.build import find_compiler
 
 
 @pytest.fixture(scope="session")
@@ -19,11 +21,11 @@ def compiler() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def kernels(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the native kernels once and return the directory they are in."""
-    directory = tmp_path_factory.mktemp("kernels")
-    build(directory, compiler)
-    return directory
+def kernels(compiler: list[str]) -> Path:
+    """Compile the native kernels, once for each content, and return the directory they are in."""
+    root = Path(__file__).parents[2]
+    cache = root / cache_folder()
+    return environments.build(environments.NATIVE, root / "envs", cache) / "bin"
 
 
 @pytest.fixture

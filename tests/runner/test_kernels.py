@@ -1,13 +1,9 @@
 """The native kernels as real processes, and the compiler that makes them."""
 
-import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,12 +13,13 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 from castmates.workloads.native import build as native
-
-PATIENCE = 30.0  # seconds; a hang is a failure, slowness is not
+from tests.runner.programs import PATIENCE, run, start, wait_until
 
 SMALL = {
     "stream": ["--bytes", "96K"],
     "chase": ["--bytes", "64K"],
+    "capacity": ["--bytes", "64K"],
+    "bandwidth": ["--bytes", "64K"],
     "compute": [],
     "spin": [],
 }
@@ -35,30 +32,16 @@ def beats(tmp_path: Path) -> Path:
     return path
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.005)
-
-
-def start(command: list[str | Path], beats: Path | None = None) -> subprocess.Popen[str]:
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    if beats is not None:
-        environment[VARIABLE] = str(beats)
-    return subprocess.Popen(
-        list(map(str, command)), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def run(command: list[str | Path], beats: Path | None = None) -> tuple[int, str, str]:
-    process = start(command, beats)
-    out, err = process.communicate(timeout=PATIENCE)
-    return process.returncode, out, err
-
-
 @pytest.mark.parametrize(
-    ("kernel", "units"), [("stream", 3000), ("chase", 1_000_003), ("compute", 10_000_019), ("spin", 10_000_019)]
+    ("kernel", "units"),
+    [
+        ("stream", 3000),
+        ("chase", 1_000_003),
+        ("capacity", 10_000_003),
+        ("bandwidth", 4_000_004),
+        ("compute", 10_000_019),
+        ("spin", 10_000_019),
+    ],
 )
 def test_units_are_all_done_and_reported(kernels, beats, kernel, units):
     assert run([kernels / kernel, *SMALL[kernel], "--units", str(units)], beats) == (0, "", "")
@@ -152,48 +135,6 @@ def test_a_foreign_heartbeat_file_is_refused(kernels, tmp_path, content):
     assert foreign.read_bytes() == content
 
 
-# A program around the real source, which does some work, spoils one value and asks for the verdict.
-SPOILER = """
-#define main kernel_main
-#include "%(kernel)s.c"
-#undef main
-int main(void)
-{
-    struct %(kernel)s *s = prepare(1 << 16);
-    work(s, 3000);
-    work(s, 300);
-    if (verify(s) != NULL)
-        return 1;
-    %(damage)s;
-    const char *wrong = verify(s);
-    puts(wrong == NULL ? "unnoticed" : wrong);
-    return 0;
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("kernel", "damage", "verdict"),
-    [
-        ("stream", "s->a[5] += 1", "of its last pass"),
-        ("stream", "s->a[s->at] = s->b[s->at] + scale(s->pass) * s->c[s->at]", "of its last pass"),
-        ("stream", "s->at += 1", "of its last pass"),
-        ("chase", "s->loads += 1", "does not stand where"),
-        ("chase", "s->lines[9].next = s->lines", "closed before|does not stand"),
-        ("chase", "s->lines[9].next = (struct line *)s", "leads out"),
-        ("compute", "s->checksum ^= 1", "checksum differs"),
-        ("compute", "s->table[3] ^= 4", "checksum differs"),
-    ],
-)
-def test_verification_notices_damage(compiler, tmp_path, kernel, damage, verdict):
-    source = tmp_path / "spoiler.c"
-    source.write_text(SPOILER % {"kernel": kernel, "damage": damage})
-    native.compile_program(source, tmp_path / "spoiler", compiler, native.FLAGS)
-    status, out, _ = run([tmp_path / "spoiler"])
-    assert status == 0
-    assert re.search(verdict, out), out
-
-
 RACER = """
 #include "heartbeat.h"
 int main(void)
@@ -276,8 +217,10 @@ def test_loop_is_ready_while_its_first_run_lasts(kernels, beats):
     assert gone(child)
 
 
-def test_loop_killed_leaves_no_child(kernels):
-    process = start([kernels / "loop", "sleep", "100"])
+def test_loop_killed_leaves_no_child(kernels, beats):
+    process = start([kernels / "loop", "sleep", "100"], beats)
+    with Reader(beats) as reader:
+        wait_until(lambda: reader.state is State.READY)
     child = child_of(process.pid)
     wait_until(lambda: child.name() == "sleep")
     process.kill()
@@ -352,3 +295,21 @@ def test_fingerprint_follows_the_sources(monkeypatch, tmp_path):
     (tmp_path / "spin.c").write_text("int main(void) { return 0; }\n")
     monkeypatch.setattr(native, "SOURCES", tmp_path)
     assert native.fingerprint() != before
+
+
+def test_content_follows_a_kernel_and_what_it_includes_and_nothing_else(monkeypatch, tmp_path):
+    for file in native.SOURCES.glob("*.[ch]"):
+        shutil.copy(file, tmp_path)
+    monkeypatch.setattr(native, "SOURCES", tmp_path)
+
+    def changed(file: str) -> set[str]:
+        before = {kernel: native.content(kernel) for kernel in native.KERNELS}
+        with (tmp_path / file).open("a") as text:
+            text.write("/* more */\n")
+        return {kernel for kernel in native.KERNELS if native.content(kernel) != before[kernel]}
+
+    assert changed("spin.c") == {"spin"}
+    assert changed("heartbeat.h") == set(native.KERNELS)
+    assert {"chase", "capacity"} <= changed("cycles.h") < set(native.KERNELS)
+    assert changed("pace.h") == set(native.KERNELS) - {"loop", "lines"}
+    assert "mix" in changed("tree.c")  # which includes it as a part

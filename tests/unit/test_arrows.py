@@ -15,9 +15,11 @@ ALLOWED = {
     "counters": {"counters"},
     "rdt": {"rdt", "counters", "machine", "study"},
     "workloads": {"workloads"},
+    "suites": {"suites", "workloads", "study"},
     "runner": {"runner", "workloads", "rdt", "counters", "machine", "study"},
     "modelled": {"modelled", "runner", "rdt", "workloads", "study"},
     "calibration": {"calibration", "runner", "workloads", "rdt", "counters", "machine", "analysis", "study"},
+    "contract": {"contract", "runner", "workloads", "counters", "machine", "study"},
     "grant": {"grant", "runner", "machine"},
 }
 PURE = {"study", "analysis"}
@@ -51,7 +53,7 @@ def test_pure_rooms_touch_neither_files_nor_hardware(room):
         assert not {name.split(".")[0] for name in imports(file)} & NOT_PURE, file
 
 
-@pytest.mark.parametrize("module", ["heartbeat.py", "tfmodels/__main__.py"])
+@pytest.mark.parametrize("module", ["heartbeat.py", "tfmodels/__main__.py", "stressng/__main__.py"])
 def test_what_other_interpreters_import_needs_nothing_of_ours(module):
     allowed = {"castmates.workloads.heartbeat", "castmates.workloads.tfmodels", "castmates.workloads"}
     for name in imports(PACKAGE / "workloads" / module):

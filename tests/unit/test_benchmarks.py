@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks import coverage, perturbation, precision, resolution_report, usual
+from benchmarks import coverage, job_heartbeat, perturbation, precision, resolution_report, usual
 from benchmarks.precision import Apart, Mean, Paired
 from benchmarks.share import breakdown
 from benchmarks.usual import rate_between
@@ -204,3 +204,22 @@ def test_noise_alone_is_no_perturbation_in_either_direction():
     pairs = perturbation.Pairs("")
     pairs.without, pairs.with_it = np.exp(np.random.default_rng(8).normal(0, 0.2, (2, 20_000))).tolist()
     assert np.mean(pairs.losses) == pytest.approx(0.0, abs=0.006)
+
+
+def test_a_jobs_loss_is_found_through_stretches_that_were_struck():
+    """A true cost of 0.1 % among noise of 2 %, with one stretch in ten struck hard on either side."""
+    rng = np.random.default_rng(2)
+    losses = rng.normal(0.001, 0.02, (1000, 500))
+    losses += np.where(rng.random(losses.shape) < 0.1, rng.normal(0, 0.5, losses.shape), 0)
+    found = [job_heartbeat.trimmed(one) for one in losses]
+    inside = np.mean([abs(one.value - 0.1) < one.half_width for one in found])
+    assert 0.93 < inside < 0.97
+    assert np.mean([one.half_width for one in found]) < 1.96 * 100 * losses.std() / np.sqrt(500) / 3
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [(0.05, 0.05, "below 0.3 %"), (0.5, 0.05, "missed: at least 0.40 %"), (0.25, 0.1, "unresolved at ±0.20 %")],
+)
+def test_a_jobs_loss_is_judged_by_its_interval(value, error, words):
+    assert job_heartbeat.verdict(Mean(value, error, 1e9)) == words

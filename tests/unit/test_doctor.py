@@ -12,6 +12,7 @@ from castmates.machine.doctor import as_json, as_table, examine
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
+from castmates.workloads import packages
 from tests.unit import sysfs
 
 INFO = {
@@ -69,6 +70,7 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
         compiler="cc 12",
         tensorflow_python="3.11.7",
         calibration={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
+        packages={},
     )
     assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
         "SMT off": "partly",
@@ -290,3 +292,40 @@ def test_masks_that_nobody_tried_are_not_verified(server, record, state):
     assert check.state == state
     assert state == "yes" or "unverified" in check.cost
     assert state != "unknown" or "castmates doctor --verify-cat" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("missing", "state", "said"),
+    [
+        ({}, "yes", ""),
+        (None, "unknown", "in a project's folder"),
+        ({"xz-utils": ["xz"], "x264": ["x264", "x264-slow"]}, "partly", "sudo apt-get install xz-utils x264"),
+    ],
+)
+def test_packages_of_the_catalogue(server, missing, state, said):
+    row = rows(server, packages=missing)["packages"]
+    assert (row.state, said in row.remedy) == (state, True)
+    if missing:
+        assert "3 workloads" in row.cost
+        assert "x264-slow" in row.cost
+
+
+def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
+    (tmp_path / "one.yaml").write_text(
+        "workloads:\n"
+        "  a: {command: no-such-program -x, package: such}\n"
+        "  b: {like: a, command: sh -c true}\n"  # its program is there, and of such a package nothing is known
+        "  c: {like: a}\n"
+        "  d: {command: sh}\n"
+        "  e: {command: [sh, -c, 'exec $(no-such-compiler -print-prog-name=cc1)'], package: no-such-compiler}\n"
+    )
+    assert packages.missing(tmp_path) == {"such": ["a", "b", "c"], "no-such-compiler": ["e"]}
+    assert packages.missing(tmp_path / "nowhere") is None
+    (tmp_path / "one.yaml").write_text("workloads: [a]\n")
+    assert packages.missing(tmp_path) is None
+
+
+def test_every_package_of_the_catalogue_here_is_found_or_named():
+    found = packages.missing(Path("config/workloads"))
+    assert found is not None
+    assert all(workloads for workloads in found.values())

@@ -9,6 +9,7 @@ from castmates.study import catalogue
 from castmates.study.mixes import resolve
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.scenes import scenes_of
+from castmates.study.spec import LATER, Member
 from tests.unit.makers import ENVIRONMENTS, layout, prepared, study, workloads
 
 
@@ -98,12 +99,58 @@ def test_scenes_hold_each_baseline_once():
 def gather(own=None, **files):
     named = [(f"{name}.yaml", Catalogue.model_validate({"workloads": entries})) for name, entries in files.items()]
     one = Study.model_validate({"name": "s", "workloads": own or {}})
-    return catalogue.gather(named, one, "study.yaml", ENVIRONMENTS)
+    return catalogue.gather(named, one, "study.yaml", ENVIRONMENTS, ("text",))
 
 
 def test_like_takes_over_what_is_not_said():
     found = gather(one={"a": {"command": "go", "cores": 2, "title": "A"}, "b": {"like": "a", "cores": 3}})
     assert (found["b"].command, found["b"].cores, found["b"].unit) == ("go", 3, "run")
+
+
+def test_options_are_appended_and_those_of_like_hold_name_by_name():
+    stream = {"command": "stream --now", "options": {"bytes": "64M", "mode": "triad", "rate": 0.5, "huge": True}}
+    child = {"like": "stream", "options": {"mode": "copy", "huge": False, "threads": 2}}
+    found = gather(one={"stream": stream, "child": child, "plain": {"like": "stream"}})
+    assert " ".join(found["stream"].words) == "stream --now --bytes 64M --mode triad --rate 0.5 --huge"
+    assert " ".join(found["child"].words) == "stream --now --bytes 64M --mode copy --rate 0.5 --threads 2"
+    assert found["plain"].words == found["stream"].words
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"command": "xz {inputs}/a"}, "one.yaml: the workload 'a' says {inputs} but has no 'inputs'"),
+        ({"command": "x", "variables": {"IN": "{inputs}"}}, "says {inputs} but has no 'inputs'"),
+        ({"command": "x", "options": {"from": "{inputs}"}}, "says {inputs} but has no 'inputs'"),
+        ({"command": "x", "inputs": "texts"}, "no such data set, did you mean 'text'? (there are: text)"),
+        ({"command": "x", "progress": "output"}, "has 'progress: output' but no 'step_line'"),
+        ({"command": "x", "ready_line": "go"}, "but its progress is 'runs'; make it 'output'"),
+    ],
+)
+def test_keys_that_contradict_each_other(keys, said):
+    with pytest.raises(CastmatesError) as caught:
+        gather(one={"a": keys})
+    assert said in str(caught.value)
+
+
+def test_other_braces_stay_as_they_are():
+    assert gather(one={"a": {"command": "awk '{print}' {input}"}})["a"].words == ["awk", "{print}", "{input}"]
+
+
+def member_of(**keys):
+    programs = workloads("x", "y") | {"x": Workload.model_validate({"command": "x", **keys})}
+    found, members = mixes_of(study(["x"], ["y"]), programs=programs)
+    return found[0].identity, members["x@0"]
+
+
+def test_later_fields_leave_older_members_as_they_are_and_count_where_they_say_what_is_measured():
+    plain, member = member_of()
+    assert not set(member.model_dump()) & set(LATER)
+    assert Member.model_validate_json(member.canonical()) == member
+    assert member_of(package="xz-utils")[0] == plain
+    output, spoken = member_of(progress="output", step_line="step", inputs="text")
+    assert output not in (plain, member_of(progress="output", step_line="stop", inputs="text")[0])
+    assert Member.model_validate_json(spoken.canonical()) == spoken
 
 
 @pytest.mark.parametrize(

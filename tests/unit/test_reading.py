@@ -58,7 +58,7 @@ def test_mistakes_in_a_study(text, said):
         ),
         (
             "workloads:\n  a: {command: x, progress: pulse}\n",
-            "'workloads.a.progress' is 'pulse', but expected 'heartbeat' or 'runs'",
+            "'workloads.a.progress' is 'pulse', but expected 'heartbeat', 'runs' or 'output'",
         ),
         ("workloads:\n  a: {command: 3}\n", "'workloads.a.command' is 3, but expected a valid string"),
         ("workloads:\n  A b: {command: x}\n", "'A b'"),
@@ -66,6 +66,13 @@ def test_mistakes_in_a_study(text, said):
         ("workloads:\n  a: {command: ' '}\n", "expected a command line with at least a program's name"),
         ('workloads:\n  a: {command: "b \'c"}\n', "expected a command line whose quotes are closed"),
         ("workloads:\n  a: {command: x, variables: {B=C: d}}\n", "is no name of an environment variable"),
+        ("workloads:\n  a: {command: x, options: {--bytes: 1}}\n", "is no name of an option; write it without '--'"),
+        ("workloads:\n  a: {command: x, options: {b: [1]}}\n", "'workloads.a.options.b' is [1], but expected a word"),
+        ("workloads:\n  a: {command: x, options: {b: }}\n", "'workloads.a.options.b' is None, but expected a word"),
+        ("workloads:\n  a: {command: x, options: {b: .inf}}\n", "'workloads.a.options.b' is inf, but expected a word"),
+        ("workloads:\n  a: {command: x, package: 'a b'}\n", "expected the name of a Debian package, such as xz-utils"),
+        ("workloads:\n  a: {command: x, step_line: 'a('}\n", "expected a regular expression for a line (missing )"),
+        ("workloads:\n  a: {command: x, step_line: '(?:a)'}\n", "for a line without '(?'"),
     ],
 )
 def test_mistakes_in_a_catalogue(text, said):

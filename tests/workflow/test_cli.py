@@ -66,7 +66,7 @@ def test_plan_says_what_comes(tmp_path):
         (["plan", "no-such.yaml"], "no-such.yaml: the study is not there"),
         (["plan", "README.md"], "README.md"),
         (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
-        (["build-environment", "torch"], "there is no environment 'torch'; there are: native, tfmodels"),
+        (["build-environment", "torch"], "there is no environment 'torch'; there are: native, tfmodels, tfmodels-cuda"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, said):

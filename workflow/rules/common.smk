@@ -12,7 +12,7 @@ from castmates.machine import calibration
 from castmates.study import schedule
 from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
-from castmates.workloads import environments
+from castmates.workloads import environments, inputs
 
 project.let_jobs_find_us()
 
@@ -138,6 +138,29 @@ def environments_of_block(wildcards):
         str(environments.ready_file(environments.place_of(name, key, CACHE)))
         for name, key in sorted(keys)
     ]
+
+
+def inputs_of_block(wildcards):
+    """The data sets that a block's members read; their path carries their content."""
+    keys = {
+        (one.inputs, one.inputs_key)
+        for one in block_of(wildcards).company.members
+        if one.inputs
+    }
+    return [
+        str(inputs.ready_file(inputs.place_of(name, key, CACHE)))
+        for name, key in sorted(keys)
+    ]
+
+
+def environment_of_inputs(wildcards):
+    """The environment that makes a data set, where it is not the framework's own."""
+    recipe = inputs.RECIPES.get(wildcards.inputs)
+    if recipe is None or recipe.environment is None:
+        return []
+    key = environments.key(recipe.environment, project.ENVIRONMENTS)
+    place = environments.place_of(recipe.environment, key, CACHE)
+    return str(environments.ready_file(place))
 
 
 def run_order(wildcards):

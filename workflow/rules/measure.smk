@@ -5,6 +5,7 @@ rule measure_block:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
         environments=ancient(environments_of_block),
+        inputs=ancient(inputs_of_block),
     output:
         block="results/{study}/blocks/{company}/{number}/block.json",
         tables=expand(

@@ -15,3 +15,20 @@ rule build_environment:
         "../../envs/castmates.yaml"
     shell:
         "python scripts/build_environment.py {wildcards.environment:q} --key {wildcards.key:q} 2>&1 | tee {log:q}"
+
+
+# As above: the key digests the generator, so that a data set is made once for each.
+rule build_inputs:
+    input:
+        ancient(environment_of_inputs),
+    output:
+        str(inputs.ready_file(inputs.place_of("{inputs}", "{key}", CACHE))),
+    log:
+        "logs/build_inputs/{inputs}-{key}.log",
+    wildcard_constraints:
+        inputs="[a-z0-9][a-z0-9._-]*",
+        key="[0-9a-f]{12}",
+    conda:
+        "../../envs/castmates.yaml"
+    shell:
+        "python scripts/build_inputs.py {wildcards.inputs:q} --key {wildcards.key:q} 2>&1 | tee {log:q}"

@@ -3,17 +3,26 @@
 import hashlib
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 
-KERNELS: tuple[str, ...] = ("stream", "chase", "compute", "spin", "loop")
+KERNELS: tuple[str, ...] = (
+    *("stream", "chase", "capacity", "bandwidth", "gather", "stencil", "spmv", "hashjoin", "tree", "tlb"),  # memory
+    *("compute", "spin", "integer", "avx", "search", "icache"),  # the core
+    *("sharing", "pagefault", "fileio"),  # other threads, and the kernel
+    "mix",
+    *("loop", "lines"),  # keepers of programs without a heartbeat
+)
 SOURCES = Path(__file__).parent
+AT_ONCE = 2  # compilers
 
 # pipe2 and the clocks need the GNU dialect; `zig cc` would add the undefined-behaviour sanitizer by itself.
 FLAGS = ("-std=gnu11", "-O3", "-pthread", "-fno-sanitize=undefined")
@@ -36,8 +45,17 @@ def fingerprint() -> str:
 
 
 def content(kernel: str) -> str:
-    """Digest what one kernel does, wherever it is built: its own source, the headers and the flags."""
-    return _digest([_flags(), *_texts([SOURCES / f"{kernel}.c", *SOURCES.glob("*.h")])])
+    """Digest what one kernel does, wherever it is built: its own source, what that includes, and the flags."""
+    return _digest([_flags(), *_texts(_included(SOURCES / f"{kernel}.c", set()))])
+
+
+def _included(source: Path, seen: set[Path]) -> set[Path]:
+    """Add a source and the files of ours that it includes, or that these include, to those seen."""
+    if source not in seen and source.is_file():
+        seen.add(source)
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', source.read_text(encoding="utf-8"), re.MULTILINE):
+            _included(source.parent / name, seen)
+    return seen
 
 
 def _flags() -> str:
@@ -57,12 +75,21 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def build(bin_dir: Path, compiler: list[str]) -> None:
-    """Compile every kernel into this directory."""
+    """Compile every kernel into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
     flags = compile_flags(compiler)
-    for kernel in KERNELS:
-        print(f"Compiling {kernel} with {shlex.join(compiler)}", file=sys.stderr)
-        compile_program(SOURCES / f"{kernel}.c", bin_dir / kernel, compiler, flags)
+    print(f"Compiling {len(KERNELS)} programs with {shlex.join(compiler)}", file=sys.stderr)
+    with ThreadPoolExecutor(AT_ONCE) as at_once:
+        jobs = [
+            at_once.submit(compile_program, SOURCES / f"{kernel}.c", bin_dir / kernel, compiler, flags)
+            for kernel in KERNELS
+        ]
+        try:
+            for job in jobs:
+                job.result()
+        except BaseException:
+            at_once.shutdown(cancel_futures=True)
+            raise
 
 
 def compile_flags(compiler: Sequence[str]) -> tuple[str, ...]:

@@ -1,105 +1,73 @@
-/* chase: dependent loads round one random cycle of cache lines: an antagonist (or lead) that wants cache capacity. */
+/* chase: dependent loads round random cycles of cache lines: an antagonist (or lead) that wants cache capacity. */
 #include "kernel.h"
 
-struct line {
-    struct line *next;
-    uint64_t padding[7];
-};
+#include "cycles.h"
 
-struct chase {
-    struct line *lines;
-    uint64_t count;
-    struct line *here;
-    uint64_t loads;
-};
-
-/* xorshift64*: the same cycle on every launch. */
-static uint64_t next_random(uint64_t *seed)
+static void *chase_prepare(const cm_options *options, unsigned thread)
 {
-    *seed ^= *seed >> 12;
-    *seed ^= *seed << 25;
-    *seed ^= *seed >> 27;
-    return *seed * 2685821657736338717u;
+    (void)thread;
+    struct cycles *s = cm_state(sizeof *s);
+    return s != NULL && cycles_prepare(s, options) ? s : NULL;
 }
 
-static void *prepare(uint64_t bytes)
+/* Go as many steps along the first `parallel` cycles; a constant number of them stays in registers. */
+static inline __attribute__((always_inline)) void chase_walk(struct cycles *s, uint64_t steps, unsigned parallel)
 {
-    static struct chase s;
-    s.count = bytes / sizeof(struct line);
-    s.lines = cm_allocate(bytes);
-    if (s.lines == NULL)
-        return NULL;
-    for (uint64_t i = 0; i < s.count; i++)
-        s.lines[i].next = &s.lines[i];
-    /* Sattolo's shuffle leaves a single cycle through all lines. */
-    uint64_t seed = 20240607;
-    for (uint64_t i = s.count - 1; i > 0; i--) {
-        uint64_t j = next_random(&seed) % i;
-        struct line *swapped = s.lines[i].next;
-        s.lines[i].next = s.lines[j].next;
-        s.lines[j].next = swapped;
+    struct line *here[CM_MOST_PARALLEL];
+    memcpy(here, s->here, parallel * sizeof *here);
+    while (steps-- > 0) {
+#pragma GCC unroll 8
+        for (unsigned i = 0; i < parallel; i++)
+            here[i] = here[i]->next;
     }
-    s.here = s.lines;
-    return &s;
+    memcpy(s->here, here, parallel * sizeof *here);
 }
 
-static struct line *walk(struct line *from, uint64_t loads)
+static void chase_walk_all(struct cycles *s, uint64_t steps, unsigned parallel)
 {
-    while (loads-- > 0)
-        from = from->next;
-    return from;
-}
-
-static void work(void *state, uint64_t units)
-{
-    struct chase *s = state;
-    s->here = walk(s->here, units);
-    s->loads += units;
-}
-
-static void restart(void *state)
-{
-    struct chase *s = state;
-    s->here = s->lines;
-    s->loads = 0;
-}
-
-/* Walk the cycle once more, checking every link before it is followed. */
-static const char *verify(void *state)
-{
-    const struct chase *s = state;
-    const struct line *line = s->lines;
-    for (uint64_t i = 0; i < s->count; i++) {
-        if (i == s->loads % s->count && line != s->here)
-            return "it does not stand where its number of loads leads";
-        if (i > 0 && line == s->lines)
-            return "the cycle is closed before all lines were seen";
-        uintptr_t offset = (uintptr_t)line->next - (uintptr_t)s->lines;
-        if (offset % sizeof(struct line) != 0 || offset / sizeof(struct line) >= s->count)
-            return "a link leads out of the cycle";
-        line = line->next;
+    switch (parallel) {
+    case 1: chase_walk(s, steps, 1); break;
+    case 2: chase_walk(s, steps, 2); break;
+    case 3: chase_walk(s, steps, 3); break;
+    case 4: chase_walk(s, steps, 4); break;
+    case 5: chase_walk(s, steps, 5); break;
+    case 6: chase_walk(s, steps, 6); break;
+    case 7: chase_walk(s, steps, 7); break;
+    case 8: chase_walk(s, steps, 8); break;
+    default: chase_walk(s, steps, parallel);
     }
-    return line == s->lines ? NULL : "the cycle does not lead back to its start";
+    for (unsigned i = 0; i < parallel; i++)
+        s->loads[i] += steps;
 }
 
-static const cm_kernel kernel = {
+static void chase_work(void *state, uint64_t units)
+{
+    struct cycles *s = state;
+    chase_walk_all(s, units / s->parallel, s->parallel);
+    if (units % s->parallel > 0)
+        chase_walk_all(s, 1, (unsigned)(units % s->parallel));
+}
+
+static void chase_restart(void *state) { cycles_restart(state); }
+
+static const char *chase_verify(void *state) { return cycles_verify(state); }
+
+static const cm_kernel chase_kernel = {
     .name = "chase",
-    .help = "usage: chase [--bytes N] [--units N]\n"
-            "\n"
-            "Dependent loads round one random cycle of 64-byte lines, until SIGTERM; then the cycle is verified.\n"
-            "\n"
-            "  --bytes N   size of the memory (default 64M)\n"
-            "  --units N   stop after N units\n"
-            "  --help      show this and stop\n"
-            "\n"
-            "K, M and G stand for 1024, 1024^2 and 1024^3. A unit is one load; bytes/64 of them are a full cycle.\n"
-            "Exit status: 0 done, 1 no memory, 2 bad arguments, 3 the result is wrong.\n",
-    .default_bytes = 64u << 20,
+    .does = "Loads that wait for one another, round random cycles of 64-byte lines, which takes cache capacity and is "
+            "hurt by every longer latency. There are as many cycles, walked at a time, as --parallel says; they share "
+            "the lines out.",
+    .unit = "one load; bytes/64 of them visit every line once",
+    .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_PARALLEL | CM_HUGE,
+    .defaults = {.bytes = 64u << 20},
+    .bytes_per_unit = CM_LINE,
     .step = 1,
-    .prepare = prepare,
-    .work = work,
-    .restart = restart,
-    .verify = verify,
+    .prepare = chase_prepare,
+    .work = chase_work,
+    .restart = chase_restart,
+    .verify = chase_verify,
 };
 
-int main(int argc, char **argv) { return cm_main(&kernel, argc, argv); }
+#ifndef CM_PART
+int main(int argc, char **argv) { return cm_main(&chase_kernel, argc, argv); }
+#endif

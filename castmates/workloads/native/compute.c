@@ -25,16 +25,17 @@ static __attribute__((noinline)) uint64_t calculate(const uint64_t *table, uint6
     return x ^ y ^ (uint64_t)f;
 }
 
-static void *prepare(uint64_t bytes)
+static void *compute_prepare(const cm_options *options, unsigned thread)
 {
-    static struct compute s;
-    (void)bytes;
-    for (uint64_t i = 0; i < 1u << TABLE_BITS; i++)
-        s.table[i] = (i + 1) * 11400714819323198485u;
-    return &s;
+    struct compute *s = cm_state(sizeof *s);
+    (void)options;
+    (void)thread;
+    for (uint64_t i = 0; s != NULL && i < 1u << TABLE_BITS; i++)
+        s->table[i] = (i + 1) * 11400714819323198485u;
+    return s;
 }
 
-static void work(void *state, uint64_t units)
+static void compute_work(void *state, uint64_t units)
 {
     struct compute *s = state;
     s->checksum += calculate(s->table, units);
@@ -46,14 +47,14 @@ static void work(void *state, uint64_t units)
         s->last = units;
 }
 
-static void restart(void *state)
+static void compute_restart(void *state)
 {
     struct compute *s = state;
     s->checksum = s->chunk = s->chunks = s->last = 0;
 }
 
 /* Every chunk starts from the same seed, so two fresh calculations tell what the sum must be. */
-static const char *verify(void *state)
+static const char *compute_verify(void *state)
 {
     const struct compute *s = state;
     uint64_t expected = s->chunks * calculate(s->table, s->chunk);
@@ -62,23 +63,18 @@ static const char *verify(void *state)
     return s->checksum == expected ? NULL : "the checksum differs from that of a fresh calculation";
 }
 
-static const cm_kernel kernel = {
+static const cm_kernel compute_kernel = {
     .name = "compute",
-    .help = "usage: compute [--units N]\n"
-            "\n"
-            "Integer and floating-point arithmetic in registers with a 512-byte table, until SIGTERM; then the\n"
-            "checksum is verified against a fresh calculation.\n"
-            "\n"
-            "  --units N   stop after N units\n"
-            "  --help      show this and stop\n"
-            "\n"
-            "K, M and G stand for 1024, 1024^2 and 1024^3. A unit is one iteration.\n"
-            "Exit status: 0 done, 2 bad arguments, 3 the result is wrong.\n",
+    .does = "Integer and floating-point arithmetic in registers with a 512-byte table: busy, but it never leaves L1.",
+    .unit = "one iteration",
+    .takes = CM_RATE | CM_THREADS,
     .step = 1,
-    .prepare = prepare,
-    .work = work,
-    .restart = restart,
-    .verify = verify,
+    .prepare = compute_prepare,
+    .work = compute_work,
+    .restart = compute_restart,
+    .verify = compute_verify,
 };
 
-int main(int argc, char **argv) { return cm_main(&kernel, argc, argv); }
+#ifndef CM_PART
+int main(int argc, char **argv) { return cm_main(&compute_kernel, argc, argv); }
+#endif

@@ -10,7 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "kernel.h"
+#include "program.h"
 
 #define RESTARTS_VARIABLE "CASTMATES_RESTARTS"
 #define PREPARE_AFTER_NS 10000000u /* from a switch on, so that the new run's first steps have the CPU for themselves */

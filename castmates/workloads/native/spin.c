@@ -3,9 +3,10 @@
 
 static uint64_t result;
 
-static void *prepare(uint64_t bytes)
+static void *prepare(const cm_options *options, unsigned thread)
 {
-    (void)bytes;
+    (void)options;
+    (void)thread;
     return &result;
 }
 
@@ -34,16 +35,9 @@ static const char *verify(void *state)
 
 static const cm_kernel kernel = {
     .name = "spin",
-    .help = "usage: spin [--units N]\n"
-            "\n"
-            "The placebo: a loop in registers, until SIGTERM. It touches no memory and makes no system call, but for\n"
-            "one heartbeat record of 16 bytes about every millisecond.\n"
-            "\n"
-            "  --units N   stop after N units\n"
-            "  --help      show this and stop\n"
-            "\n"
-            "K, M and G stand for 1024, 1024^2 and 1024^3. A unit is one iteration.\n"
-            "Exit status: 0 done, 2 bad arguments.\n",
+    .does = "The placebo: a loop in registers. It touches no memory and makes no system call, but for one heartbeat "
+            "record of 16 bytes about every millisecond.",
+    .unit = "one iteration",
     .step = 1,
     .prepare = prepare,
     .work = work,

@@ -1,33 +1,27 @@
 """Run one Model Garden job, step after step, with a heartbeat for each."""
 
-import argparse
 import itertools
 import json
-import os
-import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.tfmodels import jobs, runtime
+from castmates.workloads.tfmodels import jobs, phases, runtime, sparing, wish
+from castmates.workloads.tfmodels.ending import Ending, leave
+from castmates.workloads.tfmodels.wish import Wish
 
 STARTED = time.monotonic()
 WARM_UP_STEPS = 5
-
-
-class _OneSentence(argparse.ArgumentParser):
-    """An argument parser whose complaints are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"Bad arguments: {message}; see --help and --list.\n")
+WARM_UP_SECONDS = 10.0  # where steps are long, fewer of them warm up
 
 
 def main() -> int:
     """Build the job that the command line names and run it until told to stop."""
-    arguments = _arguments()
-    if arguments.list:
+    wanted = wish.parse()
+    if wanted is None:
         print(jobs.listing())
         return 0
     try:
@@ -35,79 +29,101 @@ def main() -> int:
     except HeartbeatError as error:
         return _complain(str(error))
     try:
-        return _run(arguments, beats)
+        return _run(wanted, beats)
     except BaseException:
         beats.failed()
         raise
 
 
-def _arguments() -> argparse.Namespace:
-    parser = _OneSentence(prog="python -m castmates.workloads.tfmodels", description=__doc__)
-    parser.add_argument("--model", choices=jobs.MODELS)
-    parser.add_argument("--size", choices=jobs.SIZES, default="tiny")
-    parser.add_argument("--mode", choices=jobs.MODES, default="train")
-    parser.add_argument("--batch", type=_positive, help="examples in a batch (default: the job's own)")
-    parser.add_argument("--threads", type=_positive, help="threads in each pool (default: one per CPU given)")
-    parser.add_argument("--steps", type=_positive, help="end after so many steps (default: go on for ever)")
-    parser.add_argument("--list", action="store_true", help="show the jobs and end")
-    arguments = parser.parse_args()
-    if not arguments.list and arguments.model is None:
-        parser.error("--model is missing")
-    if arguments.model == "dlrm" and arguments.batch == 1:
-        parser.error("the dlrm model cannot take a batch of 1, its smallest is 2")
-    return arguments
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
-    return int(text)
-
-
-def _run(arguments: argparse.Namespace, beats: Writer) -> int:
-    threads = arguments.threads or len(os.sched_getaffinity(0))
-    runtime.prepare(threads)
+def _run(wanted: Wish, beats: Writer) -> int:
+    clock = [STARTED]
+    runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     try:
-        tf = runtime.tensorflow(threads)
-        from castmates.workloads.tfmodels import models, steps
+        sparing.spare(one_job=True)
+        tf = runtime.tensorflow(wanted.threads)
+        from castmates.workloads.tfmodels import feeding, job, steps
     except ModuleNotFoundError as error:
-        beats.failed()
-        return _complain(
-            f"This Python has no module '{error.name}': run the job in the tfmodels environment "
-            "(castmates build-environment tfmodels)."
-        )
-    job = models.build(arguments.model, arguments.size, arguments.batch)
-    step = steps.compiled(job, arguments.mode)
-    batches = itertools.cycle(job.batches)
-    step(next(batches))
-    facts = {
-        "model": arguments.model,
-        "size": arguments.size,
-        "mode": arguments.mode,
-        "parameters": int(sum(weight.shape.num_elements() for weight in job.model.trainable_variables)),
-        "batch": job.batch,
-        "tensorflow": tf.__version__,
-        "threads": threads,
-        "seconds_to_first_step": round(time.monotonic() - STARTED, 2),
-    }
-    print(json.dumps(facts), flush=True)
-    _cycle(step, batches, beats, arguments.steps)
+        return _fail(beats, runtime.where_to_run(error))
+    if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
+        return _fail(beats, "TensorFlow sees no GPU here: look at the driver, or use --device cpu.")
+    try:
+        written = phases.Writer.from_environment(wanted.mode) if wanted.phases else None
+    except phases.PhasesError as error:
+        return _fail(beats, str(error))
+    clock.append(time.monotonic())
+    built = job.build(wanted)
+    clock.append(time.monotonic())
+    try:
+        source = feeding.batches(built, wanted)
+        step = _marking(steps.marked(built, wanted), source, written) if written else None
+        step = step or _plain(steps.compiled(built, wanted), source)
+        step()
+    except (tf.errors.OpError, ValueError) as error:
+        if wanted.source == "memory":
+            raise
+        words = str(error).strip().splitlines()[0]
+        return _fail(beats, f"The files of --data {wanted.data} are not what this job reads: {words}")
+    clock.append(time.monotonic())
+    print(json.dumps(_facts(wanted, built, tf.__version__, clock)), flush=True)
+    _cycle(step, beats, wanted.steps)
+    if written:
+        print(json.dumps({"phases_ms": written.medians_ms()}))
+        written.close()
+    leave(beats)
     return 0
 
 
-def _cycle(step: Callable[[Any], None], batches: "itertools.cycle[Any]", beats: Writer, limit: int | None) -> None:
+def _facts(wanted: Wish, built: Any, version: str, clock: list[float]) -> dict[str, object]:
+    """Everything that was asked for, and what came of it."""
+    seconds = {
+        name: round(after - before, 2)
+        for name, (before, after) in zip(("import", "build", "first_step"), itertools.pairwise(clock), strict=True)
+    }
+    return asdict(wanted) | {
+        "parameters": int(sum(weight.shape.num_elements() for weight in built.model.trainable_variables)),
+        "tensorflow": version,
+        "seconds": seconds,
+        "seconds_to_first_step": round(clock[-1] - STARTED, 2),
+    }
+
+
+def _plain(step: Callable[[Any], None], source: Iterator[Any]) -> Callable[[], None]:
+    return lambda: step(next(source))
+
+
+def _marking(
+    step: Callable[[Any], tuple[float, ...]], source: Iterator[Any], written: phases.Writer
+) -> Callable[[], None]:
+    """Time the wait for the input too, and write all phases down."""
+
+    def run() -> None:
+        begin = time.monotonic_ns()
+        batch = next(source)
+        waited = 1e-9 * (time.monotonic_ns() - begin)
+        written.step(begin, (waited, *step(batch)))
+
+    return run
+
+
+def _cycle(step: Callable[[], None], beats: Writer, limit: int | None) -> None:
     """Warm up, then beat once a step until the limit or SIGTERM, which ends the work between two steps."""
-    told_to_stop = []
-    signal.signal(signal.SIGTERM, lambda *_: told_to_stop.append(True))
+    ending = Ending(beats)
+    warm = time.monotonic() + WARM_UP_SECONDS
     for _ in range(WARM_UP_STEPS):
-        step(next(batches))
+        step()
+        if time.monotonic() > warm:
+            break
     beats.ready()
     done = 0
-    while done != limit and not told_to_stop:
-        step(next(batches))
+    while done != limit and not ending.told:
+        step()
         beats.beat()
         done += 1
-    beats.finished()
+
+
+def _fail(beats: Writer, sentence: str) -> int:
+    beats.failed()
+    return _complain(sentence)
 
 
 def _complain(sentence: str) -> int:

@@ -1,0 +1,110 @@
+"""What our heartbeat costs a Model Garden job: the same job in the same process, in turns with and without it.
+
+Short stretches of steps in pairs of random order, in several launches. The upper end of the 95 % interval is to be
+below 0.3 % of the job's time.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+
+import numpy as np
+
+from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
+from benchmarks.precision import Floats, Mean
+from castmates import project
+from castmates.errors import CastmatesError
+from castmates.workloads import environments, inputs
+from castmates.workloads.heartbeat import VARIABLE, create
+from castmates.workloads.tfmodels import jobs
+
+AIM = 0.3  # per cent; the upper end of the loss's interval is to be below it
+TRIM = 0.2  # share of the pairs that is cut off at each end: what else runs here strikes single stretches
+
+
+def main() -> None:
+    """Measure in several launches and print the table."""
+    options = _options()
+    report = Report("What a heartbeat costs a Model Garden job", "job_heartbeat")
+    words = ["--model", options.model, "--size", options.size, "--mode", options.mode, "--threads", "1"]
+    if options.records:
+        name = jobs.SHAPES[options.model, options.size].inputs
+        folder = inputs.build(name, project.ENVIRONMENTS, project.cache())
+        words += ["--data", str(folder / ("*.tsv" if options.model == "dlrm" else "*.tfrecord"))]
+    launches = []
+    for launch in range(options.launches):
+        say(f"launch {launch + 1} of {options.launches}: {' '.join(words)}")
+        seconds = 60 * options.minutes / options.launches
+        launches.append(_turns(words, seconds, options.stretch, options.seed + launch))
+    _tell(report, launches, options)
+    report.print()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments_of(__doc__, minutes=6.0)
+    parser.add_argument("--model", choices=jobs.MODELS, default="dlrm")
+    parser.add_argument("--size", choices=jobs.SIZES, default="small")
+    parser.add_argument("--mode", choices=jobs.MODES, default="train")
+    parser.add_argument("--records", action="store_true", help="read records; batches from memory are less noisy")
+    parser.add_argument("--launches", type=int, default=3)
+    parser.add_argument("--stretch", type=int, default=2, help="steps that are timed together")
+    return parser.parse_args()
+
+
+def _turns(words: list[str], seconds: float, stretch: int, seed: int) -> dict[str, Floats]:
+    """Run one launch; return for each thing tried the log-ratios of its pairs."""
+    place = environments.build("tfmodels", project.ENVIRONMENTS, project.cache())
+    found = environments.environment_of(place)
+    path = os.pathsep.join([found.pop("PATH"), os.environ["PATH"]])
+    program = [str(place / "bin" / "python"), "-P", str(ROOT / "benchmarks" / "job_heartbeat_turns.py")]
+    with scratch(in_memory=True) as folder:
+        create(folder / "beats")
+        variables = found | {"PATH": path, "TMPDIR": str(folder), VARIABLE: str(folder / "beats")}
+        command = [*program, str(seconds), str(stretch), str(seed), "--", *words]
+        done = subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise CastmatesError(f"the job ended with status {done.returncode}; its words are above.")
+    pairs = json.loads(done.stdout.splitlines()[-1])["pairs"]
+    return {name: np.log([other / plain for plain, other in both]) for name, both in pairs.items()}
+
+
+def trimmed(values: Floats) -> Mean:
+    """The trimmed mean in per cent, its error from the winsorised variance (Tukey and McLaughlin)."""
+    cut = int(TRIM * len(values))
+    ordered = np.sort(values)
+    inner = ordered[cut : len(values) - cut]
+    spread = np.std(np.clip(values, inner[0], inner[-1]), ddof=1) / (1 - 2 * TRIM)
+    return Mean(100 * float(inner.mean()), 100 * float(spread) / math.sqrt(len(values)), len(inner) - 1)
+
+
+def verdict(loss: Mean) -> str:
+    """What may be said of a loss, in per cent, against the aim."""
+    if loss.value + loss.half_width < AIM:
+        return f"below {AIM:g} %"
+    if loss.value - loss.half_width > AIM:
+        return f"missed: at least {loss.value - loss.half_width:.2f} %"
+    return f"unresolved at ±{loss.half_width:.2f} %"
+
+
+def _tell(report: Report, launches: list[dict[str, Floats]], options: argparse.Namespace) -> None:
+    source = "records" if options.records else "memory"
+    report.text(
+        f"`{options.model} {options.size} {options.mode}`, batches from {source}, one thread. Stretches of "
+        f"{options.stretch} steps in pairs of random order inside one process on one CPU, {options.launches} launches. "
+        f"The loss is the mean of the pairs' log-ratios without the outer {TRIM:.0%} at each end, with its 95 % "
+        "interval; that of all pairs stands beside it."
+    )
+    rows = []
+    for name in launches[0]:
+        every = np.concatenate([launch[name] for launch in launches])
+        loss = trimmed(every)
+        each = ", ".join(f"{trimmed(launch[name]).value:+.3f}" for launch in launches)
+        whole = f"{100 * every.mean():+.3f} % ± {196 * every.std(ddof=1) / math.sqrt(len(every)):.3f}"
+        rows.append([name, str(len(every)), f"{loss.value:+.3f} % ± {loss.half_width:.3f}", each, whole, verdict(loss)])
+    report.table(["the job with", "pairs", "loss", "launch by launch", "of all pairs", f"against {AIM:g} %"], rows)
+
+
+if __name__ == "__main__":
+    run(main)

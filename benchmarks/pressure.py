@@ -1,0 +1,279 @@
+"""Pressure: how much each antagonist hurts each lead here, our kernels beside stress-ng's stressors in the same launch.
+
+Pairs of windows in random order, the antagonist frozen and running; one after the other within seconds. An antagonist
+has one CPU and stays on it: a stressor that takes the lead's CPU itself is shown, but compared with nobody.
+"""
+
+import argparse
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import blocks
+from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
+from benchmarks.perturbation import on_stage
+from benchmarks.precision import Floats, Mean, mean_of, points
+from benchmarks.pressure_figure import Bar, draw
+from benchmarks.usual import rate_between
+from castmates.runner.stage import Stage
+from castmates.study.model import Study, Workload
+from castmates.study.spec import Company
+
+AROUND = 2.0  # minutes for the trials, launches and duels
+LEAST_SHARE = 0.2  # of a window, in which the lead must have had its CPU
+FEWEST_ROUNDS = 4  # of the duel
+
+# Kernels that have a CPU of their own; dials at a given rate are left out, for they take only what they are told.
+OURS = (
+    *("stream", "stream-copy", "stream-read", "stream-write", "stream-nontemporal", "chase", "chase-parallel"),
+    *("gather", "gups", "stencil", "spmv", "hashjoin", "tree", "search", "integer", "avx", "icache", "tlb"),
+    *("sharing-split", "pagefault", "fileio", "compute"),
+)
+# One worker of each; `cache` would wander over all CPUs if it were not told to stay.
+STRESSORS: Mapping[str, str] = {
+    "cpu": "--cpu 1",
+    "matrix": "--matrix 1",
+    "vecmath": "--vecmath 1",
+    "branch": "--branch 1",
+    "icache": "--icache 1",
+    "l1cache": "--l1cache 1",
+    "cache": "--cache 1 --cache-no-affinity",
+    "stream": "--stream 1",
+    "memcpy": "--memcpy 1",
+    "memrate": "--memrate 1 --memrate-bytes 256m",
+    "memthrash": "--memthrash 1",
+    "prefetch": "--prefetch 1",
+    "vm": "--vm 1 --vm-bytes 256m",
+    "mcontend": "--mcontend 1",
+    "lockbus": "--lockbus 1",
+    "tlb-shootdown": "--tlb-shootdown 1",
+    "fault": "--fault 1",
+    "malloc": "--malloc 1 --malloc-bytes 256m",
+    "tsearch": "--tsearch 1",
+    "hdd": "--hdd 1 --hdd-bytes 64m",
+}
+
+
+@dataclass
+class Losses:
+    """What one lead lost beside each antagonist, by round."""
+
+    lead: str
+    company: Company
+    rows: list[list[float]] = field(default_factory=list)  # rounds x antagonists, in log units
+    elsewhere: set[str] = field(default_factory=set)  # antagonists that were seen on a CPU of the lead
+    shares: list[float] = field(default_factory=list)  # of each window, in which the lead had its CPU
+    duellists: tuple[str, str] | None = None  # our strongest of these rounds and stress-ng's
+    duel: list[list[float]] = field(default_factory=list)  # further rounds, of these two alone
+
+    @property
+    def names(self) -> list[str]:
+        """The antagonists, as in a row."""
+        return [member.workload for member in self.company.members[1:]]
+
+    def of(self, column: int) -> Floats:
+        """What each round gave for an antagonist, without those in which a window had no rate."""
+        values = np.array(self.rows, dtype=float)[:, column]
+        return np.asarray(values[np.isfinite(values)])
+
+
+def main() -> None:
+    """Measure both leads in turn, then say who hurts most."""
+    options = _options()
+    report = Report("Pressure: which antagonist hurts most", "pressure")
+    stressors, missing = usable(options.stressors)
+    study = _with_stressors(blocks.study_of(options.study, options.seed, longest_block=3600), stressors)
+    names = [*options.antagonists, *(_named(stressor) for stressor in stressors)]
+    found = []
+    with scratch() as folder:
+        for lead in options.leads:
+            company = blocks.company_plan(study, lead, names, folder).blocks[0].company
+            with on_stage(company, folder) as stage:
+                say(f"{lead}: {len(names)} antagonists are ready")
+                box = TimeBox((options.minutes - AROUND) / len(options.leads))
+                found.append(measure(stage, company, box, options))
+    if options.figure is not None:
+        draw([(losses.lead, _bars(losses)) for losses in found], options.figure)
+    tell(report, found, missing, options)
+    report.print()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments_of(__doc__, minutes=8)
+    parser.add_argument("--leads", nargs="+", default=["chase", "stream"], help="each in a launch of its own")
+    parser.add_argument("--antagonists", nargs="+", default=list(OURS), help="ours, by their names in the catalogue")
+    parser.add_argument("--stressors", nargs="*", default=list(STRESSORS), choices=list(STRESSORS), help="stress-ng's")
+    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
+    parser.add_argument("--window", type=float, default=0.25, help="seconds")
+    parser.add_argument("--settle", type=float, default=0.08, help="seconds before each window")
+    parser.add_argument("--duel", type=int, default=16, help="further rounds of the strongest of both sides")
+    parser.add_argument("--figure", type=Path, help="where to draw the losses: FIGURE.png, .svg and .csv")
+    return parser.parse_args()
+
+
+def usable(stressors: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The stressors that run here, each tried for a second, and why the others do not."""
+    if stressors and shutil.which("stress-ng") is None:
+        return [], ["stress-ng is not installed: apt-get install stress-ng"]
+    good, missing = [], []
+    for name in stressors:
+        words = ["stress-ng", *STRESSORS[name].split(), "--timeout", "1"]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+        if done.returncode == 0:
+            good.append(name)
+        else:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            missing.append(f"`{name}` does not run here (status {done.returncode}: {last})")
+    return good, missing
+
+
+def _named(stressor: str) -> str:
+    return f"ng-{stressor}"
+
+
+def _with_stressors(study: Study, stressors: Sequence[str]) -> Study:
+    """The study with a workload for each stressor, which runs for ever as one run."""
+    more = {
+        _named(name): Workload(
+            command=f"stress-ng {STRESSORS[name]} --temp-path {{scratch}}", progress="runs", memory="0.5 GB"
+        )
+        for name in stressors
+    }
+    return study.model_copy(update={"workloads": {**study.workloads, **more}})
+
+
+def measure(stage: Stage, company: Company, box: TimeBox, options: argparse.Namespace) -> Losses:
+    """Rounds over all antagonists while time lasts, then a duel of the strongest of both sides."""
+    losses = Losses(company.lead.workload, company)
+    rng = random.Random(f"{options.seed}/{company.lead.workload}")
+    for _ in box.portions():
+        losses.rows.append(_round(stage, losses, losses.names, rng, options))
+    losses.duellists = strongest(losses)
+    if losses.duellists is not None:
+        say(f"{losses.lead}: {' against '.join(losses.duellists)}")
+        for _ in range(options.duel):
+            losses.duel.append(_round(stage, losses, losses.duellists, rng, options))
+    return losses
+
+
+def _round(
+    stage: Stage, losses: Losses, workloads: Sequence[str], rng: random.Random, options: argparse.Namespace
+) -> list[float]:
+    """What the lead loses beside each of them, in log units, measured in random order."""
+    lead, found = losses.company.lead, dict.fromkeys(workloads, np.nan)
+    members = [member for member in losses.company.members[1:] if member.workload in found]
+    for one in rng.sample(members, len(members)):
+        rates = {}
+        for running in rng.sample([False, True], 2):
+            stage.switch([lead.name, one.name] if running else [lead.name])
+            rates[running] = _rate(stage, losses, options)
+            if running and stage.cpus_of_threads(one.name) & set(lead.cpus):
+                losses.elsewhere.add(one.workload)
+        found[one.workload] = float(np.log(rates[False] / rates[True]))
+    return list(found.values())
+
+
+def _rate(stage: Stage, losses: Losses, options: argparse.Namespace) -> float:
+    """Units a second of the lead's CPU time: others who take its CPU on a shared machine are no antagonists."""
+    lead = stage.cast[losses.company.lead.name]
+    stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
+    stage.forget_beats()
+    begin, ran = time.monotonic_ns(), _ran_ns(lead.pid)
+    stage.sleep_until(begin + int(options.window * 1e9))
+    end, ran = time.monotonic_ns(), _ran_ns(lead.pid) - ran
+    stage.read_beats()
+    share = ran / (end - begin)
+    losses.shares.append(share)
+    return rate_between(lead.records, begin, end) / share if share >= LEAST_SHARE else np.nan
+
+
+def _ran_ns(pid: int) -> int:
+    """CPU time of a process so far, on the clock that the kernel keeps for it (as clock_getcpuclockid names it)."""
+    return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+def _bars(losses: Losses) -> list[Bar]:
+    """What the figure shows of a lead."""
+    found = []
+    for column, name in enumerate(losses.names):
+        enough = len(losses.of(column)) >= 2
+        loss = points(mean_of(losses.of(column))) if enough else Mean(np.nan, np.nan, 1.0)
+        found.append(Bar(name, loss.value, loss.half_width, not name.startswith("ng-"), name in losses.elsewhere))
+    return found
+
+
+def strongest(losses: Losses) -> tuple[str, str] | None:
+    """Who of ours and who of stress-ng's hurt most: measured anew afterwards, without the luck of the best."""
+    known = sorted(
+        (
+            (float(losses.of(column).mean()), name)
+            for column, name in enumerate(losses.names)
+            if _comparable(losses, name)
+        ),
+        reverse=True,
+    )
+    sides = [[name for _, name in known if name.startswith("ng-") == theirs] for theirs in (False, True)]
+    return (sides[0][0], sides[1][0]) if all(sides) else None
+
+
+def _comparable(losses: Losses, name: str) -> bool:
+    return name not in losses.elsewhere and len(losses.of(losses.names.index(name))) > 0
+
+
+def verdict(losses: Losses) -> str:
+    """Our strongest against stress-ng's strongest, in the rounds that did not choose them."""
+    if losses.duellists is None:
+        return f"`{losses.lead}`: there is nobody to compare with."
+    rounds = np.array(losses.duel, dtype=float).reshape(-1, 2)
+    table = rounds[np.isfinite(rounds).all(axis=1)]
+    if len(table) < FEWEST_ROUNDS:
+        return f"`{losses.lead}`: too few rounds of the duel ({len(table)}) to say."
+    ours, theirs = (points(mean_of(table[:, column])) for column in (0, 1))
+    more = mean_of(table[:, 0] - table[:, 1])
+    low, high = more.value - more.half_width, more.value + more.half_width
+    said = "hurts more" if low > 0 else "hurts less" if high < 0 else "hurts about as much, as far as can be told"
+    return (
+        f"`{losses.lead}`: `{losses.duellists[0]}` takes {ours.value:.1f} % ± {ours.half_width:.1f}, "
+        f"`{losses.duellists[1]}` {theirs.value:.1f} % ± {theirs.half_width:.1f}; a step takes "
+        f"{percent(np.expm1(more.value))} longer beside ours than beside theirs (95 %: {percent(np.expm1(low))} to "
+        f"{percent(np.expm1(high))}; {len(table)} rounds): **ours {said}**."
+    )
+
+
+def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], options: argparse.Namespace) -> None:
+    """The table and the verdict."""
+    rounds = ", ".join(f"{len(losses.rows)} at {losses.lead}" for losses in found)
+    shares = ", ".join(percent(float(np.mean(losses.shares))) for losses in found)
+    report.text(
+        f"Loss of the lead's rate in per cent, with 95 % intervals within this launch; rounds: {rounds}. Windows of "
+        f"{options.window:g} s, {options.settle:g} s after each change; a CPU each for lead and antagonist; `ng-` are "
+        "stress-ng's stressors, one worker each. Rates are by second of the lead's CPU time, so that others who take "
+        f"its CPU are no antagonists: it had it for {shares} of the windows' time."
+    )
+    bars = [{bar.name: bar for bar in _bars(losses)} for losses in found]
+    order = sorted(bars[0], key=lambda name: -max(np.nan_to_num(lead[name].loss, nan=-1e9) for lead in bars))
+    rows = [[f"`{name}`", *(_cell(lead[name]) for lead in bars)] for name in order]
+    report.table(["antagonist", *(f"loss of `{losses.lead}`" for losses in found)], rows)
+    if any(losses.elsewhere for losses in found):
+        report.text("† It put threads onto the lead's CPU: it also took CPU time, and is compared with nobody.")
+    for problem in missing:
+        report.text(f"Left out: {problem}.")
+    report.text(
+        "**Verdict.** The strongest of both sides, compared in further rounds. " + " ".join(map(verdict, found))
+    )
+
+
+def _cell(bar: Bar) -> str:
+    if np.isnan(bar.loss):
+        return "too few rounds"
+    return f"{bar.loss:.1f} ± {bar.half_width:.1f}{' †' if bar.elsewhere else ''}"
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,1 @@
+"""What the runner relies on in a workload: the catalogue as a table, and each promise tried out on this machine."""

@@ -1,0 +1,120 @@
+"""Regular expressions for lines of output: written as people write them, handed on as POSIX extended ones.
+
+The keeper `lines` matches with the C library, which knows no `\\d`, takes a backslash inside brackets for itself, and
+has neither lazy repetition nor groups that are not counted.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+CLASSES = {"d": "0-9", "s": "[:space:]", "w": "[:alnum:]_"}
+ASSERTIONS = "bB"
+QUANTIFIER = re.compile(r"\{\d*,?\d*\}")
+NAMED_CLASS = re.compile(r"\[:[a-z]+:\]")
+EXPECTED = "a regular expression for a line"
+
+
+def posix(pattern: str) -> str:
+    """Say it in POSIX's words; ValueError where it cannot be said."""
+    _refuse_what_is_none(pattern)
+    return "".join(_translated(pattern))
+
+
+def _refuse_what_is_none(pattern: str) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of [[:alpha:]], which we pass on
+            re.compile(pattern)
+    except re.error as problem:
+        raise ValueError(f"{EXPECTED} ({problem})") from None
+    if "\n" in pattern or "\0" in pattern:
+        raise ValueError(f"{EXPECTED}, which has no end of a line inside")
+
+
+def _translated(pattern: str) -> Iterator[str]:
+    at = 0
+    while at < len(pattern):
+        one, rest = pattern[at], pattern[at + 1 :]
+        if one == "[":
+            text, at = _brackets(pattern, at + 1)
+            yield text
+            continue
+        if one == "\\":
+            yield _escaped(rest[0])
+            at += 2
+            continue
+        if one == "{":
+            quantifier = QUANTIFIER.match(pattern, at)
+            one = quantifier[0] if quantifier and quantifier[0] not in ("{}", "{,}") else "\\{"
+            at += len(one) - (one == "\\{") - 1
+            rest = pattern[at + 1 :]
+        if one == "(" and rest.startswith("?"):
+            raise ValueError(f"{EXPECTED} without '(?': groups are all counted here, and flags are not known")
+        if one[-1] in "*+?}" and rest[:1] in ("?", "+"):
+            raise ValueError(f"{EXPECTED} without '{one}{rest[0]}': repetition takes as much as it can here")
+        yield one
+        at += 1
+
+
+def _escaped(one: str) -> str:
+    if one in CLASSES:
+        return f"[{CLASSES[one]}]"
+    if one.lower() in CLASSES:
+        return f"[^{CLASSES[one.lower()]}]"
+    if one.isalnum() and one not in ASSERTIONS:
+        raise ValueError(f"{EXPECTED} without '\\{one}': only \\d, \\s, \\w, \\b and their capitals are known")
+    return f"\\{one}"
+
+
+def _brackets(pattern: str, at: int) -> tuple[str, int]:
+    """Read a set of characters from behind its bracket on; return it and where it ends."""
+    negated = pattern[at] == "^"
+    at += negated
+    begin, parts = at, []
+    while pattern[at] != "]" or at == begin:
+        if named := NAMED_CLASS.match(pattern, at):
+            parts.append(named[0])
+            at = named.end()
+            continue
+        one = pattern[at]
+        at += 1
+        if one == "\\":
+            one = pattern[at]
+            at += 1
+            if one.isalnum():
+                parts.append(_class_inside(one))
+                continue
+        elif one == "-" and parts and len(parts[-1]) == 1 and pattern[at] not in "]\\":
+            parts[-1] += f"-{pattern[at]}"
+            at += 1
+            continue
+        parts.append(one)
+    return f"[{'^' if negated else ''}{_ordered(parts)}]", at + 1
+
+
+def _class_inside(one: str) -> str:
+    if one not in CLASSES:
+        raise ValueError(f"{EXPECTED} without '\\{one}' in brackets: only \\d, \\s and \\w are known there")
+    return CLASSES[one]
+
+
+def _ordered(parts: list[str]) -> str:
+    """POSIX has no escapes in brackets: a `]` stands first, a `^` not first, a `-` last."""
+    odd = [one for one in ("]", "^", "-") if one in parts]
+    plain = [part for part in parts if part not in odd]
+    first, last = [one for one in odd if one == "]"], [one for one in odd if one != "]"]
+    return "".join([*first, *plain, *last])
+
+
+def _line(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError(f"{EXPECTED}, in quotes")
+    posix(value)
+    return value
+
+
+Line = Annotated[str, BeforeValidator(_line)]

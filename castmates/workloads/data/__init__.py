@@ -1,0 +1,1 @@
+"""Programs that write the data sets of ordinary programs: fixed seeds, the standard library alone, no download."""

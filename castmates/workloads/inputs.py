@@ -1,0 +1,175 @@
+"""The data sets that workloads read: made here by programs of ours, once per content, from a fixed seed.
+
+A generator is a module that is run as `python -m MODULE --into FOLDER ARGUMENTS...`. It writes the same bytes on every
+machine where the format allows that, downloads nothing, and names in `SOURCES`, if it has that variable, further files
+of its folder that decide about what it writes.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.files import make_folder
+from castmates.workloads import building, environments
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes a data set."""
+
+    module: str
+    arguments: tuple[str, ...] = ()
+    environment: str | None = None  # whose interpreter runs the module; the framework's own if None
+
+
+def _records(kind: str, **options: int) -> Recipe:
+    words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
+    return Recipe("castmates.workloads.tfmodels.records", (kind, *words), "tfmodels")
+
+
+RECIPES: dict[str, Recipe] = {
+    "csource": Recipe("castmates.workloads.data.csource"),
+    "formula": Recipe("castmates.workloads.data.formula"),
+    "hpcc": Recipe("castmates.workloads.data.hpcc"),
+    "image": Recipe("castmates.workloads.data.image"),
+    "perl": Recipe("castmates.workloads.data.perl"),
+    "povray": Recipe("castmates.workloads.data.povray"),
+    "text": Recipe("castmates.workloads.data.text"),
+    "tfmodels-clicks": _records("clicks", rows=200_000),
+    "tfmodels-clicks-full": _records("clicks", rows=1_000_000, count=65_536, criteo=1),
+    "tfmodels-clicks-tiny": _records("clicks", rows=5_000),
+    "tfmodels-images": _records("images", side=128),
+    "tfmodels-images-full": _records("images", side=400),
+    "tfmodels-scenes": _records("scenes", side=160),
+    "tfmodels-scenes-full": _records("scenes", side=500),
+    "tfmodels-sentences": _records("sentences", vocabulary=8_000, words=14),
+    "tfmodels-sentences-full": _records("sentences", vocabulary=32_000, words=28, count=16_384),
+    "tfmodels-tokens": _records("tokens", sequence=64, masked=8, vocabulary=8_000),
+    "tfmodels-tokens-full": _records("tokens", sequence=128, masked=20, vocabulary=30_522),
+    "video": Recipe("castmates.workloads.data.video"),
+    "xml": Recipe("castmates.workloads.data.xml"),
+}
+
+
+def known() -> list[str]:
+    """Name every data set that a workload may ask for."""
+    return sorted(RECIPES)
+
+
+def key(name: str, envs_dir: Path) -> str:
+    """Digest what a data set is made by; another key means another data set."""
+    recipe = _recipe(name)
+    parts = [recipe.module, *recipe.arguments, *(file.read_text(encoding="utf-8") for file in _sources(recipe))]
+    if recipe.environment is not None:
+        parts.append(environments.key(recipe.environment, envs_dir))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def place_of(name: str, content_key: str, cache: Path) -> Path:
+    """Say where the data set of this content lies, made or not."""
+    return cache / "inputs" / f"{name}-{content_key}"
+
+
+def location(name: str, envs_dir: Path, cache: Path) -> Path:
+    """Say where a data set lies as it is wanted now."""
+    return place_of(name, key(name, envs_dir), cache.resolve())
+
+
+def ready_file(place: Path) -> Path:
+    """Name the file that is written last, when the data set is complete."""
+    return place / "ready.json"
+
+
+def build(name: str, envs_dir: Path, cache: Path) -> Path:
+    """Make a data set unless it is there, and return where it lies."""
+    recipe, place = _recipe(name), location(name, envs_dir, cache)
+    if ready_file(place).is_file():
+        return place
+    python, variables = _interpreter(recipe, envs_dir, cache)
+    make_folder(place.parent)
+    with building.alone(place.with_name(f".{place.name}.lock")) as held:
+        if ready_file(place).is_file():  # another builder was faster
+            return place
+        print(f"Making the data set '{name}' in {place}", file=sys.stderr, flush=True)
+        partial = place.with_name(f".{place.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)  # what a killed builder left
+        make_folder(partial)
+        begun = time.monotonic()
+        _run(name, [python, "-m", recipe.module, "--into", str(partial), *recipe.arguments], variables, partial, held)
+        seconds = round(time.monotonic() - begun, 1)
+        facts = {"name": name, "key": key(name, envs_dir), "seconds": seconds} | _contents(name, partial)
+        ready_file(partial).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        shutil.rmtree(place, ignore_errors=True)
+        partial.rename(place)
+    print(f"Made '{name}': {facts['bytes']} bytes in {facts['files']} files, in {seconds} s", file=sys.stderr)
+    return place
+
+
+def _recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise CastmatesError(f"there is no data set '{name}'; there are: {', '.join(known()) or 'none'}.")
+    return RECIPES[name]
+
+
+def _sources(recipe: Recipe) -> Iterator[Path]:
+    """The module's file, and those beside it that it says it is made of."""
+    module = ROOT / (recipe.module.replace(".", "/") + ".py")
+    yield module
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["SOURCES"]:
+            for other in ast.literal_eval(node.value):
+                yield module.parent / other
+
+
+def _interpreter(recipe: Recipe, envs_dir: Path, cache: Path) -> tuple[str, dict[str, str]]:
+    """The interpreter that runs the generator, and the variables with which it finds this package alone."""
+    if recipe.environment is None:
+        return sys.executable, {"PYTHONPATH": str(ROOT)}
+    place = environments.build(recipe.environment, envs_dir, cache)
+    found = environments.environment_of(place)
+    path = os.pathsep.join([found.pop("PATH"), os.environ.get("PATH", os.defpath)])
+    return str(place / "bin" / "python"), {"PATH": path, **found}
+
+
+def _run(name: str, command: list[str], variables: dict[str, str], partial: Path, held: int) -> None:
+    log = partial.with_name(f".{name}.log")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env=os.environ | {"PYTHONHASHSEED": "0"} | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=(held,),  # were this process killed, the generator would go on: the next builder has to wait
+        )
+        building.wait(process, f"'{name}'")
+    if process.returncode != 0:
+        words = next((line for line in reversed(building.last_lines(log, 20)) if line.strip()), "it wrote nothing")
+        raise CastmatesError(
+            f"the data set '{name}' could not be made: {command[2]} ended with status {process.returncode} and last "
+            f'wrote "{words.strip()[:300]}" (all of it: {log}).'
+        )
+
+
+def _contents(name: str, folder: Path) -> dict[str, object]:
+    """How much a data set is, and a digest of its files with their names."""
+    digest, size, count = hashlib.sha256(), 0, 0
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        with file.open("rb") as opened:
+            content = hashlib.file_digest(opened, "sha256").hexdigest()
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode())
+        size, count = size + file.stat().st_size, count + 1
+    if not size:
+        raise CastmatesError(f"the data set '{name}' could not be made: its generator ended well and wrote nothing.")
+    return {"bytes": size, "files": count, "digest": digest.hexdigest()}

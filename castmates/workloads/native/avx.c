@@ -1,0 +1,129 @@
+/* avx: multiply-adds of whole vectors in registers, in twelve chains: the widest floating-point units of this build. */
+#include "kernel.h"
+
+#if defined(__AVX512F__)
+#define AVX_WIDTH 8
+#define AVX_KIND "512-bit vectors (AVX-512)"
+#elif defined(__AVX__)
+#define AVX_WIDTH 4
+#define AVX_KIND "256-bit vectors (AVX)"
+#elif defined(__SSE2__)
+#define AVX_WIDTH 2
+#define AVX_KIND "128-bit vectors (SSE2)"
+#else
+#define AVX_WIDTH 2
+#define AVX_KIND "128-bit vectors"
+#endif
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define AVX_FUSED 1
+#define AVX_HOW "fused multiply-adds"
+#else
+#define AVX_FUSED 0
+#define AVX_HOW "multiplications and additions"
+#endif
+
+#define AVX_CHAINS 12
+#define AVX_BLOCK 1024 /* steps of each chain from the same first values; the results of all blocks are alike */
+
+typedef double avx_vector __attribute__((vector_size(8 * AVX_WIDTH)));
+typedef uint64_t avx_bits __attribute__((vector_size(8 * AVX_WIDTH)));
+
+struct avx {
+    uint64_t sum;    /* of the bits of all results */
+    uint64_t blocks; /* that are done */
+};
+
+static void avx_restart(void *state) { *(struct avx *)state = (struct avx){0, 0}; }
+
+static void *avx_prepare(const cm_options *options, unsigned thread)
+{
+    (void)options;
+    (void)thread;
+    return cm_state(sizeof(struct avx));
+}
+
+/* The values swing round a fixed point with a full mantissa and come nearer to it all the time, so none is special. */
+static double avx_first(unsigned chain, unsigned lane) { return 1.0 + (chain * AVX_WIDTH + lane) / 128.0; } /* exact */
+static double avx_factor(void) { return -(1.0 - 1.0 / 4096); }
+static double avx_added(void) { return 2.7182818284590452; }
+
+static inline avx_vector avx_all(double value)
+{
+    avx_vector all;
+    for (unsigned lane = 0; lane < AVX_WIDTH; lane++)
+        all[lane] = value;
+    return all;
+}
+
+static __attribute__((noinline)) uint64_t avx_block(const avx_vector *first, avx_vector factor, avx_vector added)
+{
+    avx_vector x[AVX_CHAINS];
+    avx_bits sum = {0};
+    memcpy(x, first, sizeof x);
+    for (unsigned i = 0; i < AVX_BLOCK; i++)
+        for (unsigned chain = 0; chain < AVX_CHAINS; chain++)
+            x[chain] = x[chain] * factor + added;
+    for (unsigned chain = 0; chain < AVX_CHAINS; chain++)
+        sum += (avx_bits)x[chain];
+    uint64_t total = 0;
+    for (unsigned lane = 0; lane < AVX_WIDTH; lane++)
+        total += sum[lane];
+    return total;
+}
+
+static void avx_work(void *state, uint64_t units)
+{
+    struct avx *s = state;
+    avx_vector first[AVX_CHAINS];
+    for (unsigned chain = 0; chain < AVX_CHAINS; chain++)
+        for (unsigned lane = 0; lane < AVX_WIDTH; lane++)
+            first[chain][lane] = avx_first(chain, lane);
+    for (uint64_t left = units / AVX_BLOCK; left > 0; left--) {
+        s->sum += avx_block(first, avx_all(avx_factor()), avx_all(avx_added()));
+        s->blocks++;
+    }
+}
+
+/* The same steps with plain numbers, one after the other. */
+static uint64_t avx_expected(void)
+{
+    uint64_t sum = 0;
+    for (unsigned chain = 0; chain < AVX_CHAINS; chain++) {
+        for (unsigned lane = 0; lane < AVX_WIDTH; lane++) {
+            double x = avx_first(chain, lane);
+            for (unsigned i = 0; i < AVX_BLOCK; i++) {
+                volatile double product = x * avx_factor();
+                x = AVX_FUSED ? __builtin_fma(x, avx_factor(), avx_added()) : product + avx_added();
+            }
+            uint64_t own;
+            memcpy(&own, &x, sizeof own);
+            sum += own;
+        }
+    }
+    return sum;
+}
+
+static const char *avx_verify(void *state)
+{
+    const struct avx *s = state;
+    return s->sum == s->blocks * avx_expected() ? NULL : "the results differ from those of plain numbers";
+}
+
+static const cm_kernel avx_kernel = {
+    .name = "avx",
+    .does = "Chains of " AVX_HOW " in registers, with " AVX_KIND " in this build: the floating-point units, and with "
+            "them power and clock frequency; no memory.",
+    .unit = "one step of all 12 chains, in blocks of 1024",
+    .takes = CM_RATE | CM_THREADS,
+    .defaults = {.threads = 1},
+    .step = AVX_BLOCK,
+    .prepare = avx_prepare,
+    .work = avx_work,
+    .restart = avx_restart,
+    .verify = avx_verify,
+};
+
+#ifndef CM_PART
+int main(int argc, char **argv) { return cm_main(&avx_kernel, argc, argv); }
+#endif

@@ -1,0 +1,41 @@
+"""The Debian packages that workloads of the catalogue want and this machine lacks.
+
+For the doctor, which must be instant: the files are read for two keys, and not checked as a study's reading does.
+"""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from castmates.workloads import programs
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def missing(catalogue: Path) -> dict[str, list[str]] | None:
+    """Each package that is not here, with the workloads that want it; None where there is no catalogue to read."""
+    try:
+        written = [yaml.load(file.read_bytes(), Loader=LOADER) for file in sorted(catalogue.glob("*.yaml"))]
+        workloads = {name: one for file in written if file for name, one in (file.get("workloads") or {}).items()}
+        wanted = {name: _finished(name, workloads) for name in workloads}
+    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, RecursionError):
+        return None  # whoever loads a study is told what is wrong with it
+    found: dict[str, list[str]] = {}
+    for name, (package, command) in wanted.items():
+        if package and command and programs.missing(command, package):
+            found.setdefault(package, []).append(name)
+    return found if workloads else None
+
+
+def _finished(name: str, workloads: Mapping[str, Mapping[str, Any]]) -> tuple[str | None, list[str]]:
+    """The package of a workload and the words of its command, its own or those of whom it is like."""
+    one = workloads[name]
+    package, command = one.get("package"), one.get("command")
+    words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command or ()]
+    if one.get("like") not in workloads:
+        return package, words
+    package_before, words_before = _finished(one["like"], workloads)
+    return package or package_before, words or words_before

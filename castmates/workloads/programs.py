@@ -1,0 +1,47 @@
+"""Whether the program of a command is on this machine; standard library only, and fast enough for the doctor."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from castmates.workloads.native.build import KERNELS
+
+WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package tells what it runs
+DEBIAN = Path("/var/lib/dpkg/info")
+ASKED = re.compile(r"([\w.+/-]+) -print-prog-name=([\w.+-]+)")  # a program that another one knows the place of
+
+
+def missing(command: Sequence[str], package: str | None, path: str | None = None) -> str:
+    """Name the program that this command lacks here; "" where it lacks none that we know of."""
+    program = command[0]
+    if program != "{python}" and shutil.which(program, path=path) is None:
+        return program
+    if not WRAPPER.fullmatch(program) or package is None:
+        return ""
+    asked = [found for word in command for found in ASKED.findall(word)]
+    for whom, what in asked:
+        if shutil.which(whom, path=path) is None or not _knows(whom, what):
+            return str(what)
+    return "" if asked or shutil.which(package, path=path) or _has_package(package) else package
+
+
+def is_kernel(program: str) -> bool:
+    """Whether this is one of our own native programs, which are compiled where they are wanted."""
+    return program in KERNELS
+
+
+def _knows(whom: str, what: str) -> bool:
+    """Ask a compiler for a part of its own: it answers with the bare name where it has none."""
+    try:
+        command = [whom, f"-print-prog-name={what}"]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return Path(asked.stdout.strip()).is_file()
+
+
+def _has_package(package: str) -> bool:
+    """Whether dpkg has the package; True where there is no dpkg to know."""
+    return not DEBIAN.is_dir() or any(DEBIAN.glob(f"{package}.list")) or any(DEBIAN.glob(f"{package}:*.list"))

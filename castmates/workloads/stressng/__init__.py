@@ -1,0 +1,1 @@
+"""The keeper of stress-ng's stressors, `python -m castmates.workloads.stressng`."""

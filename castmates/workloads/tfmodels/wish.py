@@ -1,0 +1,155 @@
+"""What the command line asks for: which job, and how it runs; standard library only."""
+
+import argparse
+import os
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import NoReturn
+
+from castmates.workloads.tfmodels import jobs
+from castmates.workloads.tfmodels.jobs import Shape
+
+SOURCES = ("records", "memory")
+DEVICES = ("cpu", "gpu")
+PRECISIONS = ("float32", "mixed_bfloat16")
+PHASES_VARIABLE = "CASTMATES_PHASES"
+DOC = "Run one Model Garden job, step after step, with a heartbeat for each."
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One job as it is wanted; every field is also a fact that the job prints."""
+
+    model: str
+    size: str
+    mode: str
+    batch: int
+    threads: int
+    source: str
+    data: str | None
+    device: str
+    xla: bool
+    onednn: bool
+    precision: str
+    phases: bool
+    rows: int | None
+    steps: int | None
+
+    @property
+    def shape(self) -> Shape:
+        """The model's shape in this size."""
+        return jobs.SHAPES[self.model, self.size]
+
+    @property
+    def vocabulary(self) -> Path | None:
+        """The file beside the records that only the transformer has, and needs."""
+        return Path(self.data).parent / "sentencepiece.model" if self.data and self.model == "transformer" else None
+
+    @property
+    def training(self) -> bool:
+        """Whether a step trains."""
+        return self.mode == "train"
+
+
+class OneSentence(argparse.ArgumentParser):
+    """An argument parser whose complaints are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(2, f"Bad arguments: {message}; see --help and --list.\n")
+
+
+def parse(words: list[str] | None = None) -> Wish | None:
+    """Read the command line; None where only the list of jobs is wanted."""
+    parser = _parser()
+    given = parser.parse_args(words)
+    if given.list:
+        return None
+    if given.model is None:
+        parser.error("--model is missing")
+    source = given.source or ("records" if given.data else "memory")
+    shape = jobs.SHAPES[given.model, given.size]
+    wish = Wish(
+        model=given.model,
+        size=given.size,
+        mode=given.mode,
+        batch=given.batch or shape.batch,
+        threads=given.threads or len(os.sched_getaffinity(0)),
+        source=source,
+        data=given.data,
+        device=given.device,
+        xla=given.xla,
+        onednn=given.onednn == "on",
+        precision=given.precision,
+        phases=given.phases,
+        rows=given.rows,
+        steps=given.steps,
+    )
+    if complaint := _complaint(wish):
+        parser.error(complaint)
+    return wish
+
+
+def _parser() -> OneSentence:
+    parser = OneSentence(prog="python -m castmates.workloads.tfmodels", description=DOC)
+    parser.add_argument("--list", action="store_true", help="show the jobs and end")
+    parser.add_argument("--model", choices=jobs.MODELS)
+    parser.add_argument("--size", choices=jobs.SIZES, default="tiny")
+    parser.add_argument("--mode", choices=jobs.MODES, default="train")
+    parser.add_argument("--batch", type=_positive, help="examples in a batch (default: the job's own)")
+    parser.add_argument("--steps", type=_positive, help="end after so many steps (default: go on for ever)")
+    add_runtime(parser)
+    parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
+    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    parser.add_argument("--data", metavar="PATTERN", help="the files that are read, such as 'folder/*.tfrecord'")
+    parser.add_argument(
+        "--source",
+        choices=SOURCES,
+        help="records: read and decode the files of --data (the default where it is given); memory: cycle a few "
+        "batches made at the start",
+    )
+    parser.add_argument(
+        "--phases",
+        action="store_true",
+        help=f"time input, forward, backward and optimizer of each step into the file that {PHASES_VARIABLE} names",
+    )
+    parser.add_argument("--rows", type=_positive, help="dlrm only: rows of each embedding table, at most")
+    return parser
+
+
+def add_runtime(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every way of running a job has."""
+    parser.add_argument("--threads", type=_positive, help="threads in each pool (default: one per CPU given)")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="gpu needs the environment tfmodels-cuda")
+    parser.add_argument("--onednn", choices=("on", "off"), default="on", help="oneDNN's kernels (default: on)")
+
+
+def _complaint(wish: Wish) -> str:
+    """Say in a few words what of a wish cannot be, or ''."""
+    if wish.model == "dlrm" and wish.batch == 1:
+        return "the dlrm model cannot take a batch of 1, its smallest is 2"
+    if wish.rows is not None and wish.model != "dlrm":
+        return f"--rows is about the embedding tables of dlrm, and the {wish.model} model has none"
+    if wish.model == "dlrm" and wish.precision != "float32":
+        return "the package's dlrm model adds losses of two precisions and works with --precision float32 alone"
+    if wish.phases and wish.xla:
+        return "--phases reads the clock inside the step, which a step compiled with --xla cannot do: leave one out"
+    if wish.data is None and wish.source == "records":
+        return f"--data is missing: name the records to read (castmates build-inputs {wish.shape.inputs} makes some)"
+    if wish.data is None and wish.model == "transformer":
+        return (
+            "--data is missing: the transformer's vocabulary (sentencepiece.model) lies beside its records "
+            f"(castmates build-inputs {wish.shape.inputs} makes both)"
+        )
+    if wish.data is not None and not glob(wish.data):  # noqa: PTH207  (a pattern from anywhere, not below a folder)
+        return f"no file matches --data '{wish.data}'"
+    if wish.vocabulary is not None and not wish.vocabulary.is_file():
+        return f"{wish.vocabulary} is missing: the transformer reads its vocabulary beside its records"
+    return ""
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)

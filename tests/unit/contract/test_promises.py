@@ -1,0 +1,112 @@
+"""What was seen of a workload becomes a promise that is kept or broken, by rules that stand beforehand."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from castmates.contract import promises
+from castmates.contract.alone import Ended, Seen, Stood
+from castmates.contract.check import Result
+from castmates.contract.tables import results_table, rows
+from castmates.contract.usage import Usage
+from castmates.study.model import Workload
+
+
+def usage(busy: int = 1, idle: int = 0, memory: int = 10**6, cpus: tuple[int, ...] = (1,)) -> Usage:
+    one = Usage(threads=busy + idle, memory=memory, cpus=set(cpus))
+    one._first = dict.fromkeys(range(busy + idle), 0.0)
+    one._last = {thread: float(thread < busy) for thread in range(busy + idle)}
+    return one
+
+
+def seen(beats: int = 11, units: int = 100, units_s: float = 2.0, cpu_s: float = 2.0, **used: object) -> Seen:
+    return Seen(2.0, beats, units, units_s, cpu_s, usage(**used))
+
+
+def workload(**keys: object) -> Workload:
+    return Workload.model_validate({"command": "x", "unit": "step", "memory": "1 GB", **keys})
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (promises.progress(seen(beats=1, units=0), workload()), "reported 1 steps in 2 s"),
+        (promises.progress(seen(units=0), workload()), "makes no rate"),
+        (promises.progress(seen(units_s=0.0), workload()), "bear the same time"),
+        (promises.progress(seen(beats=0, units=0, cpu_s=0.1), workload(unit="run")), "reported 0 steps"),
+        (promises.freezes(Stood(False, 0, 0.0, True)), "could run while it was frozen"),
+        (promises.freezes(Stood(True, 1, 0.0, True)), "reported 1 steps while it was frozen"),
+        (promises.freezes(Stood(True, 0, 0.2, True)), "used 0.200 s of CPU time while it was frozen"),
+        (promises.freezes(Stood(True, 0, 0.0, False)), "no progress any more after it was frozen"),
+        (promises.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
+        (promises.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
+        (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue says 1 GB"),
+        (promises.ends(Ended(None, False, "")), "had not ended 2 s after SIGTERM"),
+        (promises.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
+    ],
+)
+def test_a_broken_promise_is_a_sentence(found, said):
+    assert not found.kept
+    assert said in found.broken
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (promises.ready(0.25), "0.25 s"),
+        (promises.progress(seen(), workload()), "50 step/s, 5 beats/s"),
+        (promises.progress(seen(beats=0, units=0), workload(unit="run")), "works; no whole run in 2 s"),
+        (promises.freezes(Stood(True, 0, 0.0, True)), "yes"),
+        (promises.pinned(seen(), (1,)), "1"),
+        (promises.threads(seen(busy=4, idle=50), workload()), "54 (1.0 CPUs)"),
+        (promises.memory(seen(memory=1_090_000_000), workload()), "1.09 GB"),
+        (promises.memory(seen(memory=12 << 20), workload(memory="1 MB")), "0.01 GB"),
+        (promises.ends(Ended(1.5, False, "")), "1.50 s"),
+    ],
+)
+def test_a_kept_promise_shows_what_was_seen(found, shown):
+    assert (found.kept, found.seen) == (True, shown)
+
+
+def printed(shown: object) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=160).print(shown)
+    return stream.getvalue()
+
+
+def test_the_table_shows_every_promise_and_tells_what_is_wrong():
+    broken = promises.ends(Ended(None, False, ""))
+    results = [
+        Result("good", "kept", "", (promises.ready(0.1),)),
+        Result("bad", "broken", broken.broken, (broken,)),
+        Result("far", "not here", "there is no program 'x'; apt-get install x"),
+    ]
+    text = printed(results_table(results))
+    for name in promises.NAMES:
+        assert name in text
+    assert "bad: it had not ended 2 s after SIGTERM" in text
+    assert "far: there is no program 'x'; apt-get install x" in text
+    assert "1 kept, 1 broken, 1 not here" in text
+
+
+def test_rows_say_what_is_lacking(tmp_path):
+    found = {
+        "here": workload(command="sh -c true"),
+        "kernel": workload(command="stream --bytes 1M", environment="native"),
+        "package": workload(command="no-such-program", package="such"),
+        "inside": workload(command=["sh", "-c", "x"], package="no-such-package"),
+        "ours": workload(command="{python} -m castmates.x"),
+        "environment": workload(command="python x", environment="tfmodels"),
+    }
+    (tmp_path / "tfmodels.lock").write_text("x==1\n")
+    (tmp_path / "tfmodels.yaml").write_text("dependencies: ['python >=3.11,<3.14']\n")
+    told = {row["workload"]: row["remedy"] for row in rows(found, tmp_path, tmp_path)}
+    assert told == {
+        "here": "",
+        "kernel": "",
+        "package": "apt-get install such",
+        "inside": "apt-get install no-such-package",
+        "ours": "",
+        "environment": "castmates build-environment tfmodels",
+    }

@@ -1,0 +1,68 @@
+"""The pressure benchmark's own arithmetic: who is chosen, who is compared, and what may be said."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks import pressure
+from benchmarks.pressure_figure import Bar, draw
+
+NAMES = ["chase", "gups", "stencil", "ng-cache", "ng-lockbus"]
+
+
+def losses(rows, duel=(), elsewhere=()):
+    members = [SimpleNamespace(workload=name) for name in NAMES]
+    found = pressure.Losses("chase", SimpleNamespace(members=members), [list(row) for row in rows], set(elsewhere))
+    found.duellists, found.duel = pressure.strongest(found), [list(row) for row in duel]
+    return found
+
+
+def noisy(means, rounds=8, sd=0.01, seed=1):
+    return np.random.default_rng(seed).normal(means, sd, (rounds, len(means)))
+
+
+def test_the_strongest_of_both_sides_are_chosen():
+    assert losses(noisy([0.1, 0.3, 0.1, 0.2])).duellists == ("stencil", "ng-lockbus")
+    assert losses(noisy([0.3, 0.1, 0.2, 0.1])).duellists == ("gups", "ng-cache")
+
+
+def test_the_duel_alone_decides():
+    found = losses(noisy([0.9, 0.1, 0.2, 0.1]), noisy([0.1, 0.2]))
+    assert "`gups` takes 9" in pressure.verdict(found)
+    assert "hurts less" in pressure.verdict(found)
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [([0.3, 0.2], "hurts more"), ([0.1, 0.2], "hurts less"), ([0.2, 0.2], "as far as can be told")],
+)
+def test_ours_hurts_more_only_when_the_whole_interval_says_so(means, said):
+    assert said in pressure.verdict(losses(noisy([0.3, 0.1, 0.1, 0.2]), noisy(means)))
+
+
+def test_a_stressor_on_the_leads_cpu_is_compared_with_nobody():
+    rows = noisy([0.3, 0.1, 0.1, 0.9])
+    assert losses(rows).duellists == ("gups", "ng-lockbus")
+    assert losses(rows, elsewhere=["ng-lockbus"]).duellists == ("gups", "ng-cache")
+    assert "nobody to compare" in pressure.verdict(losses(rows, elsewhere=["ng-lockbus", "ng-cache"]))
+
+
+def test_a_window_without_a_rate_is_left_out_and_few_rounds_say_nothing():
+    rows, duel = noisy([0.3, 0.1, 0.1, 0.2], rounds=4), noisy([0.3, 0.2], rounds=4)
+    rows[2, 1] = duel[1, 1] = np.nan
+    found = losses(rows, duel)
+    assert [len(found.of(column)) for column in range(4)] == [4, 3, 4, 4]
+    assert "too few rounds of the duel (3)" in pressure.verdict(found)
+
+
+def test_the_figure_has_a_row_for_everyone(tmp_path):
+    bars = [Bar("gups", 20.0, 2.0, True, False), Bar("ng-cache", 5.0, 1.0, False, False)]
+    draw([("chase", bars), ("stream", bars)], tmp_path / "pressure")
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".png", ".svg"]
+    assert len((tmp_path / "pressure.csv").read_text().splitlines()) == 1 + 4
+
+
+def test_every_stressor_has_one_worker_of_its_own():
+    for name, words in pressure.STRESSORS.items():
+        assert words.startswith(f"--{name} 1")

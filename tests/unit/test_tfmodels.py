@@ -1,0 +1,183 @@
+"""The Model Garden jobs as far as they go without TensorFlow: what can be asked for, and what is written."""
+
+import csv
+import importlib
+import inspect
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from castmates.workloads import heartbeat, inputs
+from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
+
+REPOSITORY = Path(__file__).parents[2]
+CATALOGUE = REPOSITORY / "config" / "workloads" / "tfmodels.yaml"
+
+
+def options(name: str, workloads: dict) -> dict:
+    """The options and data set of a workload with what it inherits."""
+    own = workloads[name]
+    above = options(own["like"], workloads) if "like" in own else {"inputs": None, "options": {}, "command": None}
+    merged = {key: own.get(key, above[key]) for key in above}
+    return merged | {"options": above["options"] | own.get("options", {})}
+
+
+WORKLOADS = yaml.safe_load(CATALOGUE.read_text())["workloads"]
+EXPANDED = {name: options(name, WORKLOADS) for name in WORKLOADS}
+JOBS = [name for name, one in EXPANDED.items() if one["command"] == "python -m castmates.workloads.tfmodels"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "one.tfrecord").touch()
+    (tmp_path / "sentencepiece.model").touch()
+    return str(tmp_path / "*.tfrecord")
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_job_of_the_catalogue_can_be_asked_for_and_reads_what_fits(name, data):
+    one = EXPANDED[name]
+    words = [word for key, value in (one["options"] | {"data": data}).items() for word in (f"--{key}", value)]
+    wanted = wish.parse(words)
+    assert wanted.shape.inputs == one["inputs"]
+    assert one["options"]["data"].endswith(".tsv" if wanted.model == "dlrm" else ".tfrecord")
+
+
+def test_the_catalogue_has_every_model_in_both_modes_and_the_full_ones():
+    found = {(one["model"], one["mode"]) for one in (EXPANDED[name]["options"] for name in JOBS)}
+    assert found == {(model, mode) for model in jobs.MODELS for mode in jobs.MODES}
+    full = {EXPANDED[name]["options"]["model"] for name in JOBS if EXPANDED[name]["options"].get("size") == "full"}
+    assert full == set(jobs.MODELS)
+
+
+def test_every_model_has_every_size_and_its_data_set_has_a_recipe(monkeypatch):
+    assert set(jobs.SHAPES) == {(model, size) for model in jobs.MODELS for size in jobs.SIZES}
+    for shape in jobs.SHAPES.values():
+        monkeypatch.setattr(sys, "argv", ["records", "--into", "x", *inputs.RECIPES[shape.inputs].arguments])
+        given = records._arguments()
+        asked = {key: value for key, value in shape.details.items() if hasattr(given, key)}
+        assert {key: getattr(given, key) for key in asked} == {key: int(value) for key, value in asked.items()} or (
+            given.kind in ("images", "scenes")  # whose side is the file's, not the model's
+        )
+
+
+def test_the_listing_names_every_job():
+    lines = jobs.listing().splitlines()
+    assert len(lines) == len(jobs.SHAPES)
+    assert all(
+        f"--model {model}" in line and size in line for (model, size), line in zip(jobs.SHAPES, lines, strict=True)
+    )
+
+
+def test_records_are_the_source_where_data_is_given_and_memory_where_not(data):
+    assert wish.parse(["--model", "bert"]).source == "memory"
+    assert wish.parse(["--model", "bert", "--data", data]).source == "records"
+    assert wish.parse(["--model", "bert", "--data", data, "--source", "memory"]).source == "memory"
+
+
+def test_every_flag_becomes_a_fact(data):
+    words = "--model dlrm --size full --mode infer --batch 7 --threads 3 --onednn off --precision float32"
+    wanted = wish.parse([*words.split(), "--rows", "9", "--steps", "5", "--xla", "--data", data, "--device", "gpu"])
+    expected = wish.Wish("dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5)
+    assert wanted == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--model dlrm --batch 1", "its smallest is 2"),
+        ("--model dlrm --precision mixed_bfloat16", "float32 alone"),
+        ("--model bert --rows 5", "the bert model has none"),
+        ("--model bert --phases --xla", "leave one out"),
+        ("--model bert --source records", "castmates build-inputs tfmodels-tokens makes some"),
+        ("--model transformer", "castmates build-inputs tfmodels-sentences makes both"),
+        ("--model bert --data /nowhere/*.tfrecord", "no file matches --data '/nowhere/*.tfrecord'"),
+        ("--model transformer --data {here}", "sentencepiece.model is missing"),
+        ("--model bert --threads none", "'none' is not a whole number from 1 on"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(words, sentence, capsys, tmp_path):
+    (tmp_path / "x").touch()
+    with pytest.raises(SystemExit) as end:
+        wish.parse(words.format(here=tmp_path / "x").split())
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_phases_are_written_a_line_a_step_with_their_medians(tmp_path):
+    file = tmp_path / "phases.csv"
+    written = phases.Writer("train", str(file))
+    for number in range(3):
+        written.step(10 + number, (0.001 * number, 0.002, 0.003, 0.004))
+    assert written.medians_ms() == {"input": 1.0, "forward": 2.0, "backward": 3.0, "optimizer": 4.0}
+    written.close()
+    rows = list(csv.DictReader(file.open()))
+    assert [int(row["begin_ns"]) for row in rows] == [10, 11, 12]
+    assert [int(row["input_ns"]) for row in rows] == [0, 1_000_000, 2_000_000]
+    assert {row["optimizer_ns"] for row in rows} == {"4000000"}
+
+
+def test_phases_that_nobody_named_a_file_for_are_only_kept():
+    written = phases.Writer("infer", None)
+    assert written.medians_ms() == {}
+    written.step(1, (0.001, 0.002))
+    assert written.medians_ms() == {"input": 1.0, "forward": 2.0}
+
+
+def test_sigterm_ends_a_job_also_inside_a_long_step(tmp_path):
+    beats = tmp_path / "beats"
+    heartbeat.create(beats)
+    # A call that lasts for minutes, gives the interpreter's lock back and that no signal interrupts: as a step does.
+    code = (
+        "import hashlib; from castmates.workloads.heartbeat import Writer\n"
+        "from castmates.workloads.tfmodels.ending import Ending\n"
+        "ending = Ending(Writer.from_environment()); print('in', flush=True)\n"
+        "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
+    )
+    variables = os.environ | {"CASTMATES_HEARTBEAT": str(beats), "PYTHONPATH": str(REPOSITORY)}
+    job = subprocess.Popen([sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, text=True)
+    try:
+        assert job.stdout.readline() == "in\n"
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(timeout=30) == 0
+    finally:
+        job.kill()
+        job.wait()
+    with heartbeat.Reader(beats) as reader:
+        assert reader.state is heartbeat.State.FINISHED
+
+
+def test_what_is_put_off_is_imported_at_its_first_use_and_a_plain_package_never(tmp_path, monkeypatch):
+    for name in ("heavy", "below"):
+        (tmp_path / f"{name}_pkg").mkdir()
+        (tmp_path / f"{name}_pkg" / "__init__.py").write_text("import sys; sys.ran.append(__name__)\nVALUE = 5\n")
+        (tmp_path / f"{name}_pkg" / "part.py").write_text("VALUE = 6\n")
+    monkeypatch.setattr(sys, "ran", [], raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["heavy_pkg"], ["below_pkg"]), *sys.meta_path])
+    heavy, below = importlib.import_module("heavy_pkg"), importlib.import_module("below_pkg.part")
+    assert inspect.getmodule(heavy) is heavy
+    assert heavy.__spec__.name == "heavy_pkg"
+    assert (below.VALUE, sys.ran) == (6, [])
+    assert (heavy.VALUE, heavy.VALUE, sys.ran) == (5, 5, ["heavy_pkg"])
+    assert importlib.import_module("heavy_pkg.part").VALUE == 6
+    assert sys.ran == ["heavy_pkg"]
+    with pytest.raises(AttributeError):
+        _ = heavy.nothing
+
+
+def test_a_module_below_one_that_is_put_off_brings_it(tmp_path, monkeypatch):
+    (tmp_path / "other_pkg").mkdir()
+    (tmp_path / "other_pkg" / "__init__.py").write_text("VALUE = 7\n")
+    (tmp_path / "other_pkg" / "part.py").write_text("from other_pkg import VALUE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [sparing.Finder(["other_pkg"], []), *sys.meta_path])
+    importlib.import_module("other_pkg")
+    assert importlib.import_module("other_pkg.part").VALUE == 7
