@@ -93,6 +93,8 @@ def _brackets(pattern: str, at: int) -> tuple[str, int]:
             at += 1
             continue
         parts.append(one)
+    if set(parts) == {"^"} and not negated:
+        return "\\^", at + 1  # alone in a set, it would say that the set is negated
     return f"[{'^' if negated else ''}{_ordered(parts)}]", at + 1
 
 
@@ -103,11 +105,10 @@ def _class_inside(one: str) -> str:
 
 
 def _ordered(parts: list[str]) -> str:
-    """POSIX has no escapes in brackets: a `]` stands first, a `^` not first, a `-` last."""
-    odd = [one for one in ("]", "^", "-") if one in parts]
-    plain = [part for part in parts if part not in odd]
-    first, last = [one for one in odd if one == "]"], [one for one in odd if one != "]"]
-    return "".join([*first, *plain, *last])
+    """POSIX has no escapes in brackets: a `]` stands first, a `^` not first, a `-` first or last."""
+    first, caret, dash = ([one] if one in parts else [] for one in ("]", "^", "-"))
+    plain = [part for part in parts if part not in ("]", "^", "-")]
+    return "".join([*first, *plain, *caret, *dash] if first or plain else [*dash, *caret])
 
 
 def _line(value: object) -> object:

@@ -4,7 +4,7 @@ import ctypes
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from castmates.study.patterns import posix
@@ -38,6 +38,8 @@ PIECES = st.one_of(
 )
 
 
+@example([r"[\^]"], "^")
+@example([r"[\^\-]"], "-")
 @given(st.lists(PIECES, min_size=1, max_size=4), st.text("ab1 -]^_:{}\\.", max_size=8))
 def test_it_means_the_same_to_both(pieces, text):
     pattern = "".join(pieces)
