@@ -65,7 +65,7 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
 
-benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (30 minutes on a quiet machine)
+benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (50 minutes on a quiet machine)
 	python -m benchmarks.all --output docs/benchmarks.md
 
 clean: ## remove the environments (results stay)

@@ -27,7 +27,7 @@ COMMANDS = (
 INTRO = """# What the instrument itself can do
 
 This page is written by `make benchmarks`: one run of everything in `benchmarks/`, on the machine that each part names,
-in about 30 minutes. It is a noisy virtual machine where a part says so. Absolute times are of that machine and of that
+in about 50 minutes. It is a noisy virtual machine where a part says so. Absolute times are of that machine and of that
 hour: read the ratios, whose two sides were taken in turns within one run, and make the page anew on your own machine.
 Each aim is stated beside its figure, and one that is missed is said to be missed.
 """
