@@ -11,18 +11,23 @@ from pathlib import Path
 
 from castmates.contract.usage import Usage
 from castmates.counters.procstat import read_tree
+from castmates.errors import CastmatesError
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.launch import Running, Start, WorkloadFailed, launch
 from castmates.runner.names import folder_prefix
 from castmates.runner.stage import LEAVE
 from castmates.runner.warden import Warden
-from castmates.workloads.heartbeat import State
+from castmates.workloads.heartbeat import HeartbeatError, State
 
 LOOK_S = 0.05
 STILL_S = 0.2
 PATIENCE_S = 60.0  # for a step, of a workload whose steps take long
 FIRST_BEATS = 2  # two make a rate
+
+
+class NotTried(CastmatesError):
+    """What the check itself needs cannot be had: that says nothing of the workload."""
 
 
 @dataclass(frozen=True)
@@ -148,19 +153,35 @@ def guarded() -> Iterator[Warden]:
 def launched(make: Callable[[Path], Start], warden: Warden) -> Iterator[Alone]:
     """Launch what `make` gives for a scratch folder, on its CPUs and this process off them; nothing is left."""
     with ExitStack() as exits:
-        scratch = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix())))
-        warden.guard_path(scratch)
-        start = make(scratch)
-        freezer = choose_freezer("check")
-        exits.callback(freezer.close)
-        for group in freezer.groups():
-            warden.guard_cgroup(group)
-        allowed = os.sched_getaffinity(0)
-        exits.callback(os.sched_setaffinity, 0, allowed)
-        os.sched_setaffinity(0, allowed - set(start.cpus) or allowed)
+        try:
+            alone = _launched(make, warden, exits)
+        except (CastmatesError, HeartbeatError) as problem:  # of a workload that cannot be started: WorkloadFailed
+            raise NotTried(str(problem)) from None
+        except OSError as problem:
+            raise NotTried(told(problem)) from None
+        yield alone
 
-        def adopt(name: str, pid: int) -> None:
-            warden.guard_process(pid)
-            freezer.adopt(name, pid)
 
-        yield Alone(launch(start, scratch, scratch, adopt), freezer, warden.check)
+def told(problem: OSError) -> str:
+    """What the system refused to the check, in a sentence."""
+    where = problem.filename or "the check"
+    return f"{where}: {problem.strerror or problem}; make room or give access there, and run the same command again."
+
+
+def _launched(make: Callable[[Path], Start], warden: Warden, exits: ExitStack) -> Alone:
+    scratch = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix())))
+    warden.guard_path(scratch)
+    start = make(scratch)
+    freezer = choose_freezer("check")
+    exits.callback(freezer.close)
+    for group in freezer.groups():
+        warden.guard_cgroup(group)
+    allowed = os.sched_getaffinity(0)
+    exits.callback(os.sched_setaffinity, 0, allowed)
+    os.sched_setaffinity(0, allowed - set(start.cpus) or allowed)
+
+    def adopt(name: str, pid: int) -> None:
+        warden.guard_process(pid)
+        freezer.adopt(name, pid)
+
+    return Alone(launch(start, scratch, scratch, adopt), freezer, warden.check)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.contract import promises
-from castmates.contract.alone import Alone, guarded, launched
-from castmates.contract.installed import lack_of
+from castmates.contract.alone import Alone, NotTried, guarded, launched, told
+from castmates.contract.installed import Lack, lack_of
 from castmates.contract.promises import Finding
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
 from castmates.runner.cast import member_start
 from castmates.runner.launch import Start, WorkloadFailed
-from castmates.runner.restore import heal
+from castmates.runner.restore import heal_or_refuse
 from castmates.runner.warden import Warden
 from castmates.study.mixes import member_of
 from castmates.study.model import Workload
@@ -61,8 +61,7 @@ def check(workloads: Mapping[str, Workload], places: Places, seconds: float, bui
     environments.build(environments.NATIVE, places.envs, places.cache)
     results = []
     with machine_lock(WHAT, report=tell), guarded() as warden:
-        for sentence in heal().told:
-            tell(sentence)
+        heal_or_refuse(tell)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
             tell(f"{number} of {len(workloads)}: {name}")
             found = check_one(name, workload, places, seconds, warden, build)
@@ -78,21 +77,32 @@ def check_one(
     """Check one workload; for whoever holds the machine's lock."""
     lack = lack_of(workload, places.envs, places.cache)
     if lack is not None and not (build and lack.environment):
-        return Result(name, "not here", f"{lack.said}; {lack.remedy}")
+        return _not_here(name, lack)
     cpus = tuple(sorted(os.sched_getaffinity(0))[-workload.cores :])
     if len(cpus) < workload.cores:
         return Result(name, "not here", f"it wants {workload.cores} CPUs, and there are {len(cpus)}")
+    start = _starter(name, workload, places, cpus)  # what cannot be built is an error of its own
+    if lack is not None and (still := lack_of(workload, places.envs, places.cache)):  # a program of the environment
+        return _not_here(name, still)
     findings: list[Finding] = []
     try:
-        start = _starter(name, workload, places, cpus)
         with launched(start, warden) as first:
             _try_everything(first, workload, cpus, seconds, findings)
         with launched(start, warden) as second:
             _try_again(second, findings)
+    except NotTried:
+        raise
+    except OSError as problem:
+        raise NotTried(told(problem)) from None
     except (WorkloadFailed, HeartbeatError, CastmatesError) as problem:
+        warden.check()  # without one the workload is not to blame
         findings.append(_broken_off(findings, str(problem)))
     why = "; ".join(one.broken for one in findings if not one.kept)
     return Result(name, "broken" if why else "kept", why, tuple(findings))
+
+
+def _not_here(name: str, lack: Lack) -> Result:
+    return Result(name, "not here", f"{lack.said}; {lack.remedy}")
 
 
 def _try_everything(
@@ -129,6 +139,7 @@ def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...
 
 
 def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
-    """The promise at which a workload failed altogether: the first one of which nothing is known."""
+    """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
     known = {one.promise for one in findings}
-    return Finding(next(name for name in promises.NAMES if name not in known), "failed", why)
+    unknown = (name for name in promises.NAMES if name not in known)
+    return Finding(next(unknown, promises.NAMES[-1]), "failed", why)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.study.model import Workload
-from castmates.workloads import environments, programs
+from castmates.workloads import environments, inputs, programs
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,6 @@ class Lack:
 
     said: str
     remedy: str
-    package: str | None = None  # that has it
     environment: str | None = None  # that can be built
 
 
@@ -26,12 +25,27 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
     if workload.environment not in (None, environments.NATIVE):
         place = environments.location(workload.environment, envs_dir, cache)
         if not environments.ready_file(place).is_file():
-            name = workload.environment
-            return Lack(f"the environment '{name}' is not built", f"castmates build-environment {name}", None, name)
+            return _unbuilt(workload.environment)
         path = os.pathsep.join([str(place / "bin"), path])
+    if (maker := _maker_of_inputs(workload, envs_dir, cache)) is not None:
+        return _unbuilt(maker)
     if workload.environment == environments.NATIVE and programs.is_kernel(workload.words[0]):
         return None
     if program := programs.missing(workload.words, workload.package, path):
         remedy = f"apt-get install {workload.package}" if workload.package else f"install {program}"
-        return Lack(f"there is no program '{program}'", remedy, workload.package)
+        return Lack(f"there is no program '{program}'", remedy)
     return None
+
+
+def _maker_of_inputs(workload: Workload, envs_dir: Path, cache: Path) -> str | None:
+    """The environment that must be built before the workload's data set can be made; None where none is wanted."""
+    if workload.inputs is None or workload.inputs not in inputs.RECIPES:
+        return None
+    name = inputs.RECIPES[workload.inputs].environment
+    if name is None or inputs.ready_file(inputs.location(workload.inputs, envs_dir, cache)).is_file():
+        return None
+    return None if environments.ready_file(environments.location(name, envs_dir, cache)).is_file() else name
+
+
+def _unbuilt(name: str) -> Lack:
+    return Lack(f"the environment '{name}' is not built", f"castmates build-environment {name}", name)

@@ -35,7 +35,7 @@ def ready(seconds: float) -> Finding:
 
 def progress(seen: Seen, workload: Workload) -> Finding:
     """It reports steps, and at least two, which make a rate."""
-    if seen.beats < 2 and workload.unit == "run" and seen.cpu_s > WORKING * seen.seconds:
+    if seen.beats < 2 and workload.progress == "runs" and seen.cpu_s > WORKING * seen.seconds:
         return Finding("progress", f"works; no whole run in {seen.seconds:.0f} s")  # enough for an antagonist
     if seen.beats < 2 or seen.units == 0:
         why = f"it reported {seen.beats} steps in {seen.seconds:.0f} s, which makes no rate: its steps must be shorter"
@@ -69,7 +69,7 @@ def pinned(seen: Seen, cpus: tuple[int, ...]) -> Finding:
 
 def threads(seen: Seen, workload: Workload) -> Finding:
     """It does not compete with itself: no more busy threads than fit its CPUs, but for a few that feed the others."""
-    busy, broken = seen.usage.busy(seen.cpu_s), ""
+    busy, broken = seen.usage.busy(), ""
     if busy > 2 * workload.cores + 2:
         broken = f"{busy} threads are busy on {workload.cores} CPUs: make its pools smaller, or raise 'cores'"
     return Finding("threads", f"{seen.usage.threads} ({seen.cpu_s / seen.seconds:.1f} CPUs)", broken)

@@ -36,7 +36,6 @@ def rows(workloads: Mapping[str, Workload], envs: Path, cache: Path) -> list[dic
                 "package": one.package,
                 "inputs": one.inputs,
                 "installed": lack is None,
-                "lacks": "" if lack is None else f"{lack.said}; {lack.remedy}",
                 "remedy": "" if lack is None else lack.remedy,
             }
         )

@@ -9,7 +9,8 @@ from castmates.counters.processes import parse_stat, read_kernel, threads_of
 from castmates.machine.reading import read_pairs
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-BUSY = 0.05  # share of the CPU time that a thread must have had to count as busy
+BUSY = 0.2  # share of the busiest thread's CPU time that a thread must have had to count as busy
+BUSY_S = 2 * TICK_S  # and at least so much, for the kernel counts in ticks
 
 
 @dataclass
@@ -21,11 +22,13 @@ class Usage:
     cpus: set[int] = field(default_factory=set)  # that some thread may run on
     _first: dict[int, float] = field(default_factory=dict)  # CPU seconds of each thread when it was first seen
     _last: dict[int, float] = field(default_factory=dict)
+    _alive: list[frozenset[int]] = field(default_factory=list)  # the threads of each look
 
     def look(self, pids: Iterable[int]) -> None:
         """Look at these processes once more."""
         threads = [(pid, tid) for pid in pids for tid in threads_of(pid)]
         self.threads = max(self.threads, len(threads))
+        self._alive.append(frozenset(tid for _, tid in threads))
         self.memory = max(self.memory, sum(_peak_memory(pid) for pid in {pid for pid, _ in threads}))
         for pid, tid in threads:
             try:
@@ -35,9 +38,11 @@ class Usage:
                 continue
             self._first.setdefault(tid, seconds)
 
-    def busy(self, cpu_s: float) -> int:
-        """How many threads did a good part of the work, which took so much CPU time."""
-        return sum(last - self._first[tid] > BUSY * cpu_s for tid, last in self._last.items())
+    def busy(self) -> int:
+        """How many threads that lived at the same time did a good part of what the busiest one did."""
+        spent = {tid: last - self._first[tid] for tid, last in self._last.items()}
+        least = max(BUSY_S, BUSY * max(spent.values(), default=0.0))
+        return max((sum(spent.get(tid, 0.0) >= least for tid in alive) for alive in self._alive), default=0)
 
 
 def _cpu_seconds(pid: int, tid: int) -> float:

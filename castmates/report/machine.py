@@ -74,6 +74,22 @@ def origins(records: Sequence[Facts], facts: Facts) -> list[str]:
     return [
         *_origin(hosts, facts.get("hostname"), "host", "machine"),
         *_origin(kernels, facts.get("kernel"), "kernel", "kernel"),
+        *_packages(measured),
+    ]
+
+
+def _packages(records: Sequence[Facts]) -> list[str]:
+    """Which programs were not the same in all blocks: their effects are pooled as if they were."""
+    versions: dict[str, Counter[str]] = {}
+    for record in records:
+        packages = [_mapping(member, "package") for member in _mapping(record, "members").values()]
+        for package, found in {(name, str(one)) for each in packages for name, one in each.items() if one}:
+            versions.setdefault(package, Counter())[found] += 1
+    return [
+        f"The blocks ran {len(counts)} versions of {package} "
+        f"({', '.join(f'{name}: {count}' for name, count in sorted(counts.items()))}); their effects are pooled."
+        for package, counts in sorted(versions.items())
+        if len(counts) > 1
     ]
 
 

@@ -18,14 +18,14 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner import cast as casting
-from castmates.runner import cgroups, eviction
+from castmates.runner import eviction
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
 from castmates.runner.launch import Running, WorkloadFailed, launch
 from castmates.runner.ledger import Ledger
 from castmates.runner.names import folder_prefix
-from castmates.runner.restore import Restored, heal
+from castmates.runner.restore import heal_or_refuse
 from castmates.runner.settling import Settling
 from castmates.runner.stage import Stage
 from castmates.runner.warden import Warden
@@ -67,7 +67,7 @@ class Outcome:
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
     with machine_lock(f"block {block.path} of study {block.study}", report=say):
-        outcome = Outcome(block, left_behind=_heal(say).left, platform=platform_here())
+        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
         begin = time.monotonic()
         try:
             _run(block, outcome, logs, cache, say, check)
@@ -77,20 +77,6 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
             outcome.rounds = 0
         outcome.total_seconds = time.monotonic() - begin
         return outcome
-
-
-def _heal(say: Say) -> Restored:
-    """Put right what killed runs have left; where their processes live on, nothing is measured beside them."""
-    restored = heal()
-    for sentence in restored.told:
-        say(sentence)
-    for group in restored.occupied:
-        pids = ", ".join(map(str, sorted(cgroups.processes(group))))
-        raise CastmatesError(
-            f"{group}, left by a killed run, still holds processes that cannot be killed ({pids}) and would disturb "
-            "what is measured: end them, or restart the machine, and run the same command again."
-        )
-    return restored
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:

@@ -18,6 +18,7 @@ from castmates.runner.launch import Running
 from castmates.runner.ledger_summary import summary
 from castmates.runner.mask_witness import SCHEMATA, ways_of
 from castmates.runner.window import Window
+from castmates.workloads import programs
 
 RECORD = "block.json"
 TEMPORARY = re.compile(r"\.(?:block\.json|(?:windows|steps|samples)\.parquet)\.(\d+)")  # as castmates.files names them
@@ -155,6 +156,8 @@ def _member(one: Running) -> dict[str, Any]:
         "pid": one.pid,
         "cpus": list(one.start.cpus),
         "command": one.start.command,
+        "program": programs.origin(one.start.kept_command or one.start.command, one.start.environment["PATH"]),
+        "package": one.start.package and {one.start.package: programs.package_version(one.start.package)},
         "environment": one.start.environment,
         "ready_seconds": one.ready_seconds and round(one.ready_seconds, 3),
         "last_lines": one.last_lines(),

@@ -2,10 +2,11 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from castmates.errors import CastmatesError
 from castmates.machine.journal import journals
 from castmates.machine.lock import machine_lock
 from castmates.machine.owner import is_gone
@@ -55,6 +56,20 @@ def heal() -> Restored:
                     restored.occupied.append(path)
             else:
                 restored.done.append(f"{path}: left by a killed run, removed")
+    return restored
+
+
+def heal_or_refuse(say: Callable[[str], None]) -> Restored:
+    """Put right what killed runs have left; where their processes live on, nothing is measured beside them."""
+    restored = heal()
+    for sentence in restored.told:
+        say(sentence)
+    for group in restored.occupied:
+        pids = ", ".join(map(str, sorted(cgroups.processes(group))))
+        raise CastmatesError(
+            f"{group}, left by a killed run, still holds processes that cannot be killed ({pids}) and would disturb "
+            "what is measured: end them, or restart the machine, and run the same command again."
+        )
     return restored
 
 

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator
 
 CLASSES = {"d": "0-9", "s": "[:space:]", "w": "[:alnum:]_"}
 ASSERTIONS = "bB"
+GNU = "<>`'"  # with a backslash, edges of words and of the text to the C library, and just themselves to people
 QUANTIFIER = re.compile(r"\{\d*,?\d*\}")
 NAMED_CLASS = re.compile(r"\[:[a-z]+:\]")
 EXPECTED = "a regular expression for a line"
@@ -49,8 +50,9 @@ def _translated(pattern: str) -> Iterator[str]:
             continue
         if one == "{":
             quantifier = QUANTIFIER.match(pattern, at)
-            one = quantifier[0] if quantifier and quantifier[0] not in ("{}", "{,}") else "\\{"
-            at += len(one) - (one == "\\{") - 1
+            written = quantifier[0] if quantifier and quantifier[0] != "{}" else "{"
+            one = {"{": "\\{", "{,}": "*"}.get(written, written)
+            at += len(written) - 1
             rest = pattern[at + 1 :]
         if one == "(" and rest.startswith("?"):
             raise ValueError(f"{EXPECTED} without '(?': groups are all counted here, and flags are not known")
@@ -67,7 +69,7 @@ def _escaped(one: str) -> str:
         return f"[^{CLASSES[one.lower()]}]"
     if one.isalnum() and one not in ASSERTIONS:
         raise ValueError(f"{EXPECTED} without '\\{one}': only \\d, \\s, \\w, \\b and their capitals are known")
-    return f"\\{one}"
+    return one if one in GNU else f"\\{one}"
 
 
 def _brackets(pattern: str, at: int) -> tuple[str, int]:
@@ -80,6 +82,8 @@ def _brackets(pattern: str, at: int) -> tuple[str, int]:
             parts.append(named[0])
             at = named.end()
             continue
+        if pattern[at : at + 2] in ("[=", "[."):
+            raise ValueError(f"{EXPECTED} without a class of equals or a named character ('{pattern[at : at + 2]}')")
         one = pattern[at]
         at += 1
         if one == "\\":

@@ -16,13 +16,14 @@ Check = Annotated[
     Literal["first", "every", "never"],
     Field(description="which runs have their results compared with the suite's; comparing takes CPU time too"),
 ]
+FITS = "a run must fit a window (budget.longest_window) to be measured well"
 
 
 class Spec2017(Written):
     """SPEC CPU2017, installed, built, and its run directories set up."""
 
     root: Root
-    size: Literal["test", "train", "refrate", "refspeed"] = Field(default="refrate", description="the input")
+    size: Literal["test", "train", "refrate", "refspeed"] = Field(default="test", description=f"the input; {FITS}")
     tune: Literal["base", "peak"] = Field(default="base", description="which build")
     label: str | None = Field(default=None, description="label of the build, where there are several")
     benchmarks: Benchmarks
@@ -36,7 +37,7 @@ class Parsec(Written):
 
     root: Root
     size: Literal["test", "simdev", "simsmall", "simmedium", "simlarge", "native"] = Field(
-        default="simlarge", description="the input"
+        default="test", description=f"the input; {FITS}"
     )
     build: str | None = Field(default=None, description="a folder of inst, such as amd64-linux.gcc")
     benchmarks: Benchmarks
@@ -49,7 +50,7 @@ class Npb(Written):
     """NAS Parallel Benchmarks, built."""
 
     root: Root
-    size: Literal["S", "W", "A", "B", "C", "D", "E", "F"] = Field(default="A", description="the class")
+    size: Literal["S", "W", "A", "B", "C", "D", "E", "F"] = Field(default="S", description=f"the class; {FITS}")
     benchmarks: Benchmarks
     cores: Cores = 1
     memory: Memory = "2 GB"

@@ -23,6 +23,7 @@ NATIVE = "native"
 COMPILER = "compiler"
 KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
 PACKAGE = Path(__file__).resolve().parents[1]
+MODULE = re.compile(rf"\b{PACKAGE.name}\.([a-z_]\w*(?:\.[a-z_]\w*)*)")  # of ours, in a command
 FRAMEWORKS_OWN = ("castmates", "dev", COMPILER)  # locks that no workload names
 
 
@@ -62,9 +63,10 @@ def content(
 
 def _own_files(command: Sequence[str]) -> Iterator[Path]:
     """The Python files of ours that run where a command names a module of this package: with it, all of its room."""
-    modules = [word.split(".") for word in command if word.startswith(f"{PACKAGE.name}.")]
-    for _, *names in modules:
-        place = PACKAGE.joinpath(*names)
+    named = {tuple(found[1].split(".")) for word in command for found in MODULE.finditer(word)}
+    places = [PACKAGE.joinpath(*names) for names in named]
+    modules = [place for place in places if place.is_dir() or place.with_suffix(".py").is_file()]
+    for place in modules:
         yield from (place if place.is_dir() else place.parent).rglob("*.py")
     if modules:
         yield PACKAGE / "workloads" / "heartbeat.py"

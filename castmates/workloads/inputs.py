@@ -87,8 +87,8 @@ def location(name: str, envs_dir: Path, cache: Path) -> Path:
 
 
 def ready_file(place: Path) -> Path:
-    """Name the file that is written last, when the data set is complete."""
-    return place / "ready.json"
+    """Name the file that is written last, when the data set is complete; a pattern such as `*` does not match it."""
+    return place / ".ready.json"
 
 
 def build(name: str, envs_dir: Path, cache: Path) -> Path:

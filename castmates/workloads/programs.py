@@ -9,7 +9,6 @@ from pathlib import Path
 from castmates.workloads.native.build import KERNELS
 
 WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package tells what it runs
-DEBIAN = Path("/var/lib/dpkg/info")
 ASKED = re.compile(r"([\w.+/-]+) -print-prog-name=([\w.+-]+)")  # a program that another one knows the place of
 
 
@@ -42,6 +41,23 @@ def _knows(whom: str, what: str) -> bool:
     return Path(asked.stdout.strip()).is_file()
 
 
+def origin(command: Sequence[str], path: str) -> str | None:
+    """Where the file of a command's program really lies; None where there is none."""
+    found = shutil.which(command[0], path=path)
+    return None if found is None else str(Path(found).resolve())
+
+
+def package_version(package: str) -> str | None:
+    """Ask dpkg for the version of a package that is installed; None where it is not, or there is no dpkg."""
+    command = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}\\n", package]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = (line.partition(" ") for line in asked.stdout.splitlines())
+    return next((version for status, _, version in found if status == "installed"), None)
+
+
 def _has_package(package: str) -> bool:
-    """Whether dpkg has the package; True where there is no dpkg to know."""
-    return not DEBIAN.is_dir() or any(DEBIAN.glob(f"{package}.list")) or any(DEBIAN.glob(f"{package}:*.list"))
+    """Whether dpkg has the package installed; True where there is no dpkg to know."""
+    return shutil.which("dpkg-query") is None or package_version(package) is not None

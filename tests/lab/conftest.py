@@ -33,6 +33,11 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("machine", marker.args, indirect=True)
 
 
+def _turn(item):
+    """First the unit tests, beside which guests are at work already, then the lab's, then what needs quiet."""
+    return [UNIT in item.path.parents, item.path.parent == HERE, True].index(True)
+
+
 def _is_extra(item):
     """Whether a test runs only with CASTMATES_LAB=all: what others show already, on another machine."""
     file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
@@ -56,13 +61,13 @@ def pytest_collection_modifyitems(config, items):
         if item.get_closest_marker("machines") or {"lab", "beside"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     if INSIDE not in os.environ:
-        items.sort(key=lambda item: UNIT not in item.path.parents)  # beside them guests are at work already
+        items.sort(key=_turn)
         guests = config.stash[GUESTS] = Guests(lambda: _lab(config))
         items[:] = [Remote.of(item, guests) if item.get_closest_marker("machines") else item for item in items]
 
 
 def pytest_runtestloop(session):
-    if "CASTMATES_LAB" in os.environ and INSIDE not in os.environ:
+    if "CASTMATES_LAB" in os.environ and INSIDE not in os.environ and not session.config.option.collectonly:
         session.config.stash[GUESTS].begin(session.items)
 
 

@@ -7,6 +7,7 @@ import shlex
 import sys
 import tempfile
 import threading
+import warnings
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -93,6 +94,8 @@ def _boot(machine, tests, lab):
         left = [test for test in tests if not _is_over(reports.get(test, []))]
         if not left:
             break
+        if attempt > 1:
+            warnings.warn(f"{machine} was booted again for {len(left)} tests, after: {told}", stacklevel=1)
         new, said = _boot_once(lab, machine, left)
         reports |= new
         told += f"guest {attempt} of {BOOTS}, for {len(left)} tests: {said}\n"
@@ -100,7 +103,7 @@ def _boot(machine, tests, lab):
 
 
 def _is_over(reports):
-    return "teardown" in [report["when"] for report in reports]
+    return any(report["when"] == "teardown" or report["outcome"] == "failed" for report in reports)
 
 
 def _boot_once(lab, machine, tests):

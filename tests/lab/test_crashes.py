@@ -73,7 +73,7 @@ def test_restore_that_is_killed_is_done_by_the_next(resctrl, members):
 
 
 def kills(changed):
-    """So many, and more until enough of them came in the midst of something: the machine chooses the moments too."""
+    """So many, and up to four times as many until a few came in the midst of something: the others prove nothing."""
     for kill in range(4 * KILLS):
         if kill < KILLS or sum(changed) < KILLS / 4:
             yield kill

@@ -89,7 +89,7 @@ def test_what_cannot_be_made_is_a_sentence_and_leaves_nothing(made, tmp_path, na
         inputs.build(name, ENVS, tmp_path / "cache")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert not list(tmp_path.glob("cache/inputs/*/ready.json"))
+    assert not list(tmp_path.glob("cache/inputs/*/.ready.json"))
 
 
 @pytest.mark.parametrize("file", ["make.py", "words.py"])

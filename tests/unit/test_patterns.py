@@ -22,7 +22,7 @@ def found_by_libc(pattern: str, text: str) -> bool:
         LIBC.regfree(compiled)
 
 
-LITERALS = st.text("ab1 -]^_:", min_size=1, max_size=3).map(re.escape)
+LITERALS = st.text("ab1 -]^_:<>'", min_size=1, max_size=3).map(re.escape)
 SETS = st.lists(
     st.sampled_from(["a", "b", "0-9", r"\d", r"\s", r"\w", r"\]", r"\-", r"\^", r"\\", ":", "_"]),
     min_size=1,
@@ -30,7 +30,9 @@ SETS = st.lists(
 )
 PIECES = st.one_of(
     LITERALS,
-    st.sampled_from([r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", ".", r"\.", r"\b", "{", "}"]),
+    st.sampled_from(
+        [r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", ".", r"\.", r"\b", r"\<", r"\>", r"\'", r"\`", "{", "}"]
+    ),
     st.builds(lambda negated, parts: f"[{negated}{''.join(parts)}]", st.sampled_from(["", "^"]), SETS),
     st.builds(
         lambda one, many: f"(?:{one}){many}".replace("?:", ""), LITERALS, st.sampled_from(["*", "+", "?", "{2}"])
@@ -71,6 +73,8 @@ def test_usual_lines(pattern, text, group):
         (r"\Aa", r"without '\\A'"),
         (r"(a)\1", r"without '\\1'"),
         (r"[\Da]", "in brackets"),
+        ("[[=a=]]", "class of equals"),
+        ("[[.a.]]", "class of equals"),
         ("a\nb", "end of a line"),
     ],
 )

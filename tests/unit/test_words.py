@@ -212,6 +212,17 @@ def records(*origins):
     return [{"status": "measured", "host": host, "versions": {"kernel": kernel}} for host, kernel in origins]
 
 
+def test_blocks_that_ran_several_versions_of_a_program_are_told():
+    def record(*versions):
+        members = {f"xz@{cpu}": {"package": {"xz-utils": version}} for cpu, version in enumerate(versions)}
+        return {"status": "measured", "members": members | {"chase@9": {"package": None}}}
+
+    assert machine.origins([record("5.4.1"), record("5.4.1", "5.4.1")], {}) == []
+    assert machine.origins([record("5.4.1"), record("5.4.1", "5.4.1"), record("5.6.0")], {}) == [
+        "The blocks ran 2 versions of xz-utils (5.4.1: 2, 5.6.0: 1); their effects are pooled."
+    ]
+
+
 def test_blocks_of_several_hosts_or_kernels_are_told():
     facts = {"hostname": "a", "kernel": "6.1"}
     assert machine.origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), facts) == [

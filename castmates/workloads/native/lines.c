@@ -293,7 +293,7 @@ static int follow(struct keeper *keeper, int output, int signals)
     int status = 0, ended = 0;
     while (!ended && !keeper->wrong) {
         if (poll(both, 2, -1) < 0 && errno != EINTR)
-            break; /* cannot be: the two are ours */
+            keeper->wrong = 1; /* cannot be: the two are ours */
         ended = hear_signals(keeper, signals, &status);
         read_output(keeper, output, ended ? LAST_READS : READS_A_TURN);
     }

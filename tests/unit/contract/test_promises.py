@@ -5,18 +5,20 @@ import io
 import pytest
 from rich.console import Console
 
-from castmates.contract import promises
+from castmates.contract import check, promises
 from castmates.contract.alone import Ended, Seen, Stood
 from castmates.contract.check import Result
 from castmates.contract.tables import results_table, rows
 from castmates.contract.usage import Usage
 from castmates.study.model import Workload
+from castmates.workloads import inputs
 
 
 def usage(busy: int = 1, idle: int = 0, memory: int = 10**6, cpus: tuple[int, ...] = (1,)) -> Usage:
     one = Usage(threads=busy + idle, memory=memory, cpus=set(cpus))
     one._first = dict.fromkeys(range(busy + idle), 0.0)
     one._last = {thread: float(thread < busy) for thread in range(busy + idle)}
+    one._alive = [frozenset(range(busy + idle))]
     return one
 
 
@@ -25,7 +27,7 @@ def seen(beats: int = 11, units: int = 100, units_s: float = 2.0, cpu_s: float =
 
 
 def workload(**keys: object) -> Workload:
-    return Workload.model_validate({"command": "x", "unit": "step", "memory": "1 GB", **keys})
+    return Workload.model_validate({"command": "x", "progress": "heartbeat", "unit": "step", "memory": "1 GB", **keys})
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,8 @@ def workload(**keys: object) -> Workload:
         (promises.progress(seen(beats=1, units=0), workload()), "reported 1 steps in 2 s"),
         (promises.progress(seen(units=0), workload()), "makes no rate"),
         (promises.progress(seen(units_s=0.0), workload()), "bear the same time"),
-        (promises.progress(seen(beats=0, units=0, cpu_s=0.1), workload(unit="run")), "reported 0 steps"),
+        (promises.progress(seen(beats=0, units=0, cpu_s=0.1), workload(progress="runs")), "reported 0 steps"),
+        (promises.progress(seen(beats=0, units=0), workload(unit="run")), "its steps must be shorter"),
         (promises.freezes(Stood(False, 0, 0.0, True)), "could run while it was frozen"),
         (promises.freezes(Stood(True, 1, 0.0, True)), "reported 1 steps while it was frozen"),
         (promises.freezes(Stood(True, 0, 0.2, True)), "used 0.200 s of CPU time while it was frozen"),
@@ -56,7 +59,7 @@ def test_a_broken_promise_is_a_sentence(found, said):
     [
         (promises.ready(0.25), "0.25 s"),
         (promises.progress(seen(), workload()), "50 step/s, 5 beats/s"),
-        (promises.progress(seen(beats=0, units=0), workload(unit="run")), "works; no whole run in 2 s"),
+        (promises.progress(seen(beats=0, units=0), workload(progress="runs")), "works; no whole run in 2 s"),
         (promises.freezes(Stood(True, 0, 0.0, True)), "yes"),
         (promises.pinned(seen(), (1,)), "1"),
         (promises.threads(seen(busy=4, idle=50), workload()), "54 (1.0 CPUs)"),
@@ -67,6 +70,33 @@ def test_a_broken_promise_is_a_sentence(found, said):
 )
 def test_a_kept_promise_shows_what_was_seen(found, shown):
     assert (found.kept, found.seen) == (True, shown)
+
+
+def spent(seconds: list[float], together: int) -> Usage:
+    """Threads that had so much CPU time; so many of them lived at a time, beside one that waits for them."""
+    threads = dict(enumerate(seconds))
+    looks = [frozenset({-1, *list(threads)[first : first + together]}) for first in range(0, len(threads), together)]
+    return Usage(_first=dict.fromkeys(threads, 0.0) | {-1: 0.0}, _last=threads | {-1: 0.0}, _alive=looks)
+
+
+@pytest.mark.parametrize(
+    ("usage", "busy"),
+    [
+        (spent([0.3] * 10, together=1), 1),  # short runs, one after the other
+        (spent([0.12] * 24, together=24), 24),  # each has 4 % of the work
+        (spent([2.0, *[0.1] * 20], together=21), 1),  # many that do a little
+        (spent([0.01] * 30, together=30), 0),  # a tick may be by chance
+        (Usage(), 0),
+    ],
+)
+def test_threads_are_busy_beside_those_that_live_at_the_same_time(usage, busy):
+    assert usage.busy() == busy
+
+
+def test_what_fails_after_the_last_promise_fails_at_restarting():
+    known = [promises.Finding(name, "yes") for name in promises.NAMES]
+    assert check._broken_off(known, "it could not be killed").promise == "restarts"
+    assert check._broken_off(known[:1], "it died").promise == "progress"
 
 
 def printed(shown: object) -> str:
@@ -98,9 +128,15 @@ def test_rows_say_what_is_lacking(tmp_path):
         "inside": workload(command=["sh", "-c", "x"], package="no-such-package"),
         "ours": workload(command="{python} -m castmates.x"),
         "environment": workload(command="python x", environment="tfmodels"),
+        "data": workload(command="sh {inputs}", inputs="tfmodels-images"),
+        "made": workload(command="sh {inputs}", inputs="tfmodels-tokens"),
+        "text": workload(command="sh {inputs}", inputs="text"),
     }
     (tmp_path / "tfmodels.lock").write_text("x==1\n")
     (tmp_path / "tfmodels.yaml").write_text("dependencies: ['python >=3.11,<3.14']\n")
+    made = inputs.ready_file(inputs.location("tfmodels-tokens", tmp_path, tmp_path))
+    made.parent.mkdir(parents=True)
+    made.write_text("{}")
     told = {row["workload"]: row["remedy"] for row in rows(found, tmp_path, tmp_path)}
     assert told == {
         "here": "",
@@ -109,4 +145,7 @@ def test_rows_say_what_is_lacking(tmp_path):
         "inside": "apt-get install no-such-package",
         "ours": "",
         "environment": "castmates build-environment tfmodels",
+        "data": "castmates build-environment tfmodels",
+        "made": "",
+        "text": "",
     }

@@ -30,7 +30,7 @@ def spec(tmp_path):
 
 
 def test_every_benchmark_that_is_set_up_is_a_workload(spec):
-    made = workloads(f"spec2017: {{root: {spec}, size: test}}")
+    made = workloads(f"spec2017: {{root: {spec}}}")
     assert sorted(made) == ["spec2017.cactubssn_r", "spec2017.mcf_r"]
     one = made["spec2017.mcf_r"]
     assert one.words[:4] == ["{python}", "-m", "castmates.suites.run", "spec2017"]
@@ -56,7 +56,10 @@ def test_another_build_is_another_command(spec):
     [
         ("root: /nowhere/spec", "'root' is '/nowhere/spec', but there is no such folder"),
         ("root: /usr", "there is no benchspec/CPU in it"),
-        ("root: ROOT", "run_base_refrate_LABEL.0000 with speccmds.cmd; make them with runcpu --action=setup"),
+        (
+            "root: ROOT, size: refrate",
+            "run_base_refrate_LABEL.0000 with speccmds.cmd; make them with runcpu --action=setup",
+        ),
         ("root: ROOT, size: test, benchmarks: [specrand_is]", "998.specrand_is/run has no directory run_base_test"),
         ("root: ROOT, size: test, benchmarks: [mfc_r]", "'mfc_r' is not there"),
         ("root: ROOT, size: test, label: other", "run_base_test_other.0000"),
