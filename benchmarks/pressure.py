@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import time
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,6 @@ from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, 
 from benchmarks.perturbation import on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
-from benchmarks.usual import rate_between
 from castmates.runner.stage import Stage
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Company
@@ -28,6 +28,7 @@ from castmates.study.spec import Company
 AROUND = 2.0  # minutes for the trials, launches and duels
 LEAST_SHARE = 0.2  # of a window, in which the lead must have had its CPU
 FEWEST_ROUNDS = 4  # of the duel
+PATIENCE = 30  # seconds for a stressor that is tried for one
 
 # Kernels that have a CPU of their own; dials at a given rate are left out, for they take only what they are told.
 OURS = (
@@ -124,7 +125,11 @@ def usable(stressors: Sequence[str]) -> tuple[list[str], list[str]]:
     good, missing = [], []
     for name in stressors:
         words = ["stress-ng", *STRESSORS[name].split(), "--timeout", "1"]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+        try:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            missing.append(f"`{name}` does not end here (told to run for 1 s, it was ended after {PATIENCE} s)")
+            continue
         if done.returncode == 0:
             good.append(name)
         else:
@@ -182,15 +187,23 @@ def _round(
 def _rate(stage: Stage, losses: Losses, options: argparse.Namespace) -> float:
     """Units a second of the lead's CPU time: others who take its CPU on a shared machine are no antagonists."""
     lead = stage.cast[losses.company.lead.name]
+    stage.forget_beats()  # before it settles: the last beat before the window tells what was done by then
     stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
-    stage.forget_beats()
     begin, ran = time.monotonic_ns(), _ran_ns(lead.pid)
     stage.sleep_until(begin + int(options.window * 1e9))
     end, ran = time.monotonic_ns(), _ran_ns(lead.pid) - ran
     stage.read_beats()
-    share = ran / (end - begin)
-    losses.shares.append(share)
-    return rate_between(lead.records, begin, end) / share if share >= LEAST_SHARE else np.nan
+    losses.shares.append(ran / (end - begin))
+    return rate_of(lead.records, begin, end, ran)
+
+
+def rate_of(records: Sequence[tuple[int, int]], begin: int, end: int, ran: int) -> float:
+    """Units done in the window a second of CPU time in it; NaN where there was too little of either."""
+    until = [bisect_right(records, edge, key=lambda record: record[0]) for edge in (begin, end)]
+    if until[0] == 0 or ran < LEAST_SHARE * (end - begin):
+        return np.nan
+    units = records[until[1] - 1][1] - records[until[0] - 1][1]
+    return units / ran * 1e9 if units > 0 else np.nan
 
 
 def _ran_ns(pid: int) -> int:

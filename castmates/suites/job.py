@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from castmates.workloads import child
 from castmates.workloads.heartbeat import VARIABLE
 
 # What the suite recorded of the user's shell is taken over, but not these: they are the runner's.
@@ -53,6 +54,12 @@ def variables(step: Step) -> dict[str, str]:
     """What a step finds in its environment: the suite's variables over ours, except those that are the runner's."""
     kept = {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT}
     return kept | {name: value for name, value in step.environment.items() if name not in (*OURS, *NOT_FOR_IT)}
+
+
+def run(step: Step) -> int:
+    """Run it to its end and return its status."""
+    with step.output.open("wb") as output:
+        return child.run(step.command, output, folder=step.folder, environment=variables(step))
 
 
 def digest_of(files: Iterable[Path]) -> str:

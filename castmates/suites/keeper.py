@@ -1,17 +1,12 @@
 """Runs a benchmark again and again, one beat for each whole run whose result is right."""
 
-import signal
-import subprocess
 import sys
 
-from castmates.suites.job import Job, SuiteError, last_words, variables
+from castmates.suites.job import Job, SuiteError, last_words, run
+from castmates.workloads import child
 from castmates.workloads.heartbeat import Writer
 
 WRONG_RESULT = 3
-
-
-class Stopped(Exception):
-    """The runner wants it to end."""
 
 
 class Keeper:
@@ -19,42 +14,35 @@ class Keeper:
 
     def __init__(self, job: Job, check: str, heartbeat: Writer) -> None:
         self._job, self._check, self._heartbeat = job, check, heartbeat
-        self._running: subprocess.Popen[bytes] | None = None
 
     def keep(self, units: int = 0) -> int:
         """Run until SIGTERM, or so many times; the exit status."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop)
+        child.listen()
         try:
-            self._heartbeat.ready()
-            done = 0
-            while units == 0 or done < units:
-                if done:
-                    self._job.renew()
-                self._run()
-                if self._check == "every" or (self._check == "first" and done == 0):
-                    self._judge()
-                self._heartbeat.beat()
-                done += 1
-        except Stopped:
+            try:
+                self._cycle(units)
+            finally:
+                child.ignore()
+        except child.Stopped:
             pass
-        finally:
-            self._end()
         self._heartbeat.finished()
         return 0
 
+    def _cycle(self, units: int) -> None:
+        self._heartbeat.ready()
+        done = 0
+        while units == 0 or done < units:
+            if done:
+                self._job.renew()
+            self._run()
+            if self._check == "every" or (self._check == "first" and done == 0):
+                self._judge()
+            self._heartbeat.beat()
+            done += 1
+
     def _run(self) -> None:
         for step in self._job.steps():
-            with step.output.open("wb") as output:
-                self._running = subprocess.Popen(
-                    step.command,
-                    cwd=step.folder,
-                    env=variables(step),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                )
-                status = self._running.wait()
+            status = run(step)
             if status != 0 and not step.may_fail:
                 how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
                 raise SuiteError(f"`{step.shown}` {how}{last_words(step.output)}")
@@ -62,16 +50,6 @@ class Keeper:
     def _judge(self) -> None:
         if wrong := self._job.wrong():
             raise WrongResult(f"the result is wrong: {wrong}")
-
-    def _stop(self, *_: object) -> None:
-        raise Stopped
-
-    def _end(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        if self._running is not None and self._running.poll() is None:
-            self._running.kill()
-            self._running.wait()
 
 
 class WrongResult(SuiteError):

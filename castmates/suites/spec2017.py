@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from castmates.suites import private_copy, speccmds
-from castmates.suites.job import Step, SuiteError, digest_of, last_words, variables
+from castmates.suites.job import Step, SuiteError, digest_of, last_words, run
 
 COMMANDS, COMPARISONS = "speccmds.cmd", "compare.cmd"
 BENCHMARKS = Path("benchspec") / "CPU"
@@ -123,20 +123,11 @@ class Benchmark:
         file = _parsed(comparisons)
         for command in file.commands:
             step = self._step(command.line, True, file)
-            with step.output.open("wb") as output:
-                done = subprocess.run(
-                    step.command,
-                    cwd=step.folder,
-                    env=variables(step),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    check=False,
-                )
-            if done.returncode != 0:
+            status = run(step)
+            if status != 0:
                 said = self._place / command.output if command.output else step.output
                 what = command.output.removesuffix(".cmp") or command.line
-                return f"{what} is not what SPEC expects ({COMPARISONS}, status {done.returncode}){last_words(said)}"
+                return f"{what} is not what SPEC expects ({COMPARISONS}, status {status}){last_words(said)}"
         return ""
 
     def _byte_by_byte(self) -> str:

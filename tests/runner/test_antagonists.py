@@ -119,6 +119,8 @@ def test_threads_share_the_working_set_and_the_units(kernels, beats):
         "mix avx:1024:4M",
         "mix tree:9:1",
         "mix a:1 --units 3",
+        "mix stream.copy:3:4K --threads 8",
+        "mix integer:9 tlb:9:256K --threads 16",
     ],
 )
 def test_bad_arguments_are_one_sentence_and_status_2(kernels, words):
@@ -173,9 +175,9 @@ DAMAGES = [
     ("gather", "random", "s->pass.at -= 1", "not that of its passes"),
     ("gather", "random", "s->table[5] ^= 1", "has changed"),
     ("gather", "update", "", "right"),
-    ("gather", "update", "s->table[5] ^= 1", "missing or was made twice"),
-    ("gather", "update", "s->pass.at += 1", "missing or was made twice"),
-    ("gather", "update", "s->pass.passes += 1", "missing or was made twice"),
+    ("gather", "update", "s->table[5] ^= 1", "missing, was made twice"),
+    ("gather", "update", "s->pass.at += 1", "missing, was made twice"),
+    ("gather", "update", "s->pass.passes += 1", "missing, was made twice"),
     ("stencil", None, "", "right"),
     ("stencil", None, "s->into[700] += 1", "grid that is written"),
     ("stencil", None, "s->from[700] += 1", "grid that is read"),
@@ -283,6 +285,30 @@ def test_verification_notices_damage(spoiler, number):
     status, out, _ = run([spoiler, str(number)])
     assert status == 0
     assert re.search(DAMAGES[number][3], out), out
+
+
+@pytest.mark.parametrize("instead", [";", "s->table[0] ^= cm_mix(i + 1);"], ids=["nowhere", "one place"])
+@pytest.mark.parametrize("units", ["1", "1000003"])
+def test_updates_that_go_to_no_or_a_wrong_place_are_noticed(compiler, tmp_path, instead, units):
+    right = "s->table[gather_place(s, i)] ^= cm_mix(i + 1);"
+    source = (native.SOURCES / "gather.c").read_text(encoding="utf-8")
+    assert source.count(right) == 1
+    (tmp_path / "gather.c").write_text(source.replace(right, instead), encoding="utf-8")
+    native.compile_program(tmp_path / "gather.c", tmp_path / "gather", compiler, ("-std=gnu11", "-O1", "-pthread"))
+    status, _, err = run([tmp_path / "gather", "--bytes", "64K", "--mode", "update", "--units", units])
+    assert (status, err.count("\n")) == (3, 1)
+    assert "wrong place" in err
+
+
+@on_x86
+def test_sharing_says_that_the_system_forbids_split_locks(kernels, beats):
+    process = start(command(kernels, "sharing --mode split"), beats)
+    with Reader(beats) as reader:
+        wait_until(lambda: reader.head > 0)
+    process.send_signal(signal.SIGBUS)  # as the system does it with split_lock_detect=fatal
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err.count("\n")) == (1, 1)
+    assert "split_lock_detect=fatal" in err
 
 
 def code_of(program: Path, function: str) -> str:

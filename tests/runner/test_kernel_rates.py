@@ -1,4 +1,4 @@
-"""Held rates: never more than was asked for, about that much where it can be, and a word where it cannot."""
+"""Held rates: never more than was asked for, that much where nothing disturbs, and a word where it cannot be."""
 
 import re
 import signal
@@ -8,6 +8,18 @@ import pytest
 
 from castmates.workloads.heartbeat import Reader, State, create
 from tests.runner.programs import PATIENCE, run, start, wait_until
+
+
+def best_rate(records, seconds=0.1):
+    """Return the highest rate of any stretch that lasts at least so long, in units a second."""
+    best, begin = 0.0, 0
+    for now, units in records:
+        while begin + 1 < len(records) and now - records[begin + 1][0] >= seconds * 1e9:
+            begin += 1
+        since, before = records[begin]
+        if now - since >= seconds * 1e9:
+            best = max(best, (units - before) / (now - since) * 1e9)
+    return best
 
 
 def beats_of(command, path, seconds, then=None):
@@ -36,13 +48,13 @@ def beats_of(command, path, seconds, then=None):
         ("bandwidth --bytes 1M --rate 100MB/s --threads 2", 100e6 / 1024),
     ],
 )
-def test_a_rate_is_never_exceeded_and_about_held(kernels, tmp_path, arguments, rate):
+def test_a_rate_is_never_exceeded_and_held_for_a_stretch_at_least(kernels, tmp_path, arguments, rate):
     program, *options = arguments.split()
     records, _ = beats_of([kernels / program, *options], tmp_path / "beats", 0.6)
     (begin, first), (end, last) = records[0], records[-1]
     due = rate * (end - begin) / 1e9
     assert last - first <= due * 1.05 + rate * 0.05  # it may make up for 20 ms, and a chunk may be under way
-    assert last - first >= due * 0.2  # even beside other programs
+    assert best_rate(records) >= 0.9 * rate  # other programs may disturb it all the rest of the time
 
 
 @pytest.mark.slow

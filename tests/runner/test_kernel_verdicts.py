@@ -28,6 +28,32 @@ int main(int argc, char **argv)
 }
 """
 
+FEW_AT_A_TIME = """
+#define CM_PART
+#include "chase.c"
+#include "capacity.c"
+#include "tlb.c"
+#define CHUNKS(KERNEL, LOADS)                                          \\
+    {                                                                  \\
+        cm_options options = cm_default_options(&KERNEL##_kernel);     \\
+        options.bytes = 1 << 20;                                       \\
+        options.parallel = 8;                                          \\
+        void *state = KERNEL##_prepare(&options, 0);                   \\
+        for (unsigned i = 0; i < 1000; i++)                            \\
+            KERNEL##_work(state, 3);                                   \\
+        for (unsigned i = 0; i < 8; i++)                               \\
+            printf("%llu ", (unsigned long long)(LOADS)[i]);           \\
+        puts(KERNEL##_verify(state) == NULL ? "right" : "wrong");      \\
+    }
+int main(void)
+{
+    CHUNKS(chase, ((struct cycles *)state)->loads)
+    CHUNKS(capacity, ((struct capacity *)state)->cycles.loads)
+    CHUNKS(tlb, ((struct tlb *)state)->loads)
+    return 0;
+}
+"""
+
 LAST_PASS = "what its last pass"
 CYCLES = {
     "s->loads[0] += 1": "does not stand where",
@@ -82,3 +108,10 @@ def test_verification_notices_damage(compiler, tmp_path, kernel, mode, parallel,
         status, out, _ = run([program, str(number)])
         assert status == 0, damage
         assert re.search(verdict, out), (damage, out)
+
+
+def test_chunks_smaller_than_parallel_visit_all_chains_alike(compiler, tmp_path):
+    source, program = tmp_path / "few.c", tmp_path / "few"
+    source.write_text(FEW_AT_A_TIME)
+    native.compile_program(source, program, compiler, ("-std=gnu11", "-O1", "-pthread"))
+    assert run([program]) == (0, "375 375 375 375 375 375 375 375 right\n" * 3, "")

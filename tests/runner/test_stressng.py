@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from castmates.counters.processes import read_process
 from castmates.study.model import Catalogue
 from castmates.study.reading import read
 from castmates.workloads import heartbeat
@@ -120,6 +121,22 @@ def test_less_than_was_asked_is_a_failure(start, ended, tmp_path, text, said):
     found = ended(start("--stressor", "cpu", "--ops", 10, path=stub(tmp_path / "bin", text)))
     assert (found.status, found.state, found.units) == (1, heartbeat.State.FAILED, [])
     assert said in found.said
+
+
+def test_what_does_not_heed_sigterm_is_killed_though_it_comes_twice(start, ended, tmp_path):
+    text = f"trap '' TERM; echo $$ > {tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; while :; do sleep 0.05; done"
+    process = start("--stressor", "cpu", "--ops", 10, path=stub(tmp_path / "bin", text))
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "pid").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    found = ended(process)
+    assert (found.status, found.state, found.said) == (0, heartbeat.State.FINISHED, "")
+    program = read_process(int((tmp_path / "pid").read_text()))
+    assert program is None or not program.alive
 
 
 def test_without_stress_ng_the_package_is_named(start, ended, tmp_path):

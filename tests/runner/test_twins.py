@@ -34,11 +34,11 @@ DIGESTS = {
     "formula": "253e2b3a",
     "hpcc": "9b725ebd",
     "image": "83deed54",
-    "perl": "927ad193",
+    "perl": "792f315d",
     "povray": "6f33f393",
-    "text": "538b8b04",
+    "text": "81bb0ea1",
     "video": "0d319080",
-    "xml": "7a24441b",
+    "xml": "e1b4d3c0",
 }
 
 

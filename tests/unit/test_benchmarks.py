@@ -1,5 +1,7 @@
 """The benchmarks' own arithmetic: a wrong one would flatter us, and nobody would see it."""
 
+import random
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks import coverage, job_heartbeat, perturbation, precision, resolution_report, usual
+from benchmarks import coverage, dial, job_heartbeat, kernel_peers, perturbation, precision, resolution_report, usual
+from benchmarks.common import Report
 from benchmarks.precision import Apart, Mean, Paired
 from benchmarks.share import breakdown
 from benchmarks.usual import rate_between
+from castmates.errors import CastmatesError
 
 TARGET = 0.01
 NS = 10**9
@@ -221,5 +225,97 @@ def test_a_jobs_loss_is_found_through_stretches_that_were_struck():
     ("value", "error", "words"),
     [(0.05, 0.05, "below 0.3 %"), (0.5, 0.05, "missed: at least 0.40 %"), (0.25, 0.1, "unresolved at ±0.20 %")],
 )
-def test_a_jobs_loss_is_judged_by_its_interval(value, error, words):
-    assert job_heartbeat.verdict(Mean(value, error, 1e9)) == words
+def test_a_jobs_loss_is_judged_by_both_its_intervals(value, error, words):
+    low, judged = Mean(0.0, 0.01, 1e9), Mean(value, error, 1e9)
+    assert job_heartbeat.verdict(judged, low) == words
+    untrimmed = words if words.startswith("below") else f"{words} (untrimmed)"
+    assert job_heartbeat.verdict(low, judged) == untrimmed
+
+
+@pytest.mark.parametrize(("cost", "said"), [(0.1, "missed: at least 0."), (0.03, "unresolved at ±"), (0.0, "below")])
+def test_a_cost_in_one_pair_of_ten_is_not_trimmed_away(cost, said):
+    rng = np.random.default_rng(3)
+    losses = rng.normal(0, 0.005, 2000)
+    losses[:200] += rng.exponential(cost, 200) if cost else 0
+    loss, whole = job_heartbeat.trimmed(losses), job_heartbeat.untrimmed(losses)
+    assert loss.value + loss.half_width < job_heartbeat.AIM
+    told = job_heartbeat.verdict(loss, whole)
+    assert told.startswith(said)
+    assert told.endswith("(untrimmed)") == (cost > 0)
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_too_few_pairs_of_a_job_are_an_error_of_one_sentence(count):
+    for mean in (job_heartbeat.trimmed, job_heartbeat.untrimmed):
+        with pytest.raises(CastmatesError, match=f"pairs of stretches: {count} in a launch, at least 5"):
+            mean(np.zeros(count))
+
+
+def latencies(ours, peer=()):
+    return {("chase", size): {"ours": [ours], "lat_mem_rd": list(peer)} for size in kernel_peers.CHASE_SIZES}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (latencies(1.0), "not measured: no peer is installed."),
+        (latencies(1.0, [1.0]), "met at all 3."),
+        (latencies(1.1, [1.0]), "missed at 3 of 3: L1"),
+    ],
+)
+def test_an_aim_beside_peers_is_met_only_where_there_is_one(capsys, found, said):
+    report = Report("Peers", "kernel_peers")
+    kernel_peers._tell_latencies(report, found)
+    report.print()
+    assert f"up to L2, is {said}" in capsys.readouterr().out
+
+
+def test_bandwidths_are_compared_with_the_best_peer_there_is(capsys):
+    found = {
+        ("copy", "L1"): {"ours": [9.0], "copy_avx": [9.1], "copy_sse": [5.0]},
+        ("copy", "L2"): {"ours": [8.0], "copy_avx": [9.0]},
+        ("copy", "L3"): {"ours": [8.0]},
+    }
+    report = Report("Peers", "kernel_peers")
+    kernel_peers._tell_rates(report, found)
+    report.print()
+    assert "is missed at 1 of 2: copy in L2 (88.9 %)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("flags", "wide"), [("sse2 avx avx2", False), ("avx avx512f avx512dq", True)])
+def test_avx512_peers_are_taken_where_the_processor_has_it(tmp_path, flags, wide):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    tests = kernel_peers.peers_of_mode(tmp_path)
+    assert all(any("avx512" in test for test in of_mode) == wide for of_mode in tests.values())
+
+
+def dial_of(ratios):
+    return dial.Dial("chase", ["chase"], [1e9] * len(ratios), {0.4: ratios})
+
+
+@pytest.mark.parametrize(
+    ("ratios", "said"),
+    [
+        ([1.0, 0.99, 1.01], "met in all 3 (worst: 1.00 %)"),
+        ([1.0, 1.0, 0.9], "missed: 1 of 3 are over 2 %, at chase at 40 % (10.0 % at worst)"),
+        ([], "not measured"),
+    ],
+)
+def test_a_dial_is_judged_by_its_worst_round(ratios, said):
+    assert dial.verdict([dial_of(ratios)]).startswith(said)
+    assert "not measured" in dial.verdict([dial_of(ratios), dial_of([])])
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(1.0, 1), (10.0, 0)])
+def test_a_round_of_a_dial_that_outlives_its_minute_is_dropped(monkeypatch, seconds, kept):
+    now, one = [0.0], dial.Dial("chase", ["chase"])
+
+    def measure(command):
+        now[0] += seconds
+        return 1000.0 if "--rate" not in command else float(command[-1])
+
+    monkeypatch.setattr(dial.time, "monotonic", lambda: now[0])
+    dial._round(one, random.Random(1), measure)
+    assert [len(one.highest), *map(len, one.held.values())] == [kept] * (1 + len(dial.SHARES))
+    assert one.dropped == 1 - kept

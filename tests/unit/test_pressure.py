@@ -63,6 +63,41 @@ def test_the_figure_has_a_row_for_everyone(tmp_path):
     assert len((tmp_path / "pressure.csv").read_text().splitlines()) == 1 + 4
 
 
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("away", [(0, 0), (0, 40), (30, 70), (60, 100)])
+def test_a_rate_is_the_same_whenever_in_the_window_others_took_the_cpu(away):
+    """The lead makes a unit each ms that it has its CPU; others take it between two moments of the window."""
+    units, records = 0, []
+    for moment in range(-20, 105):
+        if not away[0] <= moment < away[1]:
+            units += 1
+            records.append(((moment + 1) * MS, units))
+    ran = (100 - (away[1] - away[0])) * MS
+    assert pressure.rate_of(records, 0, 100 * MS, ran) == pytest.approx(1000.0)
+
+
+def test_there_is_no_rate_without_cpu_time_units_or_a_beat_before_the_window():
+    records = [(-1, 5), (50, 10), (150, 20)]
+    assert pressure.rate_of(records, 0, 100, 20) == pytest.approx(5 / 20 * 1e9)
+    assert np.isnan(pressure.rate_of(records, 0, 100, 19))
+    assert np.isnan(pressure.rate_of(records, 60, 100, 40))
+    assert np.isnan(pressure.rate_of(records, -2, 100, 100))
+    assert np.isnan(pressure.rate_of([], 0, 100, 100))
+
+
+def test_a_stressor_that_does_not_end_is_left_out(tmp_path, monkeypatch):
+    program = tmp_path / "stress-ng"
+    program.write_text('#!/bin/sh\n[ "$1" = --vm ] && exec /bin/sleep 20\n[ "$1" = --cpu ]\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(pressure, "PATIENCE", 0.5)
+    good, missing = pressure.usable(["vm", "cpu", "hdd"])
+    assert good == ["cpu"]
+    assert ["`vm` does not end" in missing[0], "`hdd` does not run here (status 1" in missing[1]] == [True, True]
+
+
 def test_every_stressor_has_one_worker_of_its_own():
     for name, words in pressure.STRESSORS.items():
         assert words.startswith(f"--{name} 1")

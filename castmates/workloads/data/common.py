@@ -42,7 +42,8 @@ class Numbers:
 
     def skewed(self, bound: int) -> int:
         """A whole number below bound, small ones far more often, as words in a language are."""
-        return int(bound ** self._random()) - 1
+        low = 1 << self.below(bound.bit_length())  # whole numbers alone: a power may differ in its last bit
+        return low + self.below(min(low, bound + 1 - low)) - 1
 
     def pick(self, choices: Sequence[str]) -> str:
         """One of them."""

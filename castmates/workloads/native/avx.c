@@ -80,6 +80,7 @@ static void avx_work(void *state, uint64_t units)
         for (unsigned lane = 0; lane < AVX_WIDTH; lane++)
             first[chain][lane] = avx_first(chain, lane);
     for (uint64_t left = units / AVX_BLOCK; left > 0; left--) {
+        __asm__ volatile("" : : "r"(first) : "memory"); /* or one block might do for all: their values are alike */
         s->sum += avx_block(first, avx_all(avx_factor()), avx_all(avx_added()));
         s->blocks++;
     }

@@ -5,7 +5,7 @@
 
 struct capacity {
     struct cycles cycles;
-    unsigned writes; /* per cent of the steps, each of one capacity_visit in every cycle */
+    unsigned writes; /* per cent of the steps, each of one visit in every cycle */
     unsigned owed;   /* per cent of a step that writes */
     uint64_t written; /* lines */
 };
@@ -20,32 +20,39 @@ static void *capacity_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* Go a step along the first `parallel` cycles, and write to the lines that are left if that is owed. */
-static void capacity_visit(struct capacity *s, unsigned parallel)
+/* Whether a step of so many visits writes to the lines that it leaves. */
+static inline int capacity_writes(struct capacity *s, uint64_t visits)
 {
-    struct cycles *cycles = &s->cycles;
     s->owed += s->writes;
-    int writes = s->owed >= 100;
-    for (unsigned i = 0; i < parallel; i++) {
-        struct line *line = cycles->here[i];
-        cycles->here[i] = line->next;
-        cycles->loads[i]++;
-        if (writes)
-            line->written++;
-    }
-    if (writes) {
-        s->owed -= 100;
-        s->written += parallel;
-    }
+    if (s->owed < 100)
+        return 0;
+    s->owed -= 100;
+    s->written += visits;
+    return 1;
+}
+
+static inline __attribute__((always_inline)) void capacity_visit(struct cycles *cycles, unsigned cycle, int writes)
+{
+    struct line *line = cycles->here[cycle];
+    cycles->here[cycle] = line->next;
+    cycles->loads[cycle]++;
+    if (writes)
+        line->written++;
 }
 
 static void capacity_work(void *state, uint64_t units)
 {
     struct capacity *s = state;
-    for (uint64_t i = 0; i < units / s->cycles.parallel; i++)
-        capacity_visit(s, s->cycles.parallel);
-    if (units % s->cycles.parallel > 0)
-        capacity_visit(s, (unsigned)(units % s->cycles.parallel));
+    const unsigned parallel = s->cycles.parallel;
+    for (uint64_t step = 0; step < units / parallel; step++) {
+        int writes = capacity_writes(s, parallel);
+        for (unsigned cycle = 0; cycle < parallel; cycle++)
+            capacity_visit(&s->cycles, cycle, writes);
+    }
+    uint64_t rest = units % parallel;
+    int writes = rest > 0 && capacity_writes(s, rest);
+    for (; rest > 0; rest--)
+        capacity_visit(&s->cycles, cycles_take_turn(&s->cycles), writes);
 }
 
 static void capacity_restart(void *state)

@@ -44,8 +44,11 @@ static void chase_work(void *state, uint64_t units)
 {
     struct cycles *s = state;
     chase_walk_all(s, units / s->parallel, s->parallel);
-    if (units % s->parallel > 0)
-        chase_walk_all(s, 1, (unsigned)(units % s->parallel));
+    for (uint64_t rest = units % s->parallel; rest > 0; rest--) {
+        unsigned cycle = cycles_take_turn(s);
+        s->here[cycle] = s->here[cycle]->next;
+        s->loads[cycle]++;
+    }
 }
 
 static void chase_restart(void *state) { cycles_restart(state); }

@@ -16,6 +16,7 @@ struct cycles {
     struct line *lines;
     uint64_t count;
     unsigned parallel;
+    unsigned turn; /* the cycle that gets the next load where there are fewer than cycles */
     struct line *here[CM_MOST_PARALLEL];
     uint64_t loads[CM_MOST_PARALLEL];
 };
@@ -30,10 +31,19 @@ static inline uint64_t cycle_end(const struct cycles *s, unsigned cycle)
 
 static inline void cycles_restart(struct cycles *s)
 {
+    s->turn = 0;
     for (unsigned i = 0; i < s->parallel; i++) {
         s->here[i] = s->lines + cycle_begin(s, i);
         s->loads[i] = 0;
     }
+}
+
+/* The cycle whose turn it is: so all get as many loads, however few there are in a chunk. */
+static inline unsigned cycles_take_turn(struct cycles *s)
+{
+    unsigned cycle = s->turn;
+    s->turn = cycle + 1 == s->parallel ? 0 : cycle + 1;
+    return cycle;
 }
 
 /* Make the cycles in memory of one's own; 0 with errno where there is none. */

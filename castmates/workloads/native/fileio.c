@@ -123,11 +123,11 @@ static const cm_kernel fileio_kernel = {
     .does = "Blocks of 64 KiB written to a file one after the other (write), each of them forced to the disk (fsync), "
             "and as many read back from anywhere in it: system calls, the page cache, the disk. The file has no name, "
             "so that none is left, whatever ends the program.",
-    .unit = "one block of 64 KiB written and one read",
+    .unit = "one block of 64 KiB written and one read, so 128 KiB",
     .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_MODE | CM_DIRECTORY,
     .defaults = {.bytes = 16u << 20, .threads = 1},
     .least_bytes = BLOCK,
-    .bytes_per_unit = BLOCK,
+    .bytes_per_unit = 2 * BLOCK,
     .modes = fileio_modes,
     .step = 1,
     .prepare = fileio_prepare,

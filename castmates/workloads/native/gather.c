@@ -2,7 +2,7 @@
 #include "kernel.h"
 #include "passes.h"
 
-#define GATHER_MOST (1u << 26) /* of a pass: it bounds how long the verdict takes */
+#define GATHER_MOST (1u << 25) /* of a pass: it bounds how long the verdict takes */
 
 struct gather {
     uint64_t *table;
@@ -38,7 +38,6 @@ static __attribute__((noinline)) uint64_t gather_read(const struct gather *s, ui
     return sum;
 }
 
-/* An exclusive-or is undone by doing it again: an even number of passes leaves the table as it was. */
 static __attribute__((noinline)) void gather_update(const struct gather *s, uint64_t from, uint64_t count)
 {
     for (uint64_t i = from; i < from + count; i++)
@@ -63,20 +62,31 @@ static void gather_restart(void *state) { (void)state; }
 
 static uint64_t gather_found(const void *state, uint64_t i) { return gather_word(gather_place(state, i)); }
 
+/* An even number of passes leaves the table as it was, whatever they did: so the work goes on to the end of an odd one,
+   which is undone by the rule, not by the function that has made it. */
+static void gather_undo(struct gather *s)
+{
+    do
+        gather_work(s, s->pass.length - s->pass.at);
+    while (s->pass.passes % 2 == 0);
+    for (uint64_t i = 0; i < s->pass.length; i++) {
+        uint64_t random = cm_mix(i + 1);
+        s->table[cm_place(random, s->words)] ^= random;
+    }
+    s->pass.passes = 0;
+}
+
 static const char *gather_verify(void *state)
 {
     struct gather *s = state;
-    if (s->update) {
-        gather_update(s, 0, s->pass.at);
-        if (s->pass.passes % 2 == 1)
-            gather_update(s, 0, s->pass.length);
-        s->pass.at = s->pass.passes = 0;
-    } else if (!cm_sum_is_right(&s->pass, gather_found, s)) {
+    if (s->update)
+        gather_undo(s);
+    else if (!cm_sum_is_right(&s->pass, gather_found, s))
         return "the sum of what was read is not that of its passes";
-    }
     for (uint64_t i = 0; i < s->words; i++)
         if (s->table[i] != gather_word(i))
-            return s->update ? "an update is missing or was made twice" : "a word of the table has changed";
+            return s->update ? "an update is missing, was made twice or went to a wrong place"
+                             : "a word of the table has changed";
     return NULL;
 }
 

@@ -40,7 +40,7 @@ static inline int cm_cannot_prepare(const cm_crew *crew)
 static inline void cm_report_rate(const cm_crew *crew)
 {
     const cm_options *options = crew->options;
-    double held = 0, bytes = (double)crew->kernel->bytes_per_unit;
+    double held = 0, bytes = (double)cm_bytes_per_unit(crew->kernel);
     for (unsigned i = 0; i < options->threads; i++)
         held += crew->workers[i]->held;
     if (options->rate == 0 || held >= CM_HELD_ENOUGH * options->rate)

@@ -17,6 +17,7 @@
 #define MIX_MOST 8 /* parts */
 
 struct mix_part {
+    const char *word; /* of the command line */
     const cm_kernel *kernel;
     uint64_t units; /* of each round */
     cm_options options;
@@ -78,6 +79,29 @@ static const char *mix_verify(void *state)
     return NULL;
 }
 
+static void mix_refuse(const char *word, const char *why)
+{
+    fprintf(stderr, "mix: '%s' is no part of a mix (KERNEL[.MODE]:UNITS[:BYTES]): %s\n", word, why);
+    exit(2);
+}
+
+/* Whether each thread gets of each part what that kernel needs. */
+static void mix_check(const cm_options *options)
+{
+    char why[128];
+    for (unsigned i = 0; i < mix_count; i++) {
+        const struct mix_part *part = &mix_parts[i];
+        cm_options own = part->options;
+        own.threads = options->threads;
+        if (!(part->kernel->takes & CM_BYTES) || cm_share(&own) >= cm_least_bytes(part->kernel))
+            continue;
+        snprintf(why, sizeof why, "%llu bytes shared out among %u threads leave %llu for each, fewer than %llu",
+                 (unsigned long long)own.bytes, own.threads, (unsigned long long)cm_share(&own),
+                 (unsigned long long)cm_least_bytes(part->kernel));
+        mix_refuse(part->word, why);
+    }
+}
+
 static const cm_kernel mix_kernel = {
     .name = "mix",
     .does = "Kernels in one process, in rounds: in each round every part does its fixed work. A part is a word "
@@ -88,17 +112,12 @@ static const cm_kernel mix_kernel = {
     .takes = CM_RATE | CM_THREADS | CM_HUGE,
     .defaults = {.threads = 1},
     .step = 1,
+    .check = mix_check,
     .prepare = mix_prepare,
     .work = mix_work,
     .restart = mix_restart,
     .verify = mix_verify,
 };
-
-static void mix_refuse(const char *word, const char *why)
-{
-    fprintf(stderr, "mix: '%s' is no part of a mix (KERNEL[.MODE]:UNITS[:BYTES]): %s\n", word, why);
-    exit(2);
-}
 
 static const cm_kernel *mix_find(const char *name, const char *word)
 {
@@ -135,6 +154,7 @@ static void mix_add(const char *word)
     if (mode != NULL)
         *mode++ = '\0';
     struct mix_part *part = &mix_parts[mix_count++];
+    part->word = word;
     part->kernel = mix_find(text, word);
     part->options = cm_default_options(part->kernel);
     part->options.mode = mix_mode(part->kernel, mode, word);

@@ -44,9 +44,12 @@ typedef struct {
     unsigned takes;   /* of CM_BYTES, CM_RATE, ... */
     cm_options defaults;
     uint64_t least_bytes;     /* the smallest working set of a thread; 0: CM_LEAST_BYTES */
+    uint64_t least_pages;     /* the same in pages, where that is more */
     uint64_t bytes_per_unit;  /* so that --rate can be told in bytes a second; 0: it cannot */
+    uint64_t pages_per_unit;  /* the same in pages */
     const char *const *modes; /* NULL-terminated, the first is the default; NULL where there are none */
     uint64_t step;            /* the smallest piece of work in units; others are multiples of it */
+    void (*check)(const cm_options *options); /* ends with a sentence and status 2 where they do not fit; may be NULL */
     /* Called in the thread itself, which so touches its memory first; one thread after the other, 0 first, so that what
        all share may be made by thread 0 and kept in a static variable. NULL with errno: it cannot be had. */
     void *(*prepare)(const cm_options *options, unsigned thread);
@@ -61,7 +64,14 @@ static inline uint64_t cm_share(const cm_options *options) { return options->byt
 
 static inline uint64_t cm_least_bytes(const cm_kernel *kernel)
 {
-    return kernel->least_bytes > 0 ? kernel->least_bytes : CM_LEAST_BYTES;
+    uint64_t bytes = kernel->least_bytes > 0 ? kernel->least_bytes : CM_LEAST_BYTES;
+    uint64_t pages = kernel->least_pages * cm_page();
+    return bytes > pages ? bytes : pages;
+}
+
+static inline uint64_t cm_bytes_per_unit(const cm_kernel *kernel)
+{
+    return kernel->bytes_per_unit + kernel->pages_per_unit * cm_page();
 }
 
 /* Print words, in lines that are not too long. */
@@ -125,7 +135,7 @@ static inline void cm_help(const cm_kernel *kernel)
         puts("  --directory D  where its files go (default $TMPDIR, or /tmp)");
     if (takes & CM_RATE)
         printf("  --rate R       hold this rate, all threads together: units a second (20M)%s; default: no limit\n",
-               kernel->bytes_per_unit ? " or bytes a second (5GB/s)" : "");
+               cm_bytes_per_unit(kernel) ? " or bytes a second (5GB/s)" : "");
     puts("  --units N      stop after N units, all threads together, rounded up to whole steps\n"
          "  --help         show this and stop\n");
     if (kernel->step > 1)
@@ -158,13 +168,13 @@ static inline double cm_rate_or_exit(const cm_kernel *kernel, const char *text)
     double factor = *end == 'K' ? 1e3 : *end == 'M' ? 1e6 : *end == 'G' ? 1e9 : 1;
     if (factor != 1)
         end++;
-    if (strcmp(end, "B/s") == 0 && kernel->bytes_per_unit != 0)
-        factor /= (double)kernel->bytes_per_unit;
+    if (strcmp(end, "B/s") == 0 && cm_bytes_per_unit(kernel) != 0)
+        factor /= (double)cm_bytes_per_unit(kernel);
     else if (*end != '\0')
         rate = 0;
     if (rate <= 0 || rate > 1e15) {
         fprintf(stderr, "%s: --rate must be a number of units a second, such as 20M%s, but is '%s'\n", kernel->name,
-                kernel->bytes_per_unit ? ", or of bytes a second, such as 5GB/s" : "", text);
+                cm_bytes_per_unit(kernel) ? ", or of bytes a second, such as 5GB/s" : "", text);
         exit(2);
     }
     return rate * factor;
@@ -247,6 +257,8 @@ static inline cm_options cm_parse(const cm_kernel *kernel, int argc, char **argv
                 (unsigned long long)cm_share(&options), (unsigned long long)cm_least_bytes(kernel));
         exit(2);
     }
+    if (kernel->check != NULL)
+        kernel->check(&options);
     return options;
 }
 

@@ -3,10 +3,9 @@
 
 #include <sys/resource.h>
 
-#define PAGE 4096u
-
 struct pagefault {
     char *memory; /* NULL between two mappings */
+    uint64_t page; /* bytes */
     uint64_t pages, at;
     int huge;
     uint64_t touched, faults; /* of all mappings that were complete */
@@ -28,7 +27,8 @@ static void *pagefault_prepare(const cm_options *options, unsigned thread)
     (void)thread;
     if (s == NULL)
         return NULL;
-    s->pages = cm_share(options) / PAGE;
+    s->page = cm_page();
+    s->pages = cm_share(options) / s->page;
     s->huge = options->huge;
     return s;
 }
@@ -36,21 +36,21 @@ static void *pagefault_prepare(const cm_options *options, unsigned thread)
 static void pagefault_map(struct pagefault *s)
 {
     s->faults_before = pagefault_count();
-    s->memory = mmap(NULL, s->pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    s->memory = mmap(NULL, s->pages * s->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s->memory == MAP_FAILED) {
         s->memory = NULL;
         s->error = errno;
         cm_stopped = 1;
         return;
     }
-    madvise(s->memory, s->pages * PAGE, s->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* a wish: the count tells */
+    madvise(s->memory, s->pages * s->page, s->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* a wish: the count tells */
 }
 
 static void pagefault_unmap(struct pagefault *s)
 {
     for (uint64_t page = 0; page < s->at; page++)
-        s->dirty += *(uint64_t *)(s->memory + page * PAGE) != page + 1;
-    munmap(s->memory, s->pages * PAGE);
+        s->dirty += *(uint64_t *)(s->memory + page * s->page) != page + 1;
+    munmap(s->memory, s->pages * s->page);
     s->memory = NULL;
     s->at = 0;
 }
@@ -63,7 +63,7 @@ static void pagefault_work(void *state, uint64_t units)
             pagefault_map(s);
         if (s->memory == NULL)
             return;
-        uint64_t *word = (uint64_t *)(s->memory + s->at * PAGE);
+        uint64_t *word = (uint64_t *)(s->memory + s->at * s->page);
         s->dirty += *word != 0;
         *word = ++s->at;
         if (s->at == s->pages) {
@@ -92,10 +92,11 @@ static const cm_kernel pagefault_kernel = {
     .name = "pagefault",
     .does = "Memory that is mapped, touched once in each page and given back: page faults, the kernel's allocator of "
             "pages and the clearing of pages.",
-    .unit = "one page of 4 KiB touched",
+    .unit = "one page touched, of 4 KiB on most machines",
     .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_HUGE,
     .defaults = {.bytes = 4u << 20, .threads = 1},
-    .bytes_per_unit = PAGE,
+    .least_pages = 1,
+    .pages_per_unit = 1,
     .step = 1,
     .prepare = pagefault_prepare,
     .work = pagefault_work,

@@ -22,6 +22,8 @@ static inline void cm_stop_on_signals(void)
     sigaction(SIGINT, &stop, NULL);
 }
 
+static inline uint64_t cm_page(void) { return (uint64_t)sysconf(_SC_PAGESIZE); } /* bytes */
+
 /* Read a positive number with an optional K, M or G (1024, 1024^2, 1024^3); 0 when it is none. */
 static inline uint64_t cm_parse_number(const char *text)
 {

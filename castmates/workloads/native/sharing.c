@@ -25,6 +25,17 @@ struct sharing {
 
 static struct sharing *sharing_threads;
 
+/* Where the system kills who locks a word in two lines (split_lock_detect=fatal), say so at least. */
+static void sharing_is_forbidden(int signal_number)
+{
+    static const char said[] = "sharing: ended by SIGBUS: this system forbids locked words that lie in two lines "
+                               "(split_lock_detect=fatal); start it with split_lock_detect=off, or take another mode\n";
+    ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);
+    (void)signal_number;
+    (void)written; /* there is nobody else to be told */
+    _exit(1);
+}
+
 static void *sharing_prepare(const cm_options *options, unsigned thread)
 {
     struct sharing *s = cm_state(sizeof *s);
@@ -34,6 +45,8 @@ static void *sharing_prepare(const cm_options *options, unsigned thread)
         errno = EOPNOTSUPP;
         return NULL;
     }
+    if (options->mode[0] == 's')
+        sigaction(SIGBUS, &(struct sigaction){.sa_handler = sharing_is_forbidden}, NULL);
     *s = (struct sharing){sharing_threads, &sharing_all.own[thread], 0, options->mode[0]};
     sharing_threads = s;
     return s;

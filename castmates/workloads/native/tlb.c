@@ -1,13 +1,12 @@
 /* tlb: dependent loads from one line of each page, in random order: address translation, with little data. */
 #include "kernel.h"
 
-#define TLB_PAGE 4096u
-#define TLB_LINES 64u
-
 struct tlb {
     char *memory;
+    uint64_t page; /* bytes */
     uint64_t pages;
     unsigned chains;
+    unsigned turn; /* the chain that gets the next load where there are fewer than chains */
     uint64_t loads[CM_MOST_PARALLEL]; /* of each chain */
     void **first[CM_MOST_PARALLEL];   /* where it began: a chain's share of the cycle before the next one's */
     void **here[CM_MOST_PARALLEL];
@@ -16,7 +15,7 @@ struct tlb {
 /* The lines of the pages are of different sets of the caches, or these would be full with a few pages. */
 static void **tlb_line(const struct tlb *s, uint64_t page)
 {
-    return (void **)(s->memory + page * TLB_PAGE + page % TLB_LINES * (TLB_PAGE / TLB_LINES));
+    return (void **)(s->memory + page * s->page + page % (s->page / CM_LINE) * CM_LINE);
 }
 
 /* Small pages, whatever the system would give, unless huge ones are asked for: they are what this kernel is about. */
@@ -37,8 +36,9 @@ static void *tlb_prepare(const cm_options *options, unsigned thread)
     (void)thread;
     if (s == NULL)
         return NULL;
-    s->pages = cm_share(options) / TLB_PAGE;
-    s->memory = tlb_allocate(s->pages * TLB_PAGE, options->huge);
+    s->page = cm_page();
+    s->pages = cm_share(options) / s->page;
+    s->memory = tlb_allocate(s->pages * s->page, options->huge);
     if (s->memory == NULL)
         return NULL;
     for (uint64_t page = 0; page < s->pages; page++)
@@ -78,9 +78,10 @@ static void tlb_work(void *state, uint64_t units)
     tlb_walk(s->here, s->chains, units / s->chains);
     for (unsigned chain = 0; chain < s->chains; chain++)
         s->loads[chain] += units / s->chains;
-    for (unsigned chain = 0; chain < units % s->chains; chain++) {
-        s->here[chain] = *s->here[chain];
-        s->loads[chain]++;
+    for (uint64_t rest = units % s->chains; rest > 0; rest--) {
+        s->here[s->turn] = *s->here[s->turn];
+        s->loads[s->turn]++;
+        s->turn = s->turn + 1 == s->chains ? 0 : s->turn + 1;
     }
 }
 
@@ -97,7 +98,7 @@ static const char *tlb_verify(void *state)
                 return "a chain does not stand where its number of loads leads";
             if (i > 0 && at == s->first[chain])
                 return "the cycle is closed before all pages were seen";
-            uint64_t page = (uint64_t)((char *)*at - s->memory) / TLB_PAGE;
+            uint64_t page = (uint64_t)((char *)*at - s->memory) / s->page;
             if (page >= s->pages || *at != tlb_line(s, page))
                 return "a link leads out of the cycle";
             at = *at;
@@ -110,12 +111,12 @@ static const char *tlb_verify(void *state)
 
 static const cm_kernel tlb_kernel = {
     .name = "tlb",
-    .does = "Dependent loads from one line of every page of 4 KiB, in random order: address translation; the data "
-            "itself is a 64th of the working set.",
+    .does = "Dependent loads from one line of every page, in random order: address translation; with pages of 4 KiB "
+            "the data itself is a 64th of the working set.",
     .unit = "one load from a page",
     .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_PARALLEL | CM_HUGE,
     .defaults = {.bytes = 256u << 20, .threads = 1, .parallel = 1},
-    .least_bytes = CM_MOST_PARALLEL * TLB_PAGE,
+    .least_pages = CM_MOST_PARALLEL,
     .step = 1,
     .prepare = tlb_prepare,
     .work = tlb_work,

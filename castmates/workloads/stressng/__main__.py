@@ -7,13 +7,12 @@ say was done is what counts: less than N is a failure. Standard library only.
 import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from castmates.workloads import child
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 
 MEANINGS = {2: "the stressor failed", 3: "it could not get what it needs", 4: "it does not exist on this machine"}
@@ -23,10 +22,6 @@ PATIENCE = 1.5  # seconds that stress-ng has to end after SIGTERM
 
 class Refused(Exception):
     """It cannot go on; one sentence for the user."""
-
-
-class Stopped(Exception):
-    """SIGTERM came."""
 
 
 def _arguments(words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -53,29 +48,15 @@ def _once(command: list[str], report: Path, log: Path, ops: int) -> int:
     report.unlink(missing_ok=True)
     with log.open("wb") as output:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            status = child.run(command, output, patience=PATIENCE)
         except FileNotFoundError:
             raise Refused("there is no program stress-ng on the PATH; install the package stress-ng") from None
-        try:
-            status = process.wait()
-        except Stopped:
-            _end(process)
-            raise
     if status != 0:
         raise Refused(f"stress-ng ended with status {status} ({MEANINGS.get(status, 'an error')}){_last(log)}")
     done = sum(map(int, DONE.findall(report.read_text(encoding="utf-8")))) if report.is_file() else 0
     if done < ops:
         raise Refused(f"stress-ng did {done} of {ops} bogo ops{_last(log)}")
     return done
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _last(log: Path) -> str:
@@ -85,28 +66,30 @@ def _last(log: Path) -> str:
     return f'; it wrote "{said[0][:200]}"' if said else ""
 
 
-def _stop(*_: object) -> None:
-    raise Stopped
+def _cycle(given: argparse.Namespace, further: list[str], heartbeat: Writer) -> None:
+    instances = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="stress-ng-", ignore_cleanup_errors=True) as folder:
+        report, log, total = Path(folder) / "metrics.yaml", Path(folder) / "log", 0
+        command = command_of(given.stressor, given.ops, instances, str(report), further)
+        heartbeat.ready()
+        try:
+            while given.units == 0 or total < given.units:
+                done = _once(command, report, log, given.ops)
+                heartbeat.beat(done)
+                total += done
+        finally:
+            child.ignore()  # the folder is removed in peace
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run until SIGTERM; the exit status."""
     given, further = _arguments(words)
-    instances = len(os.sched_getaffinity(0))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
+    child.listen()
     heartbeat = Writer(None)
     try:
         heartbeat = Writer.from_environment()
-        with tempfile.TemporaryDirectory(prefix="stress-ng-", ignore_cleanup_errors=True) as folder:
-            report, log, total = Path(folder) / "metrics.yaml", Path(folder) / "log", 0
-            command = command_of(given.stressor, given.ops, instances, str(report), further)
-            heartbeat.ready()
-            while given.units == 0 or total < given.units:
-                done = _once(command, report, log, given.ops)
-                heartbeat.beat(done)
-                total += done
-    except Stopped:
+        _cycle(given, further, heartbeat)
+    except child.Stopped:
         pass
     except (Refused, HeartbeatError) as problem:
         heartbeat.failed()

@@ -55,14 +55,23 @@ def _run(wanted: Wish, beats: Writer) -> int:
     clock.append(time.monotonic())
     try:
         source = feeding.batches(built, wanted)
+        source = _again([next(source)], source)
+    except (tf.errors.OpError, ValueError) as error:
+        if wanted.source == "memory":
+            raise
+        return _fail(beats, f"The files of --data {wanted.data} are not what this job reads: {_first_line(error)}")
+    try:
         step = _marking(steps.marked(built, wanted), source, written) if written else None
         step = step or _plain(steps.compiled(built, wanted), source)
         step()
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":
             raise
-        words = str(error).strip().splitlines()[0]
-        return _fail(beats, f"The files of --data {wanted.data} are not what this job reads: {words}")
+        return _fail(
+            beats,
+            f"The first step failed: {_first_line(error)}; if the data is your own, look at its classes, tokens and "
+            "rows.",
+        )
     clock.append(time.monotonic())
     print(json.dumps(_facts(wanted, built, tf.__version__, clock)), flush=True)
     _cycle(step, beats, wanted.steps)
@@ -85,6 +94,17 @@ def _facts(wanted: Wish, built: Any, version: str, clock: list[float]) -> dict[s
         "seconds": seconds,
         "seconds_to_first_step": round(clock[-1] - STARTED, 2),
     }
+
+
+def _again(taken: list[Any], source: Iterator[Any]) -> Iterator[Any]:
+    """Give first what was taken from a source to look at it, and keep nothing of it."""
+    while taken:
+        yield taken.pop()
+    yield from source
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _plain(step: Callable[[Any], None], source: Iterator[Any]) -> Callable[[], None]:

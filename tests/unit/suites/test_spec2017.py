@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from castmates.counters.processes import read_process
 from castmates.suites.spec2017 import Benchmark
 from castmates.workloads.heartbeat import Reader, State
 from tests.unit.suites import trees
@@ -66,8 +67,14 @@ def test_only_the_first_run_is_compared_where_that_is_wanted(root, tmp_path):
 
 
 def test_every_run_finds_the_directory_as_it_was(root, tmp_path):
-    body = f"{trees.DOUBLES}; test -e trace && echo trace; touch trace; echo 5 > inp.in"
-    ended = trees.run(*words(root, trees.spec_benchmark(root, body=body), units=3), place=tmp_path)
+    body = (
+        f"{trees.DOUBLES}; test -e trace && echo trace; touch trace; echo 5 > inp.in; mkdir -p new/deep || exit 1; "
+        "mkdir new/only || exit 1; touch new/deep/file; rmdir empty || exit 1; rm swapped; mkdir swapped || exit 1"
+    )
+    run = trees.spec_benchmark(root, body=body)
+    (run / "empty").mkdir()
+    (run / "swapped").touch()
+    ended = trees.run(*words(root, run, units=3), place=tmp_path)
     assert (ended.status, ended.beats) == (0, [1, 2, 3]), ended.said
 
 
@@ -158,6 +165,23 @@ def test_two_instances_run_at_once_each_in_its_own_copy(root, tmp_path):
             process.communicate()
     assert [Reader(file).state for file in files] == [State.FINISHED] * 2
     assert not list(scratch.iterdir())
+
+
+def test_of_a_line_with_several_commands_no_program_goes_on_after_sigterm(root, tmp_path):
+    body = f"test $1 = inp.in || exit 0; echo $$ > {tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; exec sleep 60"
+    run = trees.spec_benchmark(root, body=body, lines="{exe} none; {exe} inp.in; {exe} none\n")
+    process = trees.start(*words(root, run), beats=tmp_path / "beats", scratch=tmp_path / "scratch")
+    try:
+        wait_until((tmp_path / "pid").exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    program = read_process(int((tmp_path / "pid").read_text()))
+    assert program is None or not program.alive
+    assert Reader(tmp_path / "beats").state is State.FINISHED
+    assert not list((tmp_path / "scratch").iterdir())
 
 
 def wait_until(holds):
