@@ -87,6 +87,7 @@ class ModelledStage(Stage):
         """Where a process may run: nobody moves it."""
         return set(self.cast[name].start.cpus)
 
-    def dismiss(self) -> None:
+    def dismiss(self) -> list[str]:
         """Nobody has to be asked to end."""
         self.switch([])
+        return []

@@ -61,6 +61,7 @@ class Outcome:
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
+    without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
     left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
 
@@ -123,7 +124,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
         outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
-        stage.dismiss()
+        outcome.without_verdict = stage.dismiss()
 
 
 def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:

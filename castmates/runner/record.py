@@ -141,6 +141,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
         "left_behind": outcome.left_behind,
+        "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
         "environments": outcome.environments,

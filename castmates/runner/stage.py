@@ -92,8 +92,11 @@ class Stage:
                     continue
         return allowed
 
-    def dismiss(self) -> None:
-        """Ask everyone to end, so that a program that checks its own result can say that it is wrong."""
+    def dismiss(self) -> list[str]:
+        """Ask everyone to end, so that a program that checks its own result can say that it is wrong.
+
+        Returns who was still at it when our patience was over: nobody knows whether its result was right.
+        """
         self.look_after()
         self.switch(list(self.cast))
         for one in self.cast.values():
@@ -104,6 +107,7 @@ class Stage:
         for one in self.cast.values():
             if one.reader.state is State.FAILED:
                 raise WorkloadFailed.of(one, "found its own result to be wrong")
+        return [name for name, one in self.cast.items() if not _all_ended([one])]
 
 
 def _all_ended(cast: Iterable[Running]) -> bool:

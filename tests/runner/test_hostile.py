@@ -132,7 +132,9 @@ def test_a_deed_that_spoils_windows_is_in_the_ledger(cache, tmp_path, mark, deed
 @needs_two
 def test_a_member_that_will_not_be_ended_is_killed(cache, tmp_path, mark):
     stubborn = hostile("", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
-    assert measured(stubborn, cache, tmp_path)["status"] == "measured"
+    record = measured(stubborn, cache, tmp_path)
+    assert record["status"] == "measured"
+    assert len(record["without_verdict"]) == 1
     assert nobody_left(mark)
 
 
