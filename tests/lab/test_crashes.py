@@ -18,7 +18,7 @@ from castmates.runner import restore  # noqa: F401
 from castmates.study.spec import REST, Share
 from tests.lab import guest
 
-KILLS = 8
+KILLS = 5
 STEPS = 6  # of a runner: chosen, prepared, watched, shares given …
 
 
