@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import pandas as pd
 import pytest
 
@@ -39,11 +40,11 @@ WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (
 # In the guest's memory, for the folder that it shares with the host is slow and knows no mmap. Folders above the
 # project and Python may be closed to others: what is opened inside goes with the guest.
 GUEST = """
-    export PATH={python}:$PATH PYTHONDONTWRITEBYTECODE=1 CASTMATES_CACHE=/tmp/cache
+    export PATH={python}:$PATH PYTHONDONTWRITEBYTECODE=1 CASTMATES_CACHE=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
     for place in {opened}; do
         while [ "$place" != / ]; do chmod o+rx "$place"; place=$(dirname "$place"); done
     done
-    cp -a project /tmp/project && chown -R nobody /tmp/project && chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project
+    cp -a project matplotlib /tmp && chown -R nobody /tmp/project /tmp/matplotlib && chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project
     look() {{ find /sys/fs/resctrl -maxdepth 1 | sort; cat /sys/fs/resctrl/schemata /proc/mounts; }}
     look > /share/before 2>&1
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp/project USER=nobody \
@@ -67,6 +68,7 @@ def aside(lab):
     atexit.register(shutil.rmtree, share, ignore_errors=True)
     sweeps = Sweeps.make(share / "project", share / "cache")
     sweeps.write_study(STUDY)
+    shutil.copytree(matplotlib.get_cachedir(), share / "matplotlib")  # to list all fonts anew takes minutes inside
     python = Path(sys.executable)
     opened = shlex.join(map(str, [ROOT, python.parent, python.resolve().parent]))
     command = GUEST.format(python=shlex.quote(str(python.parent)), opened=opened)
