@@ -44,7 +44,8 @@ GUEST = """
     for place in {opened}; do
         while [ "$place" != / ]; do chmod o+rx "$place"; place=$(dirname "$place"); done
     done
-    cp -a project matplotlib /tmp && chown -R nobody /tmp/project /tmp/matplotlib && chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project
+    cp -a project matplotlib /tmp && chown -R nobody /tmp/project /tmp/matplotlib
+    chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project || exit
     look() {{ find /sys/fs/resctrl -maxdepth 1 | sort; cat /sys/fs/resctrl/schemata /proc/mounts; }}
     look > /share/before 2>&1
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp/project USER=nobody \
