@@ -157,12 +157,18 @@ def _member(one: Running) -> dict[str, Any]:
         "pid": one.pid,
         "cpus": list(one.start.cpus),
         "command": one.start.command,
-        "program": programs.origin(one.start.kept_command or one.start.command, one.start.environment["PATH"]),
+        "program": _program(one),
         "package": one.start.package and {one.start.package: programs.package_version(one.start.package)},
         "environment": one.start.environment,
         "ready_seconds": one.ready_seconds and round(one.ready_seconds, 3),
         "last_lines": one.last_lines(),
     }
+
+
+def _program(one: Running) -> str | None:
+    """Where the program that ran really lies; None where nothing was started."""
+    command = one.start.kept_command or one.start.command
+    return programs.origin(command, one.start.environment["PATH"]) if command else None
 
 
 def _reasons(windows: list[Window]) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ from tests.lab import guest
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """The kernels, compiled in the guest for its processor."""
+    """What the trial runs, compiled in the guest for its processor; all programs would take minutes there."""
     place = tmp_path / "environment"
-    build(place / "bin", find_compiler())
+    build(place / "bin", find_compiler(), ("chase", "stream"))
     monkeypatch.setattr(trial.environments, "build", lambda *_: place)
     return place
 

@@ -74,15 +74,15 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def build(bin_dir: Path, compiler: list[str]) -> None:
-    """Compile every kernel into this directory, a few at a time."""
+def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = KERNELS) -> None:
+    """Compile these programs into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
     flags = compile_flags(compiler)
-    print(f"Compiling {len(KERNELS)} programs with {shlex.join(compiler)}", file=sys.stderr)
+    print(f"Compiling {len(programs)} programs with {shlex.join(compiler)}", file=sys.stderr)
     with ThreadPoolExecutor(AT_ONCE) as at_once:
         jobs = [
             at_once.submit(compile_program, SOURCES / f"{kernel}.c", bin_dir / kernel, compiler, flags)
-            for kernel in KERNELS
+            for kernel in programs
         ]
         try:
             for job in jobs:
