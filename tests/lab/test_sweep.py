@@ -47,6 +47,7 @@ GUEST = """
     cp -a project matplotlib /tmp && chown -R nobody /tmp/project /tmp/matplotlib
     chmod 1777 /tmp /dev/shm /run/lock && cd /tmp/project || exit
     look() {{ find /sys/fs/resctrl -maxdepth 1 | sort; cat /sys/fs/resctrl/schemata /proc/mounts; }}
+    python -c '{programs}' && chown -R nobody /tmp/cache || exit
     look > /share/before 2>&1
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp/project USER=nobody \
         bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs' &
@@ -63,6 +64,17 @@ GUEST = """
 """
 
 
+# Compiling the other programs would take minutes inside.
+PROGRAMS = """
+from pathlib import Path
+from castmates.workloads import environments
+from castmates.workloads.native import build
+place = environments.location("native", Path("envs"), Path("/tmp/cache"))
+build.build(place / "bin", build.find_compiler(), ("chase", "stream", "spin", "loop"))
+environments.ready_file(place).write_text("{}")
+"""
+
+
 def aside(lab):
     """Run the sweep in a guest; return the folder of what it left, and what it said."""
     share = Path(tempfile.mkdtemp(prefix="castmates-sweep-"))
@@ -72,7 +84,7 @@ def aside(lab):
     shutil.copytree(matplotlib.get_cachedir(), share / "matplotlib")  # to list all fonts anew takes minutes inside
     python = Path(sys.executable)
     opened = shlex.join(map(str, [ROOT, python.parent, python.resolve().parent]))
-    command = GUEST.format(python=shlex.quote(str(python.parent)), opened=opened)
+    command = GUEST.format(programs=PROGRAMS, python=shlex.quote(str(python.parent)), opened=opened)
     shape = replace(SHAPES["linux-6.12"], memory=3072, parallel=True)
     done = boot(lab, shape, command, share, timeout=1800)
     if done.code is None and "Oops" in done.console:  # a panic of the emulated machine, see Shape
