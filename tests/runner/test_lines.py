@@ -254,7 +254,10 @@ def test_a_member_is_followed_by_its_output(cache, tmp_path):
             {"ready_line": "never", "ready_within": 0.5},
             "was not ready within 0.5 s: no line of its output matched 'ready_line' (never)",
         ),
-        ({"command": "echo hello"}, "ended by itself with status 0 before it was ready: no line of its output matched"),
+        (
+            {"command": ["sh", "-c", "echo hello; sleep 1"]},
+            "ended by itself with status 0 before it was ready: no line of its output matched",
+        ),
         (
             {"command": "no-such", "package": "such"},
             "no program 'no-such' on its PATH; install it (apt-get install such)",
