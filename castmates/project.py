@@ -108,12 +108,17 @@ class Project:
     def _keys(self) -> dict[str, str]:
         return {name: environments.key(name, ENVIRONMENTS) for name in environments.known(ENVIRONMENTS)}
 
+    @cached_property
+    def _inputs_keys(self) -> dict[str, str]:
+        names = {workload.inputs for workload in self.workloads.values() if workload.inputs}
+        return {name: inputs.key(name, ENVIRONMENTS) for name in names}
+
     def _prepared(self, workload: Workload) -> Prepared:
         if self.modelled:
             return Prepared(environment_key=None, content="")
         name = workload.environment
         key = self._keys[name] if name else None
-        inputs_key = inputs.key(workload.inputs, ENVIRONMENTS) if workload.inputs else None
+        inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
         content = environments.content(name, key, workload.words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
