@@ -138,7 +138,7 @@ class Remote(pytest.Item):
     def of(cls, test, guests):
         one = cls.from_parent(test.parent, name=test.name)
         one.machine, one.guests = test.callspec.params["machine"], guests
-        one.own_markers = test.own_markers
+        one.own_markers, one.location_of_test = test.own_markers, test.reportinfo()
         return one
 
     def runtest(self):
@@ -157,7 +157,7 @@ class Remote(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self):
-        return self.path, None, self.name
+        return self.location_of_test  # a skip by a mark wants its line
 
 
 class FailedInGuest(Exception):
