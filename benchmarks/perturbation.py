@@ -139,7 +139,7 @@ def looks(stage: Stage, company: Company, box: TimeBox, rng: random.Random, opti
 def _collect(hardware: Hardware | None, name: str, seconds: float) -> None:
     """The window with both its edges."""
     if hardware is not None:
-        hardware.begin_series()
+        hardware.begin_series([name], 1)
         hardware.open_window([name])
     time.sleep(seconds)
     if hardware is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from castmates.study.spec import Share
 
@@ -19,21 +19,40 @@ class Sample:
     note: str = ""  # why the value is missing, or how it was scaled
 
 
+Status = Literal["counted", "scaled", "not supported", "not counted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What an event, or a metric made of events, came to for a member between the edges of a window."""
+
+    subject: str  # a member's name
+    name: str  # "instructions", "Backend_Bound"
+    value: float | None  # None unless it was counted or scaled; a zero that was counted is 0.0
+    status: Status
+    source: str  # "perf_event_open", "perf stat", "in-process", "PAPI", "toplev", "by time"
+    kind: Literal["event", "metric"] = "event"
+    group: str = ""  # the set that it belongs to: basic, cache …; TopdownL1 …
+    level: int = 0  # of a Top-Down metric
+    running: float | None = None  # the share of its time for which it was counted
+    scope: str = ""  # how it was counted: cgroup, thread, cpu, process
+    phase: str = ""  # of the member's steps; "" for the whole window
+    note: str = ""  # why there is no value, or what it lacks
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """A process that is to have, or be watched in, a group of its own."""
 
     pid: int  # its children and threads come with it
     cpus: Sequence[int]
+    cgroup: str | None = None  # the folder of the control group that holds all of it and nobody else, where there is one
 
 
-class Collector(Protocol):
-    """Counts something between the two edges of a window."""
+class Edges(Protocol):
+    """What is read at the two edges of a window."""
 
     name: str
-
-    def attach(self, members: Mapping[str, int]) -> None:
-        """Begin to watch these members (name -> pid), once, after their launch."""
 
     def start(self, active: Sequence[str]) -> None:
         """Mark the opening edge of a window in which these members run."""
@@ -46,6 +65,26 @@ class Collector(Protocol):
 
     def about(self) -> dict[str, str]:
         """Say, for the provenance, what is collected and how."""
+
+
+class Collector(Edges, Protocol):
+    """Counts something between the two edges of a window."""
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Begin to watch these members (name -> pid), once, after their launch."""
+
+
+class Counter(Edges, Protocol):
+    """A collector of counts, which come with their status; what `stop` returns are series."""
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Begin to watch these members, once, after their launch."""
+
+    def get_ready(self, active: Sequence[str], round_number: int) -> None:
+        """Choose what this round counts, and start what takes time; the scene is set and settles."""
+
+    def counts(self) -> list[Count]:
+        """Return what the window that was closed last came to."""
 
 
 class Monitor(Protocol):

@@ -42,7 +42,8 @@ WINDOWS: Columns = {
     "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
 }
 
-# blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window.
+# blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes `<phase>_s`, the
+# seconds that the step spent in it, for each phase that a member of the block reports.
 STEPS: Columns = {
     "study": "str",
     "company": "str",
@@ -51,6 +52,68 @@ STEPS: Columns = {
     "member": "str",
     "t_ns": "int64",
     "units": "int64",  # since the member's start
+    "platform": "str",
+    "begin_ns": "Int64",  # of the step, where its phases are reported
+}
+
+# blocks/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are counted.
+COUNTERS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "round": "int64",
+    "scene": "str",
+    "member": "str",
+    "event": "str",
+    "set": "str",
+    "value": "float64",  # NaN unless the status is counted or scaled; a zero was counted
+    "status": "str",  # counted, scaled, not supported, not counted
+    "running": "float64",  # share of its time for which it was counted; NaN where it was not wanted
+    "scope": "str",  # cgroup, thread, cpu, process
+    "source": "str",
+    "phase": "str",  # "" for the whole window
+    "note": "str",
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.
+TOPDOWN: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "round": "int64",
+    "scene": "str",
+    "member": "str",
+    "level": "int64",
+    "metric": "str",  # in TMA's words: Frontend_Bound …
+    "value": "float64",  # a share of all slots, from 0 to 1
+    "status": "str",
+    "running": "float64",  # of the least counted event behind it
+    "scope": "str",
+    "source": "str",
+    "phase": "str",
+    "note": "str",
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.
+LAYERS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "scene": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "layer": "str",  # scope
+    "kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input
+    "calls": "float64",  # in a step
+    "ms_per_step": "float64",
+    "share": "float64",  # of the step
+    "steps": "int64",  # that were profiled
     "platform": "str",
 }
 
@@ -67,6 +130,15 @@ SAMPLES: Columns = {
     "value": "float64",  # NaN where there was none; `note` says why
     "note": "str",
     "platform": "str",
+}
+
+BLOCK_TABLES: Mapping[str, Columns] = {
+    "windows": WINDOWS,
+    "steps": STEPS,
+    "samples": SAMPLES,
+    "counters": COUNTERS,
+    "topdown": TOPDOWN,
+    "layers": LAYERS,
 }
 
 # tables/effects.csv and .parquet: a row per mix × partition × baseline × member.

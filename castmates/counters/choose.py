@@ -10,7 +10,8 @@ from castmates.counters.perf_event import PerfEvent
 from castmates.counters.places import Places
 from castmates.counters.procstat import ProcStat
 from castmates.counters.throttling import Throttling
-from castmates.protocols import Collector
+from castmates.protocols import Collector, Counter
+from castmates.study.spec import Counting
 
 
 def choose_collectors(
@@ -35,6 +36,11 @@ def choose_collectors(
         _perf(),
         ProcStat(watched, around),
     ]
+
+
+def choose_counters(counting: Counting, cpus: Sequence[int], say: Callable[[str], None]) -> list[Counter]:  # noqa: ARG001
+    """What is counted for the members of a block on `cpus`."""
+    return []
 
 
 def _perf() -> Collector:

@@ -153,7 +153,8 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     allocator = ResctrlAllocator(kernel, tasks, book, _domain_of(kernel))
     monitor = ModelledMonitor(world, kernel, tasks, book, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
-    return ModelledHardware(allocator, monitor, [witness], Surroundings(), witness, lambda: world.now_ns, feed.grants)
+    beside = Surroundings()
+    return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)
 
 
 def _domain_of(kernel: FakeResctrl) -> dict[int, int]:

@@ -1,6 +1,7 @@
 """What stands below each figure, and what is read aloud in its place; both made from the numbers."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from castmates.report import heatmap, partitions, windows
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 DRAWN_ALT = 12  # values that an alternative text names; the table has them all
 
 
-def captions(results: Results) -> dict[str, str]:
-    """The captions by figure."""
-    return {name: first_words(results) + told(results) for name, told in _CAPTIONS.items()}
+def captions(results: Results, names: Sequence[str]) -> dict[str, str]:
+    """The captions of these figures."""
+    return {name: first_words(results) + _CAPTIONS[name](results) for name in names}
 
 
-def alternatives(results: Results) -> dict[str, str]:
-    """The texts that stand in for the figures."""
-    return {name: first_words(results) + told(results) for name, told in _ALTERNATIVES.items()}
+def alternatives(results: Results, names: Sequence[str]) -> dict[str, str]:
+    """The texts that stand in for these figures."""
+    return {name: first_words(results) + _ALTERNATIVES[name](results) for name in names}
 
 
 def _heatmap(results: Results) -> str:

@@ -15,10 +15,17 @@ from castmates.report import captions, health, machine, plan, words
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
+from castmates.study.figure_names import figure_names
 
+# Figures that explain, and their titles; they never decide.
+REASONS = {
+    "topdown": "Top-Down",
+    "counters": "Counters",
+    "phases": "Phases of a step",
+    "layers": "Layers, profiled",
+    "evolution": "Step by step",
+}
 TEMPLATES = files("castmates.report") / "templates"
-FIGURES = ("heatmap", "control", "windows")
-UNDER_PARTITIONS = "partitions"  # the figure that only studies with partitions have
 
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
@@ -27,9 +34,9 @@ def write_page(results: Results, figures: Path, output: Path) -> None:
     replace_text(output, page(results, drawings))
 
 
-def shown(results: Results) -> tuple[str, ...]:
+def shown(results: Results) -> list[str]:
     """The figures of the page."""
-    return (*FIGURES, UNDER_PARTITIONS) if results.partitioned else FIGURES
+    return figure_names(results.study, results.partitioned)
 
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:
@@ -69,7 +76,8 @@ def inline_svg(file: Path) -> str:
 def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    alternatives, texts = captions.alternatives(results), captions.captions(results)
+    names = shown(results)
+    alternatives, texts = captions.alternatives(results, names), captions.captions(results, names)
     parts = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
     return {
         "results": results,
@@ -92,9 +100,9 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "rejections": health.rejections(results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]}
-            for name in shown(results)
+            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in names
         },
+        "reasons": [(name, title) for name, title in REASONS.items() if name in names],
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.get("notes") or ()),

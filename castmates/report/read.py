@@ -16,7 +16,7 @@ from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
+from castmates.tables import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,15 @@ class Results:
     looks: tuple[Mapping[str, Any], ...] = ()  # what the looks at the precision left
     study: Study | None = None
     study_text: str = ""
+    folder: Path = Path()  # results/<study>
+
+    def block_table(self, name: str) -> "pd.DataFrame":
+        """One table of all blocks, such as counters; blocks of before it was written have no rows in it."""
+        import pandas as pd
+
+        files = [file.with_name(f"{name}.parquet") for file in _block_files(self.folder, self.plan)]
+        read = [table for file in files if file.is_file() and not (table := pd.read_parquet(file)).empty]
+        return pd.concat(read, ignore_index=True) if read else frame([], BLOCK_TABLES[name])
 
     @property
     def title(self) -> str:
@@ -110,6 +119,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         looks=tuple(_looks(folder, plan)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
+        folder=folder,
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare
@@ -61,6 +62,8 @@ class Outcome:
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
+    layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
+    costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
     without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
     left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
@@ -106,9 +109,9 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
         cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
-        hardware = Hardware.choose(cpus, wish, say)
+        hardware = Hardware.choose(cpus, wish, say, block.design.counters)
         exits.callback(hardware.release)
-        everyone = {one.name: Held(one.pid, one.start.cpus) for one in outcome.cast}
+        everyone = {one.name: _held(one, freezer) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
         outcome.hardware = hardware.about() | {"eviction": eviction.about(block.company, evictors)}
 
@@ -137,8 +140,8 @@ def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> No
         number += 1
         windows: list[Window] = []
         for position, scene in enumerate(round_order(block, number), start=1):
-            window = measure(stage, scene, members, design, settling.seconds)
-            window.round, window.position = number, position
+            window = measure(stage, scene, members, design, settling.seconds, number)
+            window.position = position
             window.reasons = ledger.judge(window)
             windows.append(window)
         too_early = settling.learn(windows)
@@ -173,6 +176,11 @@ def _prepared(block: Block, journal: Journal, say: Say) -> AbstractContextManage
     cpus = {cpu for member in block.company.members for cpu in member.cpus}
     purpose = f"block {block.path} of study {block.study}"
     return prepare.prepared(block.design.prepare, cpus, purpose, say, journal)
+
+
+def _held(one: Running, freezer: Freezer) -> Held:
+    group = freezer.group_of(one.name)
+    return Held(one.pid, one.start.cpus, str(group) if group else None)
 
 
 def _adopter(freezer: Freezer, warden: Warden) -> Callable[[str, int], None]:

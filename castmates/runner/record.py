@@ -21,11 +21,12 @@ from castmates.runner.window import Window
 from castmates.workloads import programs
 
 RECORD = "block.json"
-TEMPORARY = re.compile(r"\.(?:block\.json|(?:windows|steps|samples)\.parquet)\.(\d+)")  # as castmates.files names them
+# As castmates.files names them.
+TEMPORARY = re.compile(rf"\.(?:block\.json|(?:{'|'.join(tables.BLOCK_TABLES)})\.parquet)\.(\d+)")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
-    """Write the block's four files into `folder`."""
+    """Write the block's files into `folder`."""
     try:
         _write(outcome, folder)
     except OSError as problem:
@@ -43,6 +44,9 @@ def _write(outcome: Outcome, folder: Path) -> None:
     _parquet(list(_windows(outcome)), tables.WINDOWS, folder / "windows.parquet")
     _parquet(list(_steps(outcome)), tables.STEPS, folder / "steps.parquet")
     _parquet(list(_samples(outcome)), tables.SAMPLES, folder / "samples.parquet")
+    _parquet(list(_counts(outcome, "event")), tables.COUNTERS, folder / "counters.parquet")
+    _parquet(list(_counts(outcome, "metric")), tables.TOPDOWN, folder / "topdown.parquet")
+    _parquet([_key(outcome) | layer for layer in outcome.layers], tables.LAYERS, folder / "layers.parquet")
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
     replace_text(folder / RECORD, text + "\n")
 
@@ -109,6 +113,32 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
+def _counts(outcome: Outcome, kind: str) -> Iterator[dict[str, Any]]:
+    """What was counted, as rows of `counters` or of `topdown`."""
+    for number, window in enumerate(outcome.windows, start=1):
+        for one in window.counts:
+            if one.kind == kind:
+                named = {"event": one.name, "set": one.group} if kind == "event" else {"metric": one.name}
+                yield (
+                    _key(outcome)
+                    | named
+                    | {
+                        "window": number,
+                        "round": window.round,
+                        "scene": window.scene.name,
+                        "member": one.subject,
+                        "level": one.level,
+                        "value": float("nan") if one.value is None else one.value,
+                        "status": one.status,
+                        "running": float("nan") if one.running is None else one.running,
+                        "scope": one.scope,
+                        "source": one.source,
+                        "phase": one.phase,
+                        "note": one.note,
+                    }
+                )
+
+
 def _key(outcome: Outcome) -> dict[str, Any]:
     block = outcome.block
     return {
@@ -146,6 +176,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "hardware": outcome.hardware,
         "environments": outcome.environments,
         "inputs": outcome.inputs,
+        "costs": outcome.costs,
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {one.name: _member(one) for one in outcome.cast},

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from castmates.protocols import Sample
+from castmates.protocols import Count, Sample
 from castmates.runner import eviction, restarts
 from castmates.runner.cast import placebo_member
 from castmates.runner.stage import Stage
@@ -46,18 +46,22 @@ class Window:
     round: int = 0
     position: int = 0
     reasons: list[str] = field(default_factory=list)  # why it does not count
+    counts: list[Count] = field(default_factory=list)
     switch_ns: int = 0  # when the scene was set; what lies between this and the opening is the settle time
     since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # what settles, until the close
 
 
-def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float) -> Window:
-    """Run `scene` for one window; the caller knows its round, position and the reasons not to count it."""
+def measure(
+    stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float, round_number: int = 1
+) -> Window:
+    """Run `scene` for one window; the caller knows its position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
     eviction.give(stage, scene.shares)
     stage.switch(names)
     stage.forget_beats()
     switch_ns = stage.now_ns()
-    stage.hardware.begin_series()
+    active = [name for name in names if name in members]
+    stage.hardware.begin_series(active, round_number)
     _settle(stage, names, members, switch_ns, settle, design.longest_window)
     stage.hardware.open_window(names)
     open_ns = stage.now_ns()
@@ -68,7 +72,9 @@ def measure(stage: Stage, scene: Scene, members: Mapping[str, Member], design: D
     samples += restarts.samples({name: stage.cast[name].restarts for name in names}, open_ns, close_ns)
     progress = {name: _progress(stage, name, open_ns, close_ns) for name in names}
     since_switch = {name: stage.cast[name].records for name in names} | occupancy_since(switch_ns, samples, names)
-    return Window(scene, open_ns, close_ns, progress, samples, switch_ns=switch_ns, since_switch=since_switch)
+    window = Window(scene, open_ns, close_ns, progress, samples, round=round_number)
+    window.counts, window.switch_ns, window.since_switch = stage.hardware.counts(), switch_ns, since_switch
+    return window
 
 
 def occupancy_since(begin_ns: int, samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:

@@ -10,7 +10,7 @@ from castmates.study.model import ControlKind, Limits, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 3
+PROTOCOL = 4
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
@@ -106,6 +106,17 @@ class Scene(Frozen):
     shares: tuple[Share, ...] = ()  # what the partition gives; none where it is UNMANAGED
 
 
+class Counting(Frozen):
+    """What is counted in the windows of a block."""
+
+    events: tuple[tuple[str, tuple[str, ...]], ...] = ()  # sets: a name, and its events in perf's words
+    topdown: int = 0  # level; 0 is off
+    how: Literal["auto", "cgroup", "thread", "cpu"] = "auto"
+    series: float = 10.0  # readings in a second between a window's edges; 0 for none
+    profile: int = 0  # steps of the lead that are profiled in each scene after the rounds
+    cost_pairs: int = 2  # pairs of windows, with and without each of them, that tell what they cost
+
+
 class Design(Frozen):
     """How long and how often a block measures, and when it rejects a window."""
 
@@ -121,6 +132,7 @@ class Design(Frozen):
     monitor: float = 10.0  # readings of the cache in a second; 0 for none
     driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
+    counters: Counting = Counting(cost_pairs=0)
 
 
 class Company(Frozen):

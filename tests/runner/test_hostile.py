@@ -23,6 +23,7 @@ from castmates.runner.measure import measure_block
 from castmates.runner.warden import Warden
 from castmates.study.model import Workload
 from castmates.study.spec import Plan
+from castmates.tables import BLOCK_TABLES
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
 from tests.runner.stage import PYTHON, build_native, counter, plan_of
@@ -371,7 +372,7 @@ def test_a_full_disk_and_one_that_nobody_may_write_are_sentences_and_the_same_co
         filler.unlink()
         assert start_runner(plan, cache, tmp_path).wait(400) == 0
         whole = {file.name: file.read_bytes() for file in disk.glob("*.*")}
-        assert whole.keys() == {"block.json", "windows.parquet", "steps.parquet", "samples.parquet"}
+        assert whole.keys() == {"block.json", *(f"{table}.parquet" for table in BLOCK_TABLES)}
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         assert "cannot be written (Read-only file system)" in failed_in_a_sentence(plan, cache, tmp_path)
         assert {file.name: file.read_bytes() for file in disk.glob("*.*")} == whole

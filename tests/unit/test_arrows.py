@@ -12,7 +12,7 @@ ALLOWED = {
     "analysis": {"analysis", "study"},
     "report": {"report", "analysis", "study"},
     "machine": {"machine", "study"},
-    "counters": {"counters"},
+    "counters": {"counters", "study"},
     "rdt": {"rdt", "counters", "machine", "study"},
     "workloads": {"workloads"},
     "suites": {"suites", "workloads", "study"},

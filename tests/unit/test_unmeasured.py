@@ -44,7 +44,7 @@ def test_stamps_and_captions_begin_with_it(unmeasured):
     assert not [name for name, state in stamps(results) if state == GOOD]
     first = f"{platform.capitalize()} (not measured). "
     assert first_words(results) == first
-    for texts in (captions(results), alternatives(results)):
+    for texts in (captions(results, list(FIGURES)), alternatives(results, list(FIGURES))):
         assert set(texts) == set(FIGURES)
         assert all(text.startswith(first) for text in texts.values())
 

@@ -10,6 +10,7 @@ from castmates import looks, project
 from castmates.errors import CastmatesError
 from castmates.machine import calibration
 from castmates.study import schedule
+from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
 from castmates.workloads import environments, inputs
@@ -33,9 +34,8 @@ CACHE = project.cache()
 BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-PARTITIONED = any(mix.partitions for mix in PLAN.mixes)
-FIGURES = ["heatmap", "windows", "control", *(["partitions"] if PARTITIONED else [])]
-BLOCK_TABLES = ["windows", "steps", "samples"]
+FIGURES = figure_names(PROJECT.study, any(mix.partitions for mix in PLAN.mixes))
+BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
 
 
 wildcard_constraints:
