@@ -5,11 +5,11 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
@@ -33,11 +33,24 @@ DEFAULT_STUDY = Path("config/config.yaml")
 ENVIRONMENTS = Path("envs")
 RESULTS = Path("results")
 PLACEBO = "spin"
+Made = TypeVar("Made")
 
 
 def cache() -> Path:
     """Where environments are built: $CASTMATES_CACHE, or .cache in the project."""
     return cache_folder()
+
+
+class _OnDemand(dict[str, Made]):
+    """What is made when it is asked for first: a study names few of the catalogue's workloads."""
+
+    def __init__(self, make: Callable[[str], Made]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Made:
+        made = self[name] = self._make(name)
+        return made
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class Project:
 
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
-        prepared = {name: self._prepared(workload) for name, workload in self.workloads.items()}
+        prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
         return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
 
@@ -109,9 +122,8 @@ class Project:
         return {name: environments.key(name, ENVIRONMENTS) for name in environments.known(ENVIRONMENTS)}
 
     @cached_property
-    def _inputs_keys(self) -> dict[str, str]:
-        names = {workload.inputs for workload in self.workloads.values() if workload.inputs}
-        return {name: inputs.key(name, ENVIRONMENTS) for name in names}
+    def _inputs_keys(self) -> "_OnDemand[str]":
+        return _OnDemand(lambda name: inputs.key(name, ENVIRONMENTS))
 
     def _prepared(self, workload: Workload) -> Prepared:
         if self.modelled:

@@ -96,6 +96,10 @@ class Sweeps:
         found = sorted(self.results.glob("blocks/*/*/block.json"))
         return {str(one.parent.relative_to(self.results / "blocks")): one.stat().st_mtime_ns for one in found}
 
+    def logs(self) -> list[tuple[Path, int]]:
+        """The logs of the blocks that were begun, and when somebody wrote there last."""
+        return [(one, one.stat().st_mtime_ns) for one in sorted((self.folder / "logs/measure_block").rglob("*.log"))]
+
     def record(self, block: str) -> dict:
         return json.loads((self.results / "blocks" / block / "block.json").read_text())
 
