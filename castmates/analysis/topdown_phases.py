@@ -1,0 +1,85 @@
+"""Shares of short intervals -> shares of the phases that they fall into; pure.
+
+Where enough intervals lie wholly in phases of a name, their mean tells. Where phases are shorter than intervals, each
+interval is a mixture of phases, and a regression of its shares on the parts of its time unmixes them: it holds as far
+as a phase is alike each time, and as far as slots go with time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FEWEST = 3  # intervals that lie wholly in a phase, or that much of intervals in all
+WIDEST_ERROR = 0.05  # of a share that a regression tells
+_WHOLLY = 0.999
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Shares by category between two times."""
+
+    begin_ns: int
+    end_ns: int
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A category's share in all phases of a name."""
+
+    phase: str
+    metric: str
+    value: float
+    note: str
+
+
+def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[int, int]]]) -> list[Told]:
+    """What can be told of each phase (name -> the times of its parts), category by category."""
+    names = list(spans)
+    metrics = list(dict.fromkeys(metric for one in intervals for metric in one.shares))
+    found: list[Told] = []
+    for metric in metrics:
+        usable = [one for one in intervals if metric in one.shares]
+        values = np.array([one.shares[metric] for one in usable])
+        parts = np.array([[_part(one, spans[name]) for name in names] for one in usable]).reshape(
+            len(usable), len(names)
+        )
+        unmixed = _unmixed(parts, values)
+        for column, name in enumerate(names):
+            wholly = parts[:, column] >= _WHOLLY
+            if wholly.sum() >= FEWEST:
+                note = f"mean of {wholly.sum()} intervals wholly in it"
+                found.append(Told(name, metric, float(values[wholly].mean()), note))
+            elif unmixed is not None and parts[:, column].sum() >= FEWEST:
+                value, error = float(unmixed[0][column]), float(unmixed[1][column])
+                if error <= WIDEST_ERROR and -error <= value <= 1 + error:
+                    note = f"regression over {len(usable)} intervals, standard error {error:.3f}"
+                    found.append(Told(name, metric, value, note))
+    return found
+
+
+def _part(interval: Interval, spans: Sequence[tuple[int, int]]) -> float:
+    """The part of an interval that lies in these times."""
+    inside = sum(max(0, min(interval.end_ns, end) - max(interval.begin_ns, begin)) for begin, end in spans)
+    return inside / (interval.end_ns - interval.begin_ns)
+
+
+def _unmixed(parts: Floats, values: Floats) -> tuple[Floats, Floats] | None:
+    """Least squares with their standard errors, what is in no phase being one more; None where it is not determined."""
+    rest = 1.0 - parts.sum(axis=1, keepdims=True)
+    if (rest < -(1 - _WHOLLY)).any() or (parts.sum(axis=0) <= 0).any():  # phases within phases, or never met
+        return None
+    matrix = np.hstack([parts, np.clip(rest, 0.0, None)])
+    matrix = matrix[:, matrix.sum(axis=0) > 0]
+    count, unknown = matrix.shape
+    if count <= 2 * unknown or np.linalg.matrix_rank(matrix) < unknown:
+        return None
+    solution, *_ = np.linalg.lstsq(matrix, values, rcond=None)
+    residuals = values - matrix @ solution
+    variance = float(residuals @ residuals) / (count - unknown)
+    errors = np.sqrt(variance * np.diag(np.linalg.inv(matrix.T @ matrix)))
+    return solution, errors

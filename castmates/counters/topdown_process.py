@@ -1,0 +1,185 @@
+"""One `perf stat` that stands by, counts between two edges, and is always ended.
+
+It starts disabled (-D -1) and obeys its control pipe: `enable` and `disable` come back acknowledged. Its print goes
+into a file without a name, so that nothing is left whoever is killed.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+ACKNOWLEDGED = b"ack\n"
+ENDS_WITHIN_S = 2.0
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What perf printed; `why` says what went wrong, "" where nothing did."""
+
+    text: str
+    errors: str
+    why: str = ""
+
+
+class PerfProcess:
+    """Drives one perf. Whatever fails is remembered in `why`, in words; nothing raises."""
+
+    def __init__(self, program: str, words: Sequence[str]) -> None:
+        """Start it: `words` are all its options but those of the control pipe and the output."""
+        self.why = ""
+        self.ended = False
+        self.heard_ns = 0  # when it last acknowledged, CLOCK_MONOTONIC
+        self._heard = b""
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 – closed by `end`
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        orders, self._tell = os.pipe()
+        self.hears, answers = os.pipe()
+        os.set_blocking(self._tell, False)
+        pipes = ["--control", f"fd:{orders},{answers}", "--log-fd", str(self._output.fileno())]
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                [program, "stat", "-D", "-1", *pipes, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=(orders, answers, self._output.fileno()),
+                process_group=0,
+                preexec_fn=_end_with(os.getpid()),
+                env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/"},
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            self.why = f"{program} cannot be started: {getattr(error, 'strerror', None) or error}"
+        finally:
+            os.close(orders)
+            os.close(answers)
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, for whoever watches."""
+        return self._process.pid if self._process else None
+
+    def order(self, word: str) -> None:
+        """Send `enable` or `disable`; the acknowledgement is awaited apart, so that several perfs go at once."""
+        if self.why:
+            return
+        try:
+            os.write(self._tell, word.encode() + b"\n")
+        except OSError:
+            self.fail(f"it could not be told to {word}")
+
+    def obeyed(self, word: str, deadline: float) -> bool:
+        """Wait for the acknowledgement of an order, until this time of the monotonic clock."""
+        hear_all([self], word, deadline)
+        return not self.why
+
+    def listen(self, word: str) -> bool:
+        """Read what it has said; True where that was the acknowledgement, or nothing more can come."""
+        more = os.read(self.hears, 64)
+        self._heard = (self._heard + more).rstrip(b"\0")
+        if self._heard.endswith(ACKNOWLEDGED):
+            self._heard, self.heard_ns = b"", time.monotonic_ns()
+        elif not more:
+            self.fail(f"it closed its pipe before '{word}' was acknowledged")
+        else:
+            return False
+        return True
+
+    def fail(self, why: str) -> None:
+        """Give it up, with its own last words where it has ended."""
+        self.why = self._how_it_ended(why)
+
+    def end(self) -> Answer:
+        """End it, with its print if it will give one, and by force if it will not; safe to call twice."""
+        if self._process is not None:
+            self._stop(self._process)
+        text, errors = (_text(file) for file in (self._output, self._errors))
+        for fd in (self._tell, self.hears):
+            with suppress(OSError):
+                os.close(fd)
+        self._tell = self.hears = -1
+        self.ended = True
+        self._output.close()
+        self._errors.close()
+        return Answer(text, errors, self.why)
+
+    def _stop(self, process: "subprocess.Popen[bytes]") -> None:
+        for number, patience in ((signal.SIGINT, ENDS_WITHIN_S), (signal.SIGKILL, ENDS_WITHIN_S)):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                self.why = self.why or f"it did not end within {ENDS_WITHIN_S:g} s and was killed"
+                continue
+            break
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+    def _how_it_ended(self, otherwise: str) -> str:
+        """Why it no longer obeys: its own last words, where it has ended."""
+        if self._process is None or self._process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):  # it may be about to end
+                if self._process is not None:
+                    self._process.wait(0.2)
+        if self._process is None or self._process.returncode is None:
+            return otherwise
+        return f"it ended with status {self._process.returncode}: {last_words(_text(self._errors)) or otherwise}"
+
+
+def hear_all(perfs: Iterable[PerfProcess], word: str, deadline: float) -> None:
+    """Wait until each has acknowledged an order, or has failed, or the time is out."""
+    waiting = {perf.hears: perf for perf in perfs if not perf.why}
+    ears = select.poll()  # select() is lost where counters hold more than a thousand files
+    for fd in waiting:
+        ears.register(fd, select.POLLIN)
+    while waiting:
+        left = max(0.0, deadline - time.monotonic())  # at 0 what has been said already is still heard
+        for fd, _ in ears.poll(left * 1000):
+            if waiting[fd].listen(word):
+                ears.unregister(fd)
+                del waiting[fd]
+        if not left:
+            for perf in waiting.values():
+                perf.fail(f"it did not acknowledge '{word}' in time")
+            return
+
+
+def last_words(errors: str) -> str:
+    """The line of perf's complaint that says most: the first that names an error, else the first."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip(" \t\n\\_^'.-")]
+    lines = [line for line in lines if not line.startswith(("Events enabled", "Events disabled", "Usage:"))]
+    told = [line for line in lines if "rror" in line or "annot" in line or "unknown" in line or "ermi" in line]
+    said = [line for line in told if line not in ("Error:",)] or lines
+    return said[0][:200] if said else ""
+
+
+def _text(file: IO[bytes]) -> str:
+    if file.closed:
+        return ""
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _end_with(parent: int) -> Callable[[], None]:
+    """What the child does before exec: it ends with the process that started it, even when that is killed.
+
+    The runner may have a thread that reads a series: nothing here imports, or takes a lock.
+    """
+
+    def prepare() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return prepare

@@ -1,0 +1,108 @@
+"""Read what toplev of pmu-tools wrote with -x, and make rows of the table `topdown` of it.
+
+toplev is nobody's dependency here: it is run as a program of its own, or somewhere else, and its file is read.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.study.topdown_tree import Category, category
+
+SOURCE = "toplev"
+# What categories were called before TMA settled on its names; toplev also cuts their parents' names short.
+OLD_NAMES = {
+    "fe_latency": "Fetch_Latency",
+    "fe_bandwidth": "Fetch_Bandwidth",
+    "frontend_latency": "Fetch_Latency",
+    "frontend_bandwidth": "Fetch_Bandwidth",
+    "branch_mispred": "Branch_Mispredicts",
+    "mem_bound": "Memory_Bound",
+    "base": "Light_Operations",
+    "microcode_sequencer": "Heavy_Operations",
+}
+WHOLE = 0.99
+_HEADING = ("Timestamp", "CPUs", "Area")
+_PLACE = re.compile(r"S\d+-(D\d+-)?C\d+(-T\d+)?|C\d+(-T\d+)?|CPU\d+|S\d+|\d+")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One line of toplev about a category of the tree."""
+
+    t_s: float | None  # end of the interval, of -I
+    where: str  # S0-C0, C3, C3-T1; "" where toplev saw but one
+    category: Category
+    value: float  # of one
+    running: float | None
+    below_threshold: bool
+
+
+def read_toplev(text: str) -> list[Reading]:
+    """Read all categories of the tree that toplev wrote; other metrics and its counters' shares are passed over."""
+    found: list[Reading] = []
+    multiplex: int | None = None
+    try:
+        lines = list(csv.reader(text.splitlines()))
+    except csv.Error as problem:
+        raise CastmatesError(f"it is no CSV of toplev: {problem}.") from None
+    for number, fields in enumerate(lines, start=1):
+        cells = [field.strip() for field in fields]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        if set(cells) & set(_HEADING):
+            multiplex = cells.index("Multiplex") - cells.index("Area") if "Multiplex" in cells else None
+            continue
+        found += _reading(number, cells, multiplex)
+    if not found:
+        raise CastmatesError("there is no Top-Down category in it: expected what `toplev -x, -v -l2 -o FILE` wrote.")
+    return found
+
+
+def rows(readings: Sequence[Reading], study: str, member: str, scene: str, platform: str) -> list[dict[str, Any]]:
+    """Rows of `topdown`; each of toplev's intervals is a window of its own."""
+    times = sorted({one.t_s for one in readings if one.t_s is not None})
+    return [
+        {
+            "study": study,
+            "company": "",
+            "block": 0,
+            "window": times.index(one.t_s) + 1 if one.t_s is not None else 1,
+            "round": 0,
+            "scene": scene,
+            "member": member,
+            "level": one.category.level,
+            "metric": one.category.name,
+            "value": one.value,
+            "status": "counted" if one.running is None or one.running >= WHOLE else "scaled",
+            "running": float("nan") if one.running is None else one.running,
+            "scope": one.where,
+            "source": SOURCE,
+            "phase": "",
+            "note": "below TMA's threshold" if one.below_threshold else "",
+            "platform": platform,
+        }
+        for one in readings
+    ]
+
+
+def _reading(number: int, cells: list[str], multiplex: int | None) -> Iterator[Reading]:
+    rest = list(cells)
+    time = float(rest.pop(0)) if _NUMBER.fullmatch(rest[0]) and "." in rest[0] else None
+    where = rest.pop(0) if rest and _PLACE.fullmatch(rest[0]) else ""
+    if len(rest) < 3 or not _NUMBER.fullmatch(rest[1].rstrip("%")):
+        told = ",".join(cells)[:60]
+        raise CastmatesError(f"line {number} is not CSV of toplev: expected an area, a number and a unit in '{told}'.")
+    area, value, unit = rest[:3]
+    name = area.split()[-1].rpartition(".")[2]
+    known = category(OLD_NAMES.get(name.lower(), name))
+    if known is None or not unit.startswith("%"):
+        return
+    # Without a heading (version 3): area, value, unit, description, sample, standard deviation, multiplexing.
+    share = rest[multiplex if multiplex is not None else 6] if len(rest) > (multiplex or 6) else ""
+    running = float(share) / 100 if _NUMBER.fullmatch(share) else None
+    yield Reading(time, where, known, float(value.rstrip("%")) / 100, running, unit.endswith("<"))
