@@ -1,0 +1,220 @@
+"""The figure `layers`: where each lead's steps spend their time, by kind of layer, alone and beside antagonists.
+
+From profiled steps, which enter no rate: it explains, and decides nothing.
+"""
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.read import Results, records
+from castmates.report.stamps import caveat
+from castmates.report.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    badge,
+    badge_room,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.words import number
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "profiled, not measured"
+ALONE = "solo"
+LINES = 12  # kinds that a panel names; the rest is one line, and the CSV has them all
+REST, WHOLE = "all other kinds", "the whole step"
+SAID = 4  # kinds that the text alternative names
+LEFT, RIGHT = 1.75, 0.15  # inches beside the axes
+LINE, HEAD = 0.2, 0.42  # inches of a kind, and above a panel
+KEYS = ["study", "member", "lead", "scene", "mix", "partition", "beside", "kind", "direction"]
+SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps", "platform"]
+Row = dict[str, Any]
+Look = tuple[str, str]  # colour, marker
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = by_kind(results.block_table("layers"))
+    shown = source[source["partition"] == UNMANAGED]
+    with styled():
+        if shown.empty:
+            return empty_figure(why_empty(results), caveat(results)), source
+        return _figure(shown, results), source
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    return f"No lead of the study {results.name} was profiled: only jobs that say they can be are (docs/layers.md)."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    table = results.block_table("layers")
+    steps = ", ".join(str(count) for count in sorted(set(table["steps"])))
+    which = f"{steps} steps of each scene and block. " if len(table) else ""
+    return (
+        "Where a step of each lead spends its time, in ms, by kind of layer and direction, alone and beside "
+        f"antagonists: profiled, not measured. {which}TensorFlow's profiler was on, after the measured rounds, which "
+        "makes steps slower; the table of what measuring costs says by how much. Kinds, runtime (inside TensorFlow, "
+        "between two operations) and what is attributed to nothing add up to the step. Partitions are in the figure's "
+        "CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    source = by_kind(results.block_table("layers"))
+    alone = source[(source["partition"] == UNMANAGED) & (source["beside"] == ALONE)]
+    if alone.empty:
+        return why_empty(results)
+    parts = []
+    for lead, rows in alone.groupby("lead", sort=True):
+        largest = [
+            f"{name} {number(line[ALONE]['ms_per_step'])} ms" for name, line in lines_of(rows)[:SAID] if ALONE in line
+        ]
+        parts.append(f"{lead}: {', '.join(largest)}")
+    return f"Profiled, not measured. Largest kinds of layers in a step alone: {'; '.join(parts)}."
+
+
+def by_kind(layers: "pd.DataFrame") -> "pd.DataFrame":
+    """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
+    import pandas as pd
+
+    table = layers.assign(
+        lead=layers["member"].map(plain),
+        beside=layers["mix"].str.partition("+")[2].map(plain).where(layers["mix"].str.contains("+", regex=False), ALONE)
+        if len(layers)
+        else layers["mix"],
+    )
+    if table.empty:
+        return pd.DataFrame(columns=SHOWN)
+    launch = ["company", "block"]
+    own = table.groupby([*KEYS, *launch], as_index=False, dropna=False).agg(
+        ms_per_step=("ms_per_step", "sum"),
+        share=("share", "sum"),
+        steps=("steps", "max"),
+        platform=("platform", "first"),
+    )
+    scene = ["member", "scene", "partition"]
+    blocks = own[[*scene, *launch]].drop_duplicates().groupby(scene, as_index=False).size()
+    found = own.groupby(KEYS, as_index=False, dropna=False).agg(
+        total=("ms_per_step", "sum"), lowest=("ms_per_step", "min"), highest=("ms_per_step", "max"),
+        shares=("share", "sum"), there=("ms_per_step", "size"), steps=("steps", "sum"), platform=("platform", "first"),
+    ).merge(blocks.rename(columns={"size": "blocks"}), on=scene)  # fmt: skip
+    found["ms_per_step"] = found["total"] / found["blocks"]  # what a block did not have took no time there
+    found["share"] = found["shares"] / found["blocks"]
+    found["lowest"] = found["lowest"].where(found["there"] == found["blocks"], 0.0)
+    return pd.DataFrame(found[SHOWN].sort_values(["lead", "scene", "ms_per_step"], ascending=[True, True, False]))
+
+
+def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
+    """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
+    table: dict[str, dict[str, Row]] = {}
+    for row in records(rows):
+        name = row["kind"] if row["direction"] in ("", row["kind"]) else f"{row['kind']}, {row['direction']}"
+        table.setdefault(name, {})[row["beside"]] = row
+    order = sorted(table, key=lambda name: -max(row["ms_per_step"] for row in table[name].values()))
+    behind = [name for name in (RUNTIME, UNATTRIBUTED) if name in table]
+    kinds = [name for name in order if name not in behind]
+    found = [(name, table[name]) for name in kinds[:LINES]]
+    if rest := kinds[LINES:]:
+        found.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
+    found += [(name, table[name]) for name in behind]
+    return [*found, (WHOLE, _added(table.values()))]
+
+
+def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what lines_of gathers)
+    """The sums of several lines; a range cannot be added, so there is none."""
+    sums: dict[str, Row] = {}
+    for part in parts:
+        for beside, row in part.items():
+            so_far = sums.setdefault(beside, {"ms_per_step": 0.0, "lowest": math.nan, "highest": math.nan})
+            so_far["ms_per_step"] += row["ms_per_step"]
+    return sums
+
+
+def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    looks = _looks(table)
+    panels = [(str(lead), lines_of(rows)) for lead, rows in table.groupby("lead", sort=True)]
+    note = (
+        f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
+        "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
+        + stamp(results.platforms, results.name)
+    )
+    notes = textwrap.wrap(note, int((PAGE - 0.2) / 0.052))
+    columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
+    foot = 0.55 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
+    top = 0.08 + badge_room(caveat(results), PAGE)
+    height = top + sum(HEAD + LINE * len(lines) for _, lines in panels) + foot
+    figure = Figure(figsize=(PAGE, height))
+    y = height - top
+    for lead, lines in panels:
+        own = LINE * len(lines)
+        y -= HEAD + own
+        axes = figure.add_axes((LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height))
+        _panel(axes, lines, looks)
+        axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
+    axes.set_xlabel("ms of a step")
+    _legend(figure, looks, (foot - 0.5) / height, columns)
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _looks(table: "pd.DataFrame") -> dict[str, Look]:
+    """Colour and marker of everything that ran beside a lead; alone is ink."""
+    names = sorted({str(name) for name in table["beside"]} - {ALONE})
+    return {ALONE: (INK, "o")} | {
+        name: (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)]) for index, name in enumerate(names)
+    }
+
+
+def _panel(axes: "Axes", lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
+    for place, (name, by_company) in enumerate(lines):
+        if name in (RUNTIME, WHOLE):
+            axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
+        there = [beside for beside in looks if beside in by_company]
+        for index, beside in enumerate(there):
+            row, (colour, marker) = by_company[beside], looks[beside]
+            y = place + 0.5 * ((index + 0.5) / len(there) - 0.5)
+            if not math.isnan(row["lowest"]):
+                axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
+            face = "white" if beside == ALONE else colour
+            axes.plot([row["ms_per_step"]], [y], marker, color=colour, markerfacecolor=face, markersize=4.0, zorder=4)
+    widest = max(row["ms_per_step"] for _, by_company in lines for row in by_company.values())
+    axes.set_xlim(-0.012 * widest, 1.03 * widest)
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_yticks(range(len(lines)), [name for name, _ in lines])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    keys = [
+        Line2D(
+            [], [], linestyle="", marker=marker, color=colour, markersize=4.5,
+            markerfacecolor="white" if name == ALONE else colour, label=name if name == ALONE else f"beside {name}",
+        )
+        for name, (colour, marker) in looks.items()
+    ]  # fmt: skip
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
+    )

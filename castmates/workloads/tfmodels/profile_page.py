@@ -1,0 +1,96 @@
+"""Asks a running job to profile its next steps, through a page of shared memory; standard library only.
+
+Between two steps the job compares two numbers in memory, which takes some tens of nanoseconds: no signal, no look at
+a file system. A job that can be profiled says so in the page; its answer is a file beside it.
+"""
+
+import json
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "CASTMATES_PROFILE"  # names the page
+ABLE, STEPS, ASKED = range(3)  # words of 8 bytes
+SIZE = 4096
+
+
+class PageError(ValueError):
+    """A page that cannot be opened; the message is one sentence for the user."""
+
+
+class Page:
+    """The page, seen by either side."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("r+b") as file:
+                self._memory = mmap.mmap(file.fileno(), SIZE)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is too short"
+            raise PageError(
+                f"Cannot open the page {path} ({VARIABLE}): {why}; unset it, or let the runner make it."
+            ) from error
+        self._words = memoryview(self._memory).cast("Q")
+
+    @classmethod
+    def create(cls, path: Path) -> "Page":
+        """Make an empty page."""
+        path.write_bytes(bytes(SIZE))
+        return cls(path)
+
+    @classmethod
+    def from_environment(cls) -> "Page | None":
+        """The page that the runner named, if it named one."""
+        path = os.environ.get(VARIABLE)
+        return cls(Path(path)) if path else None
+
+    @property
+    def able(self) -> bool:
+        """Whether the job has said that it can be profiled."""
+        return bool(self._words[ABLE])
+
+    def offer(self) -> None:
+        """Say that this job can be profiled."""
+        self._words[ABLE] = 1
+
+    @property
+    def asked(self) -> int:
+        """How many profiles were asked for so far: the number of the last one."""
+        return self._words[ASKED]
+
+    @property
+    def steps(self) -> int:
+        """How many steps the last one wants."""
+        return self._words[STEPS]
+
+    def ask(self, steps: int) -> int:
+        """Ask for a profile of so many steps; its number."""
+        self._words[STEPS] = steps
+        self._words[ASKED] += 1  # last: the job reads the steps when it sees another number
+        return self._words[ASKED]
+
+    def answer(self, number: int, content: dict[str, Any]) -> None:
+        """Write the answer, which appears whole."""
+        place = self._answer(number)
+        unfinished = place.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(content), encoding="utf-8")
+        unfinished.replace(place)
+
+    def answered(self, number: int) -> dict[str, Any] | None:
+        """Take the answer away, once it is there."""
+        place = self._answer(number)
+        if not place.is_file():
+            return None
+        content: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        place.unlink()
+        return content
+
+    def close(self) -> None:
+        """Let go of the page; safe to call twice."""
+        self._words.release()
+        self._memory.close()
+
+    def _answer(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}.json")

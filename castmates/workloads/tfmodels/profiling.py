@@ -1,0 +1,86 @@
+"""Profiles the next steps of a running job when it is asked to, between two steps; see profile_page.py."""
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from castmates.workloads.tfmodels import xspace
+from castmates.workloads.tfmodels.profile_page import Page
+
+
+class Profiler:
+    """Looks after each step whether a profile is wanted; it costs the job nothing while none is."""
+
+    def __init__(self, page: Page, tf: Any) -> None:
+        self._page = page
+        self._tf = tf
+        self._done = page.asked
+        self._left = 0  # steps of the profile that is being made
+        self._mark: Any = None
+        self._folder = Path()
+        page.offer()
+
+    @classmethod
+    def wanted(cls, tf: Any) -> "Profiler | None":
+        """One where the runner has named a page, else None."""
+        page = Page.from_environment()
+        return cls(page, tf) if page else None
+
+    def step_is_over(self) -> None:
+        """Begin, go on with, or end a profile where one is asked for."""
+        if self._left:
+            self._next()
+        elif self._page.asked != self._done:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._done = self._page.asked
+        self._folder = Path(tempfile.mkdtemp(prefix="profile-"))
+        try:
+            self._tf.profiler.experimental.start(str(self._folder))
+        except self._tf.errors.OpError as error:
+            self._answer({"error": str(error).splitlines()[0]})
+            return
+        self._left = max(self._page.steps, 1)
+        self._open()
+
+    def _next(self) -> None:
+        self._mark.__exit__(None, None, None)
+        self._left -= 1
+        if self._left:
+            self._open()
+        else:
+            self._answer(self._end())
+
+    def _open(self) -> None:
+        self._mark = self._tf.profiler.experimental.Trace(xspace.STEP, step_num=self._left, _r=1)
+        self._mark.__enter__()
+
+    def _end(self) -> dict[str, Any]:
+        """Stop the profiler, which writes its trace, and add that up."""
+        begin = time.monotonic()
+        try:
+            self._tf.profiler.experimental.stop()
+            written = time.monotonic()
+            found = xspace.rolled(_read(self._folder))
+        except (self._tf.errors.OpError, OSError, ImportError) as error:
+            return {"error": next(iter(str(error).splitlines()), type(error).__name__)}
+        return found | {"seconds": {"write": written - begin, "read": time.monotonic() - written}}
+
+    def _answer(self, content: dict[str, Any]) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._page.answer(self._done, content)
+
+
+def _read(folder: Path) -> Any:
+    """The trace that the profiler has left there."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    files = sorted(folder.rglob("*.xplane.pb"))
+    if not files:
+        raise OSError("the profiler left no trace")
+    space = xplane_pb2.XSpace()
+    space.ParseFromString(files[-1].read_bytes())
+    return space

@@ -1,0 +1,89 @@
+"""The figure of layers, from made-up rows (synthetic: nothing in them was measured)."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from castmates.report import captions, layers_figure
+from castmates.report.read import Results
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LAYERS, WINDOWS, frame
+
+KINDS = {("convolution", "forward"): 20.0, ("convolution", "backward"): 41.0, ("optimizer", "optimizer"): 9.0}
+KINDS |= {("runtime", ""): 3.0, ("unattributed", ""): 2.0}
+KINDS |= {(f"kind {number}", "forward"): 1.0 for number in range(15)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Made(Results):
+    layers: pd.DataFrame | None = None
+
+    def block_table(self, name: str) -> pd.DataFrame:
+        assert name == "layers"
+        return frame([], LAYERS) if self.layers is None else self.layers
+
+
+def made(layers: pd.DataFrame | None = None) -> Made:
+    empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
+    return Made("made-up", *empty, layers=layers)
+
+
+def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unmanaged") -> list[dict]:
+    head = {"study": "made-up", "company": "a", "block": block, "scene": scene, "mix": mix, "partition": partition}
+    head |= {"member": "lead@0", "platform": "measured", "calls": 1.0, "steps": 5}
+    return [
+        head
+        | {
+            "layer": f"{kind}/{part}",
+            "kind": kind,
+            "direction": direction,
+            "ms_per_step": ms * slower / 2,
+            "share": 0.0,
+        }
+        for (kind, direction), ms in KINDS.items()
+        for part in "ab"
+    ]
+
+
+@pytest.fixture
+def two_blocks() -> Made:
+    table = [*rows(1, "solo", "", 1.0), *rows(2, "solo", "", 1.2), *rows(1, "corun:lead+beside", "lead+beside@1", 1.5)]
+    table += rows(1, "corun:lead+beside@half", "lead+beside@1", 9.0, "half")
+    return made(frame(table, LAYERS))
+
+
+def test_kinds_are_means_over_the_blocks_that_profiled_the_scene(two_blocks):
+    _, source = layers_figure.draw(two_blocks)
+    found = source.set_index(["scene", "kind", "direction"])["ms_per_step"]
+    assert found["solo", "convolution", "backward"] == pytest.approx(41.0 * 1.1)
+    assert found["corun:lead+beside", "convolution", "backward"] == pytest.approx(41.0 * 1.5)
+    assert set(source["beside"]) == {"solo", "beside"}
+    totals = source.groupby("scene")["ms_per_step"].sum()
+    assert totals["solo"] == pytest.approx(sum(KINDS.values()) * 1.1)
+
+
+def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv(two_blocks):
+    figure, source = layers_figure.draw(two_blocks)
+    assert "half" in set(source["partition"])
+    lines = layers_figure.lines_of(source[source["partition"] == "unmanaged"])
+    names = [name for name, _ in lines]
+    assert names[0] == "convolution, backward"
+    assert names[-4:] == ["all other kinds (6)", "runtime", "unattributed", "the whole step"]
+    for beside in ("solo", "beside"):
+        parts = [line[beside]["ms_per_step"] for _, line in lines[:-1]]
+        assert sum(parts) == pytest.approx(lines[-1][1][beside]["ms_per_step"])
+    words = " ".join(text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title])
+    assert "profiled, not measured" in words
+
+
+def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):
+    for told in (captions.captions(two_blocks, ["layers"]), captions.alternatives(two_blocks, ["layers"])):
+        assert "rofiled, not measured" in told["layers"]
+    assert "convolution, backward 45.1 ms" in captions.alternatives(two_blocks, ["layers"])["layers"]
+
+
+def test_a_study_without_a_profile_says_why_there_is_nothing_to_see():
+    figure, source = layers_figure.draw(made())
+    assert source.empty
+    assert "was profiled" in " ".join(figure.texts[-1].get_text().split())
+    assert "was profiled" in captions.alternatives(made(), ["layers"])["layers"]
