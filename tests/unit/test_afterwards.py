@@ -1,0 +1,46 @@
+"""What `castmates plan` says of the time after a block's rounds."""
+
+import pytest
+
+from castmates.afterwards import cost_windows, line, profiled_scenes, seconds
+from castmates.study.model import Workload
+from tests.unit.makers import plan, study, workloads
+
+JOB = Workload(
+    command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", environment="tfmodels"
+)
+
+
+def block_of(**counters: object):
+    one = study(["job"], ["beside"], counters=counters, cache={"monitor": 0}, budget={"window": 4, "settle": 0.1})
+    return plan(one, programs=workloads("beside", job=JOB)).blocks[0]
+
+
+@pytest.mark.parametrize(
+    ("counters", "windows"),
+    [
+        ({"cost_pairs": 0}, 0),
+        ({"cost_pairs": 3, "events": [], "topdown": 0}, 3 * 2),  # migrations are always counted
+        ({"cost_pairs": 3, "events": ["faults"], "topdown": 0, "series": 0}, 3 * 3),
+        ({"cost_pairs": 3, "events": ["faults"], "topdown": 0}, 3 * 4),
+        ({"cost_pairs": 3, "events": ["faults"], "topdown": 1}, 3 * 4 + 3 * 3),  # Top-Down in a round of its own
+    ],
+)
+def test_the_windows_that_tell_costs_are_counted(counters, windows):
+    assert cost_windows(block_of(**counters).design) == windows
+
+
+def test_windows_are_short_and_a_job_that_can_be_profiled_is():
+    block = block_of(cost_pairs=3, events=[], topdown=0, profile=8)
+    assert profiled_scenes(block) == 2
+    assert seconds(block) < 6 * 1.3 + 10
+    assert line([block]).startswith(
+        "After the rounds of a block: up to 6 short windows of the lead alone, which tell what measuring costs; "
+        "8 profiled steps of the lead in each of up to 2 scenes, which enter no rate (about "
+    )
+
+
+def test_nothing_is_said_where_nothing_is_added():
+    other = plan(study(["a"], ["b"], counters={"profile": 8, "cost_pairs": 0})).blocks
+    assert line(other) == "", "whatever else runs cannot be profiled"
+    assert line([]) == ""
