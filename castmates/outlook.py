@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from castmates import detection, shares
+from castmates import afterwards, detection, shares
 from castmates.looks import precision_words, take_look
 from castmates.machine.topology import Topology
 from castmates.project import Project, cache, layout_of, read_record, useless
 from castmates.study.companies import launch_guess
+from castmates.study.counter_keys import described
 from castmates.study.cpus import format_cpu_list
 from castmates.study.looks import company_of, needed
 from castmates.study.spec import UNMANAGED, Block, Plan
@@ -31,6 +32,8 @@ def describe(project: Project) -> str:
     console.print(f"Study {study.name}: {study.title or study.name} ({project.study_file})\n")
     if project.modelled:
         console.print("Modelled: nothing is started, rates come from a model of a machine.\n")
+    else:
+        console.print(f"Counted in every window: {described(study.counters)}.\n")
     console.print(_mixes(plan))
     for company in {block.company.id: block.company for block in plan.blocks}.values():
         console.print(f"\nScenes of company {company.id}, in fresh random order every round:")
@@ -46,6 +49,8 @@ def describe(project: Project) -> str:
         )
     console.print()
     console.print(_blocks(project, plan))
+    if told := afterwards.line(plan.blocks):
+        console.print(told)
     for part in detection.lines(project, plan):
         console.print(part)
     console.print("\n" + _summary(project, plan))
@@ -179,7 +184,8 @@ def duration(project: Project, block: Block) -> float:
     windows = design.rounds * len(block.company.scenes)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
-    return BLOCK_OVERHEAD + _launch(project, block) + windows * (design.settle + 1.1 * design.window)
+    rounds = windows * (design.settle + 1.1 * design.window)
+    return BLOCK_OVERHEAD + _launch(project, block) + rounds + afterwards.seconds(block)
 
 
 def measured(project: Project, block: Block) -> bool:

@@ -46,11 +46,14 @@ class Held:
 
     pid: int  # its children and threads come with it
     cpus: Sequence[int]
-    cgroup: str | None = None  # the folder of the control group that holds all of it and nobody else, where there is one
+    cgroup: str | None = None  # the folder of the control group that holds it and nobody else
 
 
 class Edges(Protocol):
-    """What is read at the two edges of a window."""
+    """What is read at the two edges of a window.
+
+    One that also works in between, and may cost a member something there, says `inside_windows = True`.
+    """
 
     name: str
 
@@ -71,14 +74,14 @@ class Collector(Edges, Protocol):
     """Counts something between the two edges of a window."""
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Begin to watch these members (name -> pid), once, after their launch."""
+        """Begin to watch these members (name -> pid) after their launch, or again after `close`."""
 
 
 class Counter(Edges, Protocol):
     """A collector of counts, which come with their status; what `stop` returns are series."""
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Begin to watch these members, once, after their launch."""
+        """Begin to watch these members after their launch, or again after `close`."""
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:
         """Choose what this round counts, and start what takes time; the scene is set and settles."""

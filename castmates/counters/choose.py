@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from castmates.counters.conditions import Conditions
+from castmates.counters.counting import Counters
 from castmates.counters.culprits import Culprits
 from castmates.counters.frequency import Frequency
 from castmates.counters.nothing import NoCollector
 from castmates.counters.perf_event import PerfEvent
 from castmates.counters.places import Places
 from castmates.counters.procstat import ProcStat
+from castmates.counters.rota import Rota
 from castmates.counters.throttling import Throttling
+from castmates.counters.topdown import choose_topdown
 from castmates.protocols import Collector, Counter
 from castmates.study.spec import Counting
 
@@ -38,9 +41,15 @@ def choose_collectors(
     ]
 
 
-def choose_counters(counting: Counting, cpus: Sequence[int], say: Callable[[str], None]) -> list[Counter]:  # noqa: ARG001
-    """What is counted for the members of a block on `cpus`."""
-    return []
+def choose_counters(
+    counting: Counting, cpus: Sequence[int], say: Callable[[str], None], rounds_before: int = 0
+) -> list[Counter]:
+    """What is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns."""
+    rota = Rota(rounds_before)
+    found: list[Counter] = []
+    if counters := Counters.choose(counting, cpus, rota, say):
+        found.append(counters)
+    return found + choose_topdown(counting.topdown, counting.how, counting.series, rota, say)
 
 
 def _perf() -> Collector:

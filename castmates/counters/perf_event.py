@@ -4,25 +4,26 @@
 with or without -I). So the counters are opened here and read at both edges of a window: no helper to die or wait for.
 """
 
-import ctypes
 import errno
 import os
-import platform
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
+from castmates.counters.kernel_events import (
+    EXCLUDE_KERNEL,
+    TIMES,
+    Attr,
+    Target,
+    open_event,
+    paranoid,
+)
+from castmates.counters.kernel_events import HARDWARE as _HARDWARE
+from castmates.counters.kernel_events import SOFTWARE as _SOFTWARE
 from castmates.counters.processes import Family, threads_of
 from castmates.protocols import Sample
 
-_SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241}
-_HARDWARE, _SOFTWARE = 0, 1
-_INHERIT, _EXCLUDE_KERNEL = 1 << 1, 1 << 5  # bits of perf_event_attr's flags
-_FORMAT_TIMES = 0b11  # total time enabled and total time running beside the count
-_CLOEXEC = 8
 FULLY_COUNTED = 0.95  # what ran for less of its time is no measurement of all of it
 
 
@@ -62,6 +63,7 @@ class PerfEvent:
     """Counts perf events between two edges; an event that cannot be counted gives samples without a value."""
 
     name = "perf"
+    inside_windows = True  # what is inherited costs at each context switch
 
     def __init__(self, events: Sequence[str] = SOFTWARE) -> None:
         self._events = tuple(events)
@@ -120,7 +122,7 @@ class PerfEvent:
             "events": ", ".join(self._events),
             "how": "perf_event_open on every thread, inherited, read at both edges",
             "cost": "each context switch of a member takes longer by up to a few microseconds",
-            "perf_event_paranoid": _paranoid(),
+            "perf_event_paranoid": paranoid(),
         }
         if self._late:
             said["started threads while counters were opened"] = ", ".join(self._late)
@@ -193,7 +195,7 @@ def explain(event: str, error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         need = 1 if EVENTS[event].in_kernel_only else 2
         return (
-            f"perf is refused for {event} (kernel.perf_event_paranoid is {_paranoid()}): set it to {need} or less,"
+            f"perf is refused for {event} (kernel.perf_event_paranoid is {paranoid()}): set it to {need} or less,"
             " or give CAP_PERFMON; inside a container its seccomp profile must allow perf_event_open too"
         )
     if error.errno == errno.ENOSYS:
@@ -208,33 +210,11 @@ def _threads(pid: int) -> set[int]:
 
 def _open_counter(event: str, tid: int) -> tuple[int, str]:
     """Open one inherited counter, without the kernel's part where only that is allowed and makes sense."""
+    attr = Attr(EVENTS[event].kind, EVENTS[event].config)
+    target = Target(tid, inherit=True)
     try:
-        return _perf_event_open(EVENTS[event], tid, _INHERIT), ""
+        return open_event(attr, target, read_format=TIMES), ""
     except PermissionError:
         if EVENTS[event].in_kernel_only:
             raise
-    return _perf_event_open(EVENTS[event], tid, _INHERIT | _EXCLUDE_KERNEL), "user mode only"
-
-
-def _perf_event_open(event: Event, tid: int, flags: int) -> int:
-    number = _SYSCALL.get(platform.machine())
-    if number is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    # struct perf_event_attr, first version: type, size, config, period, sample_type, read_format, flags, 3 unused
-    attr = ctypes.create_string_buffer(
-        struct.pack("IIQQQQQIIQ", event.kind, 64, event.config, 0, 0, _FORMAT_TIMES, flags, 0, 0, 0), 64
-    )
-    libc = ctypes.CDLL(None, use_errno=True)
-    syscall = libc.syscall
-    syscall.restype = ctypes.c_long
-    longs = [ctypes.c_long(n) for n in (tid, -1, -1, _CLOEXEC)]
-    fd = int(syscall(ctypes.c_long(number), attr, *longs))
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return fd
-
-
-def _paranoid() -> str:
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip()
-    return "unknown"
+    return open_event(attr._replace(exclude=EXCLUDE_KERNEL), target, read_format=TIMES), "user mode only"

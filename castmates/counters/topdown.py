@@ -55,7 +55,7 @@ class Topdown:
     @property
     def own_rounds(self) -> list[int]:
         """The first rounds in which each of its turns comes."""
-        return [turn + 1 for turn in self._turns]
+        return [self._rota.first_round(turn) for turn in self._turns]
 
     def attach(self, members: Mapping[str, Held]) -> None:
         """Know the members; perf is started for each window."""

@@ -5,7 +5,9 @@ from pathlib import Path
 from castmates.grant.granting import Granting
 
 SETTING = "proc/sys/kernel/perf_event_paranoid"
-NEEDED = 1  # the kernel's part of one's own processes; whole CPUs stay closed to users (that would be 0)
+# The kernel's part of one's own processes, by thread. Whole CPUs, and with them control groups, stay closed to users:
+# that would be 0, and shows everybody what others do.
+NEEDED = 1
 
 
 def give(granting: Granting, root: Path = Path("/")) -> None:

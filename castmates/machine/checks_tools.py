@@ -44,6 +44,26 @@ def hardware_counters(facts: Mapping[str, Any]) -> Check:
     return Check(name, "yes", "counted")
 
 
+def counts_verified(facts: Mapping[str, Any]) -> Check:
+    """Were counts seen to be right here?"""
+    name, remedy = "counts verified", "Run castmates doctor --verify-counters (a minute)."
+    record: Mapping[str, Any] | None = facts.get("counts")
+    if record is None:
+        found = "not tried on this machine with this kernel"
+        return Check(name, "unknown", found, "Counts are taken on trust.", remedy)
+    events: Mapping[str, str] = record["events"]
+    right, wrong = ([event for event in events if events[event] == verdict] for verdict in ("verified", "wrong"))
+    said = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
+    if wrong:
+        cost = f"Do not believe counts of {', '.join(wrong)} on this machine."
+        return Check(name, "no", f"{said}; wrong: {', '.join(wrong)}", cost, remedy)
+    if len(right) < len(events):
+        cost = "Nothing shows whether counts of other events are right, where they can be had at all."
+        found = f"{said}; {len(events) - len(right)} others could not be checked"
+        return Check(name, "partly", found, cost, "Use a machine that has them; see hardware counters.")
+    return Check(name, "yes", said)
+
+
 def _counter_remedy(facts: Mapping[str, Any]) -> str:
     if facts.get("hypervisor_flag"):
         return "Use bare metal, or have the hypervisor pass on a virtual PMU; a guest cannot take one."
@@ -62,6 +82,27 @@ def software_counters(facts: Mapping[str, Any]) -> Check:
         return Check("software counters", "yes", "counted")
     remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
     return Check("software counters", "no", answer, cost, remedy)
+
+
+def counting(facts: Mapping[str, Any]) -> Check:
+    """How can members be counted here, with all their threads and children? Each way was really tried."""
+    name = "counting members"
+    scopes: Mapping[str, str] | None = (facts.get("perf") or {}).get("scopes")
+    if scopes is None:
+        return Check(name, "unknown", "not tried without perf", NO_COUNTERS, "Install perf first.")
+    works = [scope for scope, answer in scopes.items() if answer in ("counted", "user only")]
+    if "cgroup" in works and (facts.get("freezing") or {}).get("works"):
+        return Check(name, "yes", f"by control group (and by {' and '.join(works[1:])})")
+    if "thread" in works:
+        why = "members have no control groups of their own" if "cgroup" in works else _short(scopes["cgroup"])
+        return Check(name, "yes", f"by thread, inherited by all that they start; not by control group: {why}")
+    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return Check(name, "no", _short(scopes["thread"]), NO_COUNTERS, remedy)
+
+
+def _short(answer: str) -> str:
+    """The first sentence of what perf answers."""
+    return answer.partition(". ")[0].rstrip(".")
 
 
 def paranoid(facts: Mapping[str, Any]) -> Check:

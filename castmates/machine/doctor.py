@@ -33,6 +33,8 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         checks_tools.perf(facts),
         checks_tools.hardware_counters(facts),
         checks_tools.software_counters(facts),
+        checks_tools.counting(facts),
+        checks_tools.counts_verified(facts),
         checks_tools.paranoid(facts),
         checks_tools.freezing(facts),
         checks_tools.put_back(facts),

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from castmates.machine.reading import read_text
+
 TIMEOUT_S = 2.0
 FREEZE_TIMEOUT_S = 0.5
 TENSORFLOW_PYTHONS = ((3, 10), (3, 13))  # first and last release with TensorFlow wheels
@@ -38,18 +40,29 @@ def try_perf() -> dict[str, Any]:
     if version is None or version[0] != 0:
         # Some distributions install a wrapper that only says that this kernel's perf is missing.
         said = (version[1] or version[2]).splitlines() if version else []
-        return {"version": None, "why": said[0] if said else None, "hardware": None, "software": None}
+        return {"version": None, "why": said[0] if said else None, "hardware": None, "software": None, "scopes": None}
     return {
         "version": version[1],
         "why": None,
         "hardware": _try_event("instructions"),
         "software": _try_event("task-clock"),
+        "scopes": {
+            "cgroup": _try_event("task-clock", "-a", "-G", own) if (own := _own_group()) else "no control group",
+            "thread": _try_event("task-clock"),
+            "cpu": _try_event("task-clock", "-a"),
+        },
     }
 
 
-def _try_event(event: str) -> str:
+def _own_group() -> str | None:
+    """The path of our own control group of version 2, as perf wants it."""
+    lines = (read_text(Path("/proc/self/cgroup")) or "").splitlines()
+    return next((line[3:] for line in lines if line.startswith("0::")), None)
+
+
+def _try_event(event: str, *options: str) -> str:
     """Say how perf counts the event: "counted", "user only", or its refusal in words."""
-    answer = output_of("perf", "stat", "-x,", "-e", event, "true")
+    answer = output_of("perf", "stat", "-x,", "-e", event, *options, "true")
     return parse_perf_stat(event, *answer) if answer else f"perf did not answer within {TIMEOUT_S:g} s"
 
 

@@ -40,6 +40,10 @@ class Freezing:
         """No process stays behind."""
         return []
 
+    def group_of(self, name: str) -> Path | None:  # noqa: ARG002
+        """There are no control groups."""
+        return None
+
     def groups(self) -> list[Path]:
         """There is nothing to guard."""
         return []

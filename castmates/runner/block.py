@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.machine import prepare
+from castmates.machine import counts_record, prepare
 from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
@@ -19,7 +19,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner import cast as casting
-from castmates.runner import eviction
+from castmates.runner import collector_costs, eviction, profiling
 from castmates.runner.barrier import await_ready
 from castmates.runner.freezer import Freezer, choose_freezer
 from castmates.runner.hardware import Hardware
@@ -104,12 +104,14 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         outcome.inputs = casting.inputs_used(block.company, cache)
         evictors = eviction.evictors(read_topology(), block.company, outcome.runner_cpus)
         starts = casting.starts(block.company, scratch, cache, evictors)
+        profiling.offer(block, starts[0], beats)
         say(f"launching {', '.join(start.name for start in starts)}")
         begin = time.monotonic()
         for start in starts:
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
         cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
-        hardware = Hardware.choose(cpus, wish, say, block.design.counters)
+        rounds_before = (block.number - 1) * block.design.rounds
+        hardware = Hardware.choose(cpus, wish, say, block.design.counters, rounds_before)
         exits.callback(hardware.release)
         everyone = {one.name: _held(one, freezer) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
@@ -126,7 +128,11 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         stage = Stage(outcome.cast, freezer, hardware, watch, passes)
         measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
+        collector_costs.measure_costs(stage, block, outcome, everyone, say)
+        profiling.profile(stage, block, outcome, say)
         outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
+        if hardware.counters:
+            outcome.hardware["counts verified"] = counts_record.verdicts(cache)
         outcome.without_verdict = stage.dismiss()
 
 

@@ -83,6 +83,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         kept_command=tuple(command) if keeper else (),
         package=member.package,
         awaited=_awaited(member),
+        phases=member.phases,
     )
 
 

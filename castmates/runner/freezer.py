@@ -36,6 +36,9 @@ class Freezer(Protocol):
     def stragglers(self, name: str) -> list[int]:
         """List the processes of the member that still live, its leader among them."""
 
+    def group_of(self, name: str) -> Path | None:
+        """Name the control group that holds the member and nobody else; None where there is none."""
+
     def groups(self) -> list[Path]:
         """List the control groups that the warden must guard."""
 
@@ -103,6 +106,10 @@ class CgroupFreezer:
             return []
         return cgroups.processes(group)
 
+    def group_of(self, name: str) -> Path | None:
+        """Name the member's own group."""
+        return self._members[name]
+
     def groups(self) -> list[Path]:
         """Name the one group that holds all others, and the one that bounds them."""
         return [self._root, *self._bound.groups()]
@@ -155,6 +162,10 @@ class SignalFreezer:
     def stragglers(self, name: str) -> list[int]:
         """List those who live."""
         return [process.pid for process in self._members[name].living()]
+
+    def group_of(self, name: str) -> Path | None:  # noqa: ARG002
+        """Name none."""
+        return None
 
     def groups(self) -> list[Path]:
         """Name none."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from castmates.counters.choose import choose_collectors, choose_counters
 from castmates.machine.topology import read_topology
@@ -12,6 +13,14 @@ from castmates.runner.kin import is_ours
 from castmates.runner.mask_witness import MaskWitness
 from castmates.runner.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
+
+
+@runtime_checkable
+class SpeaksLate(Protocol):
+    """A counter whose series can only be had by what takes time, after all edges."""
+
+    def late_samples(self) -> list[Sample]:
+        """Return the series of the window that was closed last."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +36,19 @@ class Hardware:
 
     @classmethod
     def choose(
-        cls, cpus: Sequence[int], wish: Wish, say: Callable[[str], None], counting: Counting | None = None
+        cls,
+        cpus: Sequence[int],
+        wish: Wish,
+        say: Callable[[str], None],
+        counting: Counting | None = None,
+        rounds_before: int = 0,
     ) -> "Hardware":
-        """Take what this machine gives for members on these CPUs."""
+        """Take what this machine gives for members on these CPUs, after so many rounds of earlier blocks."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         allocator, monitor = choose(wish, say)
         witness = MaskWitness(allocator) if wish.shares else None
-        counters = choose_counters(counting, cpus, say) if counting else ()
+        counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
         return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
 
     def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
@@ -70,7 +84,9 @@ class Hardware:
         """Mark the closing edge, end the series, and return all that was read; edges nest."""
         inside_out = (*reversed(self.counters), *reversed(self.collectors))
         samples = [sample for collector in inside_out for sample in collector.stop()]
-        return samples + self.monitor.stop()
+        samples += self.monitor.stop()
+        late = [counter for counter in self.counters if isinstance(counter, SpeaksLate)]
+        return samples + [sample for counter in late for sample in counter.late_samples()]
 
     def counts(self) -> list[Count]:
         """What the counters saw in the window that was closed last."""

@@ -15,10 +15,11 @@ from castmates.runner import member_log
 from castmates.runner.guarded_reader import GuardedReader
 from castmates.runner.kin import in_child
 from castmates.runner.memory_binding import memory_bound_to
+from castmates.runner.phase_log import PhaseLog
 from castmates.runner.restarts import Restarts
 from castmates.runner.task_bound import bounding_group, refusal
 from castmates.study.cpus import format_cpu_list
-from castmates.workloads import heartbeat, programs
+from castmates.workloads import heartbeat, phase_file, programs
 
 
 class WorkloadFailed(Exception):
@@ -46,6 +47,7 @@ class Start:
     kept_command: tuple[str, ...] = ()  # that its keeper runs, where it has one
     package: str | None = None  # that has this program
     awaited: str = ""  # why it is not ready yet, where that is known
+    phases: bool = False  # it reports the phases of its steps
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Running:
     reader: heartbeat.Reader
     log: Path
     restarts: Restarts | None = None  # of a command that is run again and again
+    phases: PhaseLog | None = None  # of one that reports them
     bound: Path | None = None  # the control group that bounds how many processes it may have
     started: float = field(default_factory=time.monotonic)
     ready_seconds: float | None = None
@@ -89,6 +92,8 @@ class Running:
         self.seen, self.records, self.lost = self.reader.head, [], 0
         if self.restarts is not None:
             self.restarts.forget()
+        if self.phases is not None:
+            self.phases.forget()
 
     def read_beats(self) -> None:
         """Take what was reported since; the file holds only the latest."""
@@ -98,6 +103,8 @@ class Running:
         self.seen = beats.head
         if self.restarts is not None:
             self.restarts.read()
+        if self.phases is not None:
+            self.phases.read()
 
     def last_lines(self, count: int = 5) -> list[str]:
         """The last lines it wrote."""
@@ -111,7 +118,9 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
     restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
+    phases = _phase_log(start, scratch) if start.phases else None
     channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
+    channels |= phases.variables if phases else {}
     log = logs / f"{start.name}.log"
     with _opened(log) as output, memory_bound_to(start.nodes):
         try:
@@ -131,7 +140,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
                 f"{start.name}: {program} cannot be put on CPU {format_cpu_list(start.cpus)}: the kernel refuses it; "
                 "see that they are online and may be used here"
             ) from None
-    running = Running(start, process, GuardedReader(beats, start.name), log, restarts)
+    running = Running(start, process, GuardedReader(beats, start.name), log, restarts, phases)
     try:
         adopt(start.name, process.pid)
     except CastmatesError:
@@ -140,6 +149,14 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
         raise
     running.bound = bounding_group(process.pid)
     return running
+
+
+def _phase_log(start: Start, scratch: Path) -> PhaseLog:
+    try:
+        counters = phase_file.wanted_counters(start.environment.get(phase_file.COUNTERS_VARIABLE))
+        return PhaseLog.create(scratch / f"{start.name}.phases", counters)
+    except phase_file.PhasesError as problem:
+        raise WorkloadFailed(f"{start.name}: {problem} (its variable {phase_file.COUNTERS_VARIABLE})") from None
 
 
 def _found(start: Start) -> str:

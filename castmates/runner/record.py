@@ -17,6 +17,7 @@ from castmates.runner.block import Outcome
 from castmates.runner.launch import Running
 from castmates.runner.ledger_summary import summary
 from castmates.runner.mask_witness import SCHEMATA, ways_of
+from castmates.runner.phases import Joined, join
 from castmates.runner.window import Window
 from castmates.workloads import programs
 
@@ -42,10 +43,12 @@ def _write(outcome: Outcome, folder: Path) -> None:
     (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
     _remove_leftovers(folder)
     _parquet(list(_windows(outcome)), tables.WINDOWS, folder / "windows.parquet")
-    _parquet(list(_steps(outcome)), tables.STEPS, folder / "steps.parquet")
+    phases = join(outcome.cast, outcome.windows)
+    steps = {**tables.STEPS, **phases.columns}
+    _parquet(list(_steps(outcome, phases)), steps, folder / "steps.parquet")
     _parquet(list(_samples(outcome)), tables.SAMPLES, folder / "samples.parquet")
-    _parquet(list(_counts(outcome, "event")), tables.COUNTERS, folder / "counters.parquet")
-    _parquet(list(_counts(outcome, "metric")), tables.TOPDOWN, folder / "topdown.parquet")
+    _parquet(list(_counts(outcome, "event", phases)), tables.COUNTERS, folder / "counters.parquet")
+    _parquet(list(_counts(outcome, "metric", phases)), tables.TOPDOWN, folder / "topdown.parquet")
     _parquet([_key(outcome) | layer for layer in outcome.layers], tables.LAYERS, folder / "layers.parquet")
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
     replace_text(folder / RECORD, text + "\n")
@@ -92,11 +95,14 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def _steps(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
+    key = _key(outcome)
     for number, window in enumerate(outcome.windows, start=1):
         for name in window.scene.active:
-            for t_ns, units in window.progress[name].records:
-                yield _key(outcome) | {"window": number, "member": name, "t_ns": t_ns, "units": units}
+            records = window.progress[name].records
+            spent = phases.steps.get((number, name)) or [{}] * len(records)
+            for (t_ns, units), phase in zip(records, spent, strict=True):
+                yield key | {"window": number, "member": name, "t_ns": t_ns, "units": units} | phase
 
 
 def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -113,10 +119,10 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def _counts(outcome: Outcome, kind: str) -> Iterator[dict[str, Any]]:
+def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
     """What was counted, as rows of `counters` or of `topdown`."""
     for number, window in enumerate(outcome.windows, start=1):
-        for one in window.counts:
+        for one in (*window.counts, *phases.counts.get(number, ())):
             if one.kind == kind:
                 named = {"event": one.name, "set": one.group} if kind == "event" else {"metric": one.name}
                 yield (
@@ -193,7 +199,7 @@ def _member(one: Running) -> dict[str, Any]:
         "environment": one.start.environment,
         "ready_seconds": one.ready_seconds and round(one.ready_seconds, 3),
         "last_lines": one.last_lines(),
-    }
+    } | ({"phases": one.phases.about()} if one.phases else {})
 
 
 def _program(one: Running) -> str | None:

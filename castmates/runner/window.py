@@ -20,6 +20,7 @@ class Progress:
 
     records: list[tuple[int, int]]  # (time, units so far) of the heartbeats inside the window
     lost: int = 0
+    before_ns: int | None = None  # the last heartbeat before the window, since the scene was set
 
     @property
     def units(self) -> float:
@@ -140,4 +141,6 @@ def _owes_steps(member: Member | None) -> bool:
 
 def _progress(stage: Stage, name: str, open_ns: int, close_ns: int) -> Progress:
     one = stage.cast[name]
-    return Progress([record for record in one.records if open_ns <= record[0] <= close_ns], one.lost)
+    inside = [record for record in one.records if open_ns <= record[0] <= close_ns]
+    before = max((t_ns for t_ns, _ in one.records if t_ns < open_ns), default=None)
+    return Progress(inside, one.lost, before)

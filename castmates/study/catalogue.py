@@ -72,7 +72,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for one in reversed(chain):
         own = {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was said of the one before does not hold for it
-            keys = {key: value for key, value in keys.items() if key not in ("options", "package")}
+            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases")}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)

@@ -3,6 +3,12 @@
 from castmates.study.model import Study
 
 
-def figure_names(study: Study | None, partitioned: bool) -> list[str]:  # noqa: ARG001
+def figure_names(study: Study | None, partitioned: bool, phases: bool = False) -> list[str]:
     """The figures in the order of the report; those that a study asks for are left out where it is not known."""
-    return ["heatmap", "control", "windows", *(["partitions"] if partitioned else [])]
+    names = ["heatmap", "control", "windows", *(["partitions"] if partitioned else [])]
+    if study is None or study.platform == "modelled":
+        return names
+    names += ["counters"] if study.counters.events else []
+    names += ["topdown"] if study.counters.topdown else []
+    names += ["layers"] if study.counters.profile else []
+    return [*names, *(["phases"] if phases else []), "evolution"]

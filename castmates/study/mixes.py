@@ -154,6 +154,7 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
         step_line=workload.step_line,
         ready_line=workload.ready_line,
         package=workload.package,
+        phases=workload.phases,
     )
 
 

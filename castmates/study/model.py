@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from castmates.study.cache_keys import CacheKeys
+from castmates.study.counter_keys import CounterKeys
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
@@ -56,6 +57,10 @@ class Workload(Written):
         description="with 'progress: output': ready at the first line that it matches; at the first step if left out",
     )
     unit: str = Field(default="", description="what one unit of progress is called; 'run' or 'step' if left out")
+    phases: bool = Field(
+        default=False,
+        description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
+    )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     variables: dict[VariableName, str] = Field(
         default_factory=dict, description="environment variables it is started with"
@@ -325,6 +330,7 @@ class Study(Written):
     budget: Budget = Budget()
     limits: Limits = Limits()
     cache: CacheKeys = CacheKeys()
+    counters: CounterKeys = CounterKeys()
     machine: Machine = Machine()
     platform: Literal["measured", "modelled"] = Field(
         default="measured", description="modelled: nothing is started, rates come from a model of a machine"

@@ -11,7 +11,7 @@ from castmates.study.mixes import Cast
 from castmates.study.model import Study
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
-from castmates.study.spec import PROTOCOL, Block, Company, Design, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
 
@@ -174,6 +174,22 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         monitor=study.cache.monitor,
         driver=study.cache.driver,
         model=study.model if study.platform == "modelled" else None,
+        counters=_counting(study, is_control),
+    )
+
+
+def _counting(study: Study, is_control: bool) -> Counting:
+    """What is counted; a modelled machine has no counters, and a control is neither profiled nor asked for costs."""
+    if study.platform == "modelled":
+        return Counting(series=0.0, cost_pairs=0)
+    keys = study.counters
+    return Counting(
+        events=keys.chosen,
+        topdown=keys.topdown,
+        how=keys.how,
+        series=keys.series,
+        profile=0 if is_control else keys.profile,
+        cost_pairs=0 if is_control else keys.cost_pairs,
     )
 
 

@@ -16,7 +16,7 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package")
+LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -50,6 +50,7 @@ class Member(Frozen):
     step_line: str = ""  # with `progress: output`
     ready_line: str = ""
     package: str | None = None  # that has its program
+    phases: bool = False  # it reports the phases of its steps
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class Counting(Frozen):
     how: Literal["auto", "cgroup", "thread", "cpu"] = "auto"
     series: float = 10.0  # readings in a second between a window's edges; 0 for none
     profile: int = 0  # steps of the lead that are profiled in each scene after the rounds
-    cost_pairs: int = 2  # pairs of windows, with and without each of them, that tell what they cost
+    cost_pairs: int = 1  # pairs of windows, with and without each of them, that tell what they cost
 
 
 class Design(Frozen):

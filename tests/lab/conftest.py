@@ -47,7 +47,7 @@ def _is_extra(item):
         "test_crashes": machine == "linux-6.12",
         "test_grant": machine in ("linux-6.12", "two-sockets"),
         "test_reference": params.get("series") == "6.12",
-        "test_verify_cat": machine == "linux-6.1",
+        "test_verify_cat": machine == "small-cache",
     }.get(file, machine == "two-sockets-6.1")
 
 

@@ -14,5 +14,6 @@ SHAPES = {
         Shape("sparse", "6.12", "noncont=1"),  # masks may have holes
         Shape("few-groups", "6.1", "clos=4,mbaclos=4,rmid=8"),  # 3 besides the default one
         Shape("no-rdt", "6.1", None),
+        Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB, which are soon evicted
     )
 }

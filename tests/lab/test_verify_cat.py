@@ -23,7 +23,7 @@ def programs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.machines("linux-6.1")
+@pytest.mark.machines("small-cache")
 def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path, programs):
     record = trial.verify(tmp_path, tmp_path / "cache", print)
     assert record["verdict"] == NO_EFFECT, record["said"]

@@ -40,7 +40,13 @@ def build_native(cache: Path) -> str:
     return environments.key("native", Path("envs"))
 
 
-def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, **budget: object) -> Plan:
+def plan_of(
+    programs: dict[str, Workload],
+    antagonists: list[str],
+    cache: Path,
+    counters: dict[str, object] | None = None,
+    **budget: object,
+) -> Plan:
     """A study of the lead `lead` beside these antagonists, placed on this machine."""
     key = build_native(cache)
     small = {
@@ -59,6 +65,7 @@ def plan_of(programs: dict[str, Workload], antagonists: list[str], cache: Path, 
             "budget": small,
             "limits": LIMITS,
             "controls": None,
+            "counters": {"cost_pairs": 0} | (counters or {}),
         }
     )
     layout = project.layout_of(read_topology())

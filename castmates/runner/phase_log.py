@@ -1,0 +1,83 @@
+"""A member's phases file as the runner holds it: read while windows are open, kept as it was read."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from castmates.workloads import phase_file
+from castmates.workloads.phase_file import Phase, PhasesError
+
+
+class PhaseLog:
+    """What a member reports of its phases, from its launch on."""
+
+    def __init__(self, path: Path, reader: phase_file.Reader) -> None:
+        self._path, self._reader = path, reader
+        self._identity = self._look()
+        self._seen = 0
+        self._parts: list[bytes] = []
+        self._torn: list[int] = []  # before which part records were lost
+        self.lost = 0  # overwritten before they were read
+        self.trouble = ""  # why nothing more is read
+        self._names: list[str] = []
+        self.counters = reader.counters  # that the member was to read, each with how it fared
+        self._dropped = 0
+
+    @classmethod
+    def create(cls, path: Path, counters: Sequence[str]) -> "PhaseLog":
+        """Make the file that the member is to write to; too many counters are a mistake in the catalogue."""
+        phase_file.create(path, counters)
+        return cls(path, phase_file.Reader(path))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What tells the member where to write."""
+        return {phase_file.VARIABLE: str(self._path)}
+
+    def forget(self) -> None:
+        """Skip what was reported between two windows."""
+        if self._sound():
+            self._seen = self._reader.head
+
+    def read(self) -> None:
+        """Take what was reported since; the file holds only the latest."""
+        if not self._sound():
+            return
+        try:
+            chunk = self._reader.read(self._seen)
+            self._names, self.counters = self._reader.names, self._reader.counters
+            self._dropped = self._reader.dropped
+        except PhasesError as problem:
+            self.trouble = f"the phases file was spoilt: {problem}"
+            return
+        if chunk.lost:
+            self.lost += chunk.lost
+            self._torn.append(len(self._parts))
+        if chunk.data:
+            self._parts.append(chunk.data)
+        self._seen = chunk.head
+
+    def parts(self) -> Iterator[tuple[list[Phase], bool]]:
+        """What was read, in order; and for each part whether records are missing before it."""
+        torn = set(self._torn)
+        for number, data in enumerate(self._parts):
+            yield list(phase_file.phases_in(data, self._names, len(self.counters))), number in torn
+
+    def about(self) -> dict[str, object]:
+        """Say, for the provenance, what was reported and what is missing."""
+        said: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
+        trouble = self.trouble or ("" if self._names else "it reported no phase")
+        more = {"counters": self.counters, "trouble": trouble}
+        return said | {key: value for key, value in more.items() if value}
+
+    def _sound(self) -> bool:
+        """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""
+        if not self.trouble and self._look() != self._identity:
+            self.trouble = "the phases file was removed, replaced or cut"
+        return not self.trouble
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size

@@ -1,0 +1,122 @@
+"""The key `counters` of a study: which events are counted for each member, and how.
+
+What an event is on a processor is asked of perf there, when a block is measured: here are names alone.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from castmates.study.written import Name, Written
+
+# The sets that everybody may name; their events are the kernel's own names, which mean something on every processor.
+SETS: Mapping[str, tuple[str, ...]] = {
+    "basic": ("cycles", "instructions", "task-clock"),
+    "cache": (
+        "cache-references",
+        "cache-misses",
+        "L1-dcache-loads",
+        "L1-dcache-load-misses",
+        "LLC-loads",
+        "LLC-load-misses",
+    ),
+    "tlb": ("dTLB-loads", "dTLB-load-misses", "iTLB-loads", "iTLB-load-misses"),
+    "memory": ("LLC-load-misses", "LLC-store-misses", "node-loads", "node-load-misses", "node-stores"),
+    "faults": ("page-faults", "minor-faults", "major-faults"),
+    "switches": ("context-switches", "cpu-migrations"),
+}
+FASTEST_SERIES = 100.0
+MOST_PROFILED = 10  # what the makers of the profiler advise
+_EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*(/[A-Za-z0-9_.,=:@-]+/[a-zA-Z]*)?")
+_NAME = re.compile(r"[/,]name=([^,/]+)")
+_WHAT = "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, one to an entry"
+
+
+def _event(text: str) -> str:
+    if not _EVENT.fullmatch(text):
+        raise ValueError(_WHAT)
+    return text
+
+
+EventText = Annotated[str, AfterValidator(_event), Field(description=_WHAT)]
+
+
+def name_of(event: str) -> str:
+    """What the event is called in tables: the name that it gives itself, or its own words."""
+    found = _NAME.search(event)
+    return found[1] if found else event
+
+
+class CounterKeys(Written):
+    """What is counted in every window; docs/counters.md tells more."""
+
+    events: list[Name] = Field(
+        default=["basic", "cache"],
+        description=f"sets of events: {', '.join(SETS)}, or names of 'sets'; an empty list counts none",
+    )
+    sets: dict[Name, Annotated[list[EventText], Field(min_length=1)]] = Field(
+        default_factory=dict, description="sets of your own: a name, and its events in perf's words"
+    )
+    topdown: Literal[0, 1, 2] = Field(default=1, description="level of the Top-Down analysis; 0 for none")
+    how: Literal["auto", "cgroup", "thread", "cpu"] = Field(
+        default="auto",
+        description="what is counted: a member's control group, its threads with all that they start, or all that "
+        "runs on its CPUs; auto takes the first of these that the kernel allows",
+    )
+    series: float = Field(
+        default=10.0,
+        ge=0,
+        le=FASTEST_SERIES,
+        description="readings of the events in a second of a window; 0 for its two edges alone",
+    )
+    profile: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_PROFILED,
+        description="steps of each lead that are profiled in its solo and co-run scenes after the rounds, kept apart "
+        "from what is measured; 0 for none",
+    )
+    cost_pairs: int = Field(
+        default=1,
+        ge=0,
+        le=100,
+        description="pairs of windows of each block, with and without each of the collectors, that tell what it costs",
+    )
+
+    @model_validator(mode="after")
+    def _known_and_clear(self) -> Self:
+        taken = [name for name in self.sets if name in SETS]
+        unknown = [name for name in self.events if name not in SETS and name not in self.sets]
+        twice = sorted({name for name in self.events if self.events.count(name) > 1})
+        known = ", ".join([*SETS, *(name for name in self.sets if name not in SETS)])
+        wrong = {
+            f"another name for the set {' and '.join(taken)}, which there is already": taken,
+            f"sets of events ({known}), and not {' and '.join(unknown)}": unknown,
+            f"each set once, and not {' and '.join(twice)} twice": twice,
+        }
+        for expected, holds in wrong.items():
+            if holds:
+                raise ValueError(expected)
+        for name, words in self.sets.items():
+            called = [name_of(event) for event in words]
+            if len(set(called)) < len(called):
+                raise ValueError(f"events of different names in the set {name}")
+        return self
+
+    @property
+    def chosen(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The sets that are counted, each with its events."""
+        return tuple((name, SETS[name] if name in SETS else tuple(self.sets[name])) for name in self.events)
+
+
+def described(keys: CounterKeys) -> str:
+    """What is counted, in a line."""
+    parts = [f"{name} ({', '.join(name_of(event) for event in events)})" for name, events in keys.chosen]
+    if keys.topdown:
+        parts.append(f"Top-Down level {keys.topdown}")
+    if not parts:
+        return "no events"
+    how = {"auto": "", "cgroup": ", by control group", "thread": ", by thread", "cpu": ", by CPU"}[keys.how]
+    return f"{'; '.join(parts)}{how}, as far as each machine can"

@@ -1,0 +1,42 @@
+"""The lab's processor counts at a steady pace whatever it does: that must be found out; the kernel counts rightly."""
+
+from dataclasses import replace
+
+import pytest
+
+from castmates.counts_check import check
+from castmates.counts_check.tasks import CORE, SOFTWARE
+from castmates.errors import CastmatesError
+from castmates.workloads.native.build import build, find_compiler
+
+INVENTED = ("instructions:u", "instructions", "cycles")
+TRUE = ("kernel-touch", "crew-touch", "pingpong")
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Compiled in the guest for its processor."""
+    build(tmp_path / "bin", find_compiler(), ("known",))
+    return tmp_path / "bin" / "known"
+
+
+@pytest.mark.slow
+@pytest.mark.machines("linux-6.1")
+def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, program):
+    wanted = [replace(trial, pairs=3) for trial in (*SOFTWARE, *CORE) if trial.task in TRUE or trial.event in INVENTED]
+    record = check.record_of([check.try_one(trial, program, tmp_path, perf_stat=False) for trial in wanted])
+    events, told = record["events"], [(row["event"], row["task"], row["found"], row["why"]) for row in record["trials"]]
+    assert record["platform"] == "emulated"
+    assert {events[event] for event in INVENTED} == {"wrong"}, told
+    for row in record["trials"]:
+        if row["event"] not in INVENTED:
+            assert row["verdict"] == "verified" or "disturbed" in row["why"], told
+    with pytest.raises(CastmatesError, match="wrong counts: instructions:u, instructions, cycles"):
+        check.raise_if_wrong(record)
+
+
+@pytest.mark.machines("no-rdt")
+def test_without_a_pmu_nothing_of_the_processor_is_called_verified(state, tmp_path, program):
+    record = check.record_of(list(check.try_all(program, tmp_path, CORE)))
+    assert set(record["events"].values()) == {"not checked"}
+    assert all(row["found"] is None and "not supported" in row["why"] for row in record["trials"])

@@ -1,0 +1,113 @@
+"""Opening events in groups, against a kernel of the test's own that refuses for this reason or that."""
+
+import errno
+import os
+
+import pytest
+
+from castmates.counters.groups import open_groups
+from castmates.counters.kernel_events import EXCLUDE_KERNEL, HARDWARE, RAW, SOFTWARE, Attr, Target
+from castmates.counters.resolving import Event
+
+
+def event(name, *attrs):
+    return Event(name, name, "set", attrs, "perf")
+
+
+CYCLES, MISSES, FAULTS = (
+    event("cycles", Attr(HARDWARE, 0)),
+    event("misses", Attr(HARDWARE, 3)),
+    event("faults", Attr(SOFTWARE, 2)),
+)
+HERE, THERE = Target(-1, 0), Target(-1, 1)
+
+
+class Kernel:
+    """Opens what `refuses` gives no errno for; its descriptors are real ones, of nothing."""
+
+    def __init__(self, refuses=lambda *_: 0):
+        self.refuses, self.asked = refuses, []
+
+    def __call__(self, attr, target, leader, bits):
+        self.asked.append((attr, target, leader, bits))
+        if code := self.refuses(attr, target, leader):
+            raise OSError(code, os.strerror(code))
+        return os.open("/dev/null", os.O_RDONLY)
+
+
+def opened(events, targets, refuses=lambda *_: 0, resting=False):
+    kernel = Kernel(refuses)
+    found = open_groups(events, targets, resting, kernel)
+    groups = [(group.target, group.names) for group in found.groups]
+    found.close()
+    return kernel, groups, found
+
+
+def test_events_of_one_unit_are_a_group_on_every_target_which_rests_with_its_leader():
+    kernel, groups, _ = opened([CYCLES, FAULTS, MISSES], [HERE, THERE], resting=True)
+    assert groups == [
+        (HERE, ["cycles", "misses"]),
+        (THERE, ["cycles", "misses"]),
+        (HERE, ["faults"]),
+        (THERE, ["faults"]),
+    ]
+    assert [bits for _, _, leader, bits in kernel.asked] == [1, 0, 1, 0, 1, 1]
+    assert [leader < 0 for _, _, leader, _ in kernel.asked] == [True, False, True, False, True, True]
+
+
+def test_the_kernels_clocks_are_never_grouped_with_others():
+    """Beside them a CPU's events stay 0 without a word (Linux 6.18)."""
+    clock = event("task-clock", Attr(SOFTWARE, 1))
+    _, groups, _ = opened([clock, FAULTS], [HERE])
+    assert groups == [(HERE, ["task-clock"]), (HERE, ["faults"])]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [(errno.ENOENT, "not supported: this processor"), (errno.EINVAL, "not supported: the kernel does not count"),
+     (errno.EMFILE, "not counted: too many files"), (errno.EACCES, "not supported: perf is refused"),
+     (errno.ENOSYS, "not supported: this kernel"), (errno.EBUSY, "not counted: perf_event_open failed")],
+)  # fmt: skip
+def test_a_refused_leader_leaves_the_others_and_says_why(code, why):
+    _, groups, found = opened([CYCLES, MISSES], [HERE], lambda attr, *_: code if attr.config == 0 else 0)
+    assert groups == [(HERE, ["misses"])]
+    assert found.refused.keys() == {"cycles"}
+    assert found.refused["cycles"].startswith(why)
+
+
+def test_what_never_fits_beside_the_others_has_a_group_of_its_own():
+    _, groups, found = opened([CYCLES, MISSES], [HERE], lambda _, __, leader: errno.EINVAL if leader >= 0 else 0)
+    assert groups == [(HERE, ["cycles"]), (HERE, ["misses"])]
+    assert not found.refused
+
+
+def test_without_the_kernels_part_where_that_is_refused_but_never_for_what_happens_there():
+    def refuses(attr, *_):
+        return 0 if attr.exclude & EXCLUDE_KERNEL else errno.EACCES
+
+    switches = event("context-switches", Attr(SOFTWARE, 3))
+    _, groups, found = opened([CYCLES, switches], [HERE], refuses)
+    assert groups == [(HERE, ["cycles"])]
+    assert found.notes == {"cycles": "user mode only"}
+    assert "perf is refused" in found.refused["context-switches"]
+
+
+def test_on_each_cpu_its_own_kind_of_core_counts_and_a_lack_is_told():
+    both = event("cycles", Attr(HARDWARE, RAW << 32), Attr(HARDWARE, 10 << 32))
+
+    def refuses(attr, target, _):
+        return 0 if attr.unit == (RAW if target is HERE else 10) else errno.ENOENT
+
+    _, groups, found = opened([both], [HERE, THERE], refuses)
+    assert groups == [(HERE, ["cycles"]), (THERE, ["cycles"])]
+    assert not found.refused
+    assert not found.notes
+    _, _, found = opened([event("p-only", Attr(HARDWARE, RAW << 32))], [HERE, THERE], refuses)
+    assert found.notes == {"p-only": "not on CPU 1"}
+
+
+def test_a_member_that_has_ended_is_not_counted():
+    _, _, found = opened([CYCLES], [HERE], lambda *_: errno.ESRCH)
+    assert found.refused["cycles"].startswith("not counted: the member had ended")
+    _, _, found = opened([CYCLES], [])
+    assert found.refused["cycles"].startswith("not counted: the member had ended")

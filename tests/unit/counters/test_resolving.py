@@ -1,0 +1,126 @@
+"""What perf says an event is, read out of its own words; and the table for where there is no perf."""
+
+import shutil
+
+import pytest
+
+from castmates.counters.event_names import look_up
+from castmates.counters.kernel_events import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
+from castmates.counters.resolving import ask_perf, attributes, resolve
+from castmates.study.counter_keys import SETS
+
+RULE = "------------------------------------------------------------\n"
+# Recorded: perf 6.1.187, `perf stat -vv -e cycles:u -e page-faults true`, a machine without hardware counters.
+RECORDED = f"""Using CPUID AuthenticAMD-25-1-1
+Control descriptor is not initialized
+{RULE}perf_event_attr:
+  size                             128
+  sample_type                      IDENTIFIER
+  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
+  disabled                         1
+  inherit                          1
+  exclude_kernel                   1
+  exclude_hv                       1
+  enable_on_exec                   1
+  exclude_guest                    1
+{RULE}sys_perf_event_open: pid 5221  cpu -1  group_fd -1  flags 0x8
+sys_perf_event_open failed, error -2
+Warning:
+cycles:u event is not supported by the kernel.
+{RULE}perf_event_attr:
+  type                             1
+  size                             128
+  config                           0x2
+  sample_type                      IDENTIFIER
+  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
+  disabled                         1
+  inherit                          1
+  enable_on_exec                   1
+  exclude_guest                    1
+{RULE}sys_perf_event_open: pid 5221  cpu -1  group_fd -1  flags 0x8 = 3
+page-faults: -1: 50 886666 886666
+"""
+# Public: what perf 6.15 prints on a Raptor Lake, from github.com/intel/perfmon/issues/317 (one event of it).
+RAPTOR_LAKE = f"""Using CPUID GenuineIntel-6-B7-1
+Attempt to add: cpu_core/FRONTEND_RETIRED.DSB_MISS/
+..after resolving event: cpu_core/event=0xc6,period=0x186a7,umask=0x1,frontend=0x11/
+{RULE}perf_event_attr:
+  type                             4 (cpu_core)
+  size                             136
+  config                           0x1c6 (frontend_retired.dsb_miss)
+  sample_type                      IDENTIFIER
+  read_format                      TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING
+  disabled                         1
+  inherit                          1
+  enable_on_exec                   1
+  exclude_guest                    1
+  {{ bp_addr, config1 }}             0x11
+{RULE}sys_perf_event_open: pid 15
+"""
+
+
+def asked(kind, config, times="TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING", more=""):
+    """Synthetic: an event in perf's words."""
+    return f"{RULE}perf_event_attr:\n  type  {kind}\n  config  {config}\n  read_format  {times}\n{more}{RULE}"
+
+
+def test_an_event_is_read_out_of_perfs_words_also_where_it_cannot_be_counted():
+    first, second = RECORDED.split("Warning:")
+    assert attributes(first) == (Attr(0, 0, exclude=EXCLUDE_KERNEL | EXCLUDE_HV),)
+    assert attributes(second) == (Attr(1, 2),)
+    assert attributes(RAPTOR_LAKE) == (Attr(4, 0x1C6, config1=0x11),)
+    assert attributes(RAPTOR_LAKE)[0].encoding == "type=4 config=0x1c6 config1=0x11"
+
+
+def test_a_hybrid_processor_has_an_event_of_each_kind_of_core():
+    (event,) = resolve([("basic", ["cycles"])], lambda _: asked("0", "0x400000000") + asked("0", "0xa00000000"))
+    assert [attr.unit for attr in event.attrs] == [4, 10]
+
+
+def test_perf_tries_again_with_less_and_tries_out_things_for_itself():
+    again = asked("9", "0x1", more="  exclude_guest  1\n") + asked("9", "0x1")
+    own = asked("0", "0x400000000", times="")  # of a newer perf: are there several units?
+    assert attributes(own + again) == (Attr(9, 1),)
+
+
+def test_all_events_are_asked_for_at_once_and_one_by_one_where_that_does_not_tell_them_apart():
+    calls = []
+
+    def ask(words):
+        calls.append(list(words))
+        return "".join(asked("0", "0x0") if word == "cycles" else asked("1", "0x2") * 2 for word in words)
+
+    cycles, faults = resolve([("one", ["cycles", "page-faults"]), ("two", ["cycles"])], ask)
+    assert calls == [["cycles", "page-faults"], ["cycles"], ["page-faults"]]
+    assert (cycles.attrs, cycles.group, faults.attrs) == ((Attr(0, 0),), "one", (Attr(1, 2),))
+    calls.clear()
+    assert resolve([("one", ["cycles", "cycles:u"])], lambda w: "".join(asked("0", "0x0") for _ in w))[1].attrs
+    assert not calls
+
+
+def test_what_perf_does_not_know_says_so_in_perfs_words():
+    said = "event syntax error: 'nonsense'\n                     \\___ Cannot find PMU `cpu'. Missing kernel support?\n"
+    (event,) = resolve([("mine", ["nonsense"])], lambda _: said)
+    assert not event.attrs
+    assert event.note.startswith("not supported: perf does not know this event here (event syntax error: 'nonsense';")
+    assert "Cannot find PMU" in event.note
+
+
+def test_without_perf_the_kernels_own_events_are_known():
+    for events in SETS.values():
+        assert all(event.attrs for event in resolve([("all", events)], lambda _: None))
+    assert look_up("LLC-load-misses") == Attr(3, 0x10002)
+    assert look_up("instructions:u") == Attr(0, 1, exclude=EXCLUDE_KERNEL | EXCLUDE_HV)
+    assert look_up("r01a8") == Attr(4, 0x1A8)
+    (event,) = resolve([("mine", ["cpu/event=0xd1,umask=0x20,name=l3_miss/"])], lambda _: None)
+    assert (event.name, event.attrs) == ("l3_miss", ())
+    assert "without perf" in event.note
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+def test_the_table_agrees_with_perf_where_perf_is():
+    if ask_perf(["page-faults"]) is None:
+        pytest.skip("the perf that is installed is not for this kernel")
+    for event in resolve(list(SETS.items())):
+        table = look_up(event.words)
+        assert {(attr.kind, attr.config & 0xFFFFFFFF) for attr in event.attrs} <= {(table.kind, table.config)}, event

@@ -1,0 +1,182 @@
+"""Real perfs between two edges: they count what they should, and none outlives a failure."""
+
+import os
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from castmates.counters import topdown_process
+from castmates.counters.perf_event import PerfEvent
+from castmates.counters.perf_output.reading import parse
+from castmates.counters.topdown_process import PerfProcess, last_words
+from tests.unit.counters.busy import busy, children, used_s
+
+PERF = shutil.which("perf")
+EVENTS = ["-j", "-e", "task-clock,page-faults"]
+WHY_NOT = PerfEvent.available() if PERF else "there is no perf here: apt-get install linux-perf"
+real = pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
+RUNNER = """
+import sys, time
+from castmates.counters.topdown_process import PerfProcess
+perf = PerfProcess(sys.argv[1], sys.argv[2:])
+perf.order("disable")
+perf.obeyed("disable", time.monotonic() + 10)
+print(perf.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _short_patience(monkeypatch):
+    monkeypatch.setattr(topdown_process, "ENDS_WITHIN_S", 0.5)
+
+
+def within(seconds):
+    return time.monotonic() + seconds
+
+
+def program(folder, text):
+    file = folder / "perf"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return str(file)
+
+
+def gone(pid):
+    return not Path(f"/proc/{pid}").exists()
+
+
+@real
+@pytest.mark.parametrize("form", [["-j"], ["-x", ";"]])
+def test_perf_counts_between_its_edges_and_not_outside(form):
+    with busy() as pid:
+        perf = PerfProcess(PERF, [*form, "-e", "task-clock,page-faults", "-p", str(pid)])
+        perf.order("disable")
+        assert perf.obeyed("disable", within(10)), perf.why
+        time.sleep(0.1)
+        outer = used_s(pid)
+        perf.order("enable")
+        assert perf.obeyed("enable", within(5)), perf.why
+        inner = used_s(pid)
+        time.sleep(0.2)
+        inner = used_s(pid) - inner
+        perf.order("disable")
+        assert perf.obeyed("disable", within(5)), perf.why
+        outer = used_s(pid) - outer
+        time.sleep(0.2)
+        answer = perf.end()
+    assert answer.why == ""
+    clock = next(line for line in parse(answer.text).lines if line.event == "task-clock")
+    # The scheduler's own account is brought up to date at ticks; between the edges lies what perf saw.
+    assert inner - 0.02 <= clock.value / 1000 <= outer + 0.02
+    assert gone(perf.pid)
+
+
+@real
+def test_an_event_that_is_not_there_is_told_with_perfs_own_words():
+    perf = PerfProcess(PERF, ["-j", "-e", "nonsuch", "-p", str(os.getpid())])
+    perf.order("disable")
+    assert not perf.obeyed("disable", within(10))
+    answer = perf.end()
+    assert "status 129" in answer.why
+    assert "nonsuch" in answer.why
+
+
+@real
+def test_a_perf_that_is_killed_amid_a_window_is_told():
+    with busy() as pid:
+        perf = PerfProcess(PERF, [*EVENTS, "-p", str(pid)])
+        perf.order("disable")
+        assert perf.obeyed("disable", within(10)), perf.why
+        os.kill(perf.pid, signal.SIGKILL)
+        perf.order("enable")
+        assert not perf.obeyed("enable", within(5))
+        assert "status -9" in perf.end().why
+
+
+@real
+def test_a_perf_that_is_stopped_is_killed_and_nobody_waits_for_ever():
+    with busy() as pid:
+        perf = PerfProcess(PERF, [*EVENTS, "-p", str(pid)])
+        perf.order("disable")
+        assert perf.obeyed("disable", within(10)), perf.why
+        os.kill(perf.pid, signal.SIGSTOP)
+        perf.order("enable")
+        begin = time.monotonic()
+        assert not perf.obeyed("enable", within(0.2))
+        assert "did not acknowledge 'enable'" in perf.end().why
+        assert time.monotonic() - begin < 30  # it ends by itself, whatever else this machine does
+    assert gone(perf.pid)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("exit 3", "status 3"),
+        ("echo 'Error: You may not have permission to collect stats.' >&2; exit 255", "You may not have permission"),
+        ("echo garbage; exec sleep 60", "did not acknowledge"),
+        ("trap '' INT; while :; do sleep 1; done", "did not acknowledge"),
+    ],
+)
+def test_a_perf_that_does_not_obey(tmp_path, text, word):
+    before = children()
+    perf = PerfProcess(program(tmp_path, text), EVENTS)
+    perf.order("disable")
+    assert not perf.obeyed("disable", within(0.3))
+    assert word in perf.end().why
+    assert perf.end().why  # twice does no harm
+    assert children() == before
+
+
+def test_it_obeys_where_more_than_a_thousand_files_are_open(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip(f"no more than {hard} files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        perf = PerfProcess(program(tmp_path, "printf 'ack\\n' >/proc/self/fd/${5##*,}\nexec sleep 60"), EVENTS)
+        assert perf.hears > 1024
+        assert perf.obeyed("disable", within(10)), perf.why
+        perf.end()
+    finally:
+        for fd in held:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_no_perf_at_all(tmp_path):
+    perf = PerfProcess(str(tmp_path / "nonsuch"), EVENTS)
+    perf.order("disable")
+    assert not perf.obeyed("disable", within(5))
+    assert "cannot be started: No such file or directory" in perf.end().why
+
+
+@real
+def test_no_perf_outlives_a_runner_that_is_killed():
+    with busy() as busy_pid:
+        command = [sys.executable, "-c", RUNNER, PERF, *EVENTS, "-p", str(busy_pid)]
+        runner = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
+        with runner.stdout as said:
+            pid = int(said.readline())
+            assert not gone(pid)
+            runner.kill()
+            runner.wait()
+        deadline = within(20)
+        while not gone(pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert gone(pid)
+
+
+def test_the_last_words_are_the_complaint():
+    assert last_words("Events disabled\nevent syntax error: 'nonsuch'\n   \\___ parser error\n\n Usage: perf stat") == (
+        "event syntax error: 'nonsuch'"
+    )
+    assert last_words("") == ""

@@ -1,0 +1,79 @@
+"""The key `counters` of a study: its defaults, its mistakes, and what blocks are planned to count."""
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.study.counter_keys import SETS, described, name_of
+from castmates.study.figure_names import figure_names
+from castmates.study.model import Study
+from castmates.study.planning import design_of
+from castmates.study.reading import read
+
+BASE = "name: one\nleads: [chase]\nantagonists: [stream]\n"
+
+
+def study(counters):
+    return read(Study, f"{BASE}counters: {counters}\n", "study.yaml")
+
+
+def test_by_default_the_basic_and_the_cache_set_are_counted():
+    design = design_of(read(Study, BASE, "study.yaml"))
+    assert design.counters.events == (("basic", SETS["basic"]), ("cache", SETS["cache"]))
+    assert (design.counters.topdown, design.counters.how, design.counters.series) == (1, "auto", 10)
+    assert (design.counters.profile, design.counters.cost_pairs) == (0, 1)
+
+
+def test_a_control_is_counted_like_a_result_but_neither_profiled_nor_asked_for_costs():
+    design = design_of(study("{profile: 5, cost_pairs: 3}"), is_control=True)
+    assert design.counters.events
+    assert (design.counters.profile, design.counters.cost_pairs) == (0, 0)
+
+
+def test_a_modelled_machine_has_no_counters():
+    modelled = read(Study, BASE + "platform: modelled\n", "study.yaml")
+    design = design_of(modelled)
+    assert (design.counters.events, design.counters.topdown, design.counters.cost_pairs) == ((), 0, 0)
+    assert "counters" not in figure_names(modelled, False)
+    assert "counters" in figure_names(study("{}"), False)
+    assert "counters" not in figure_names(study("{events: []}"), False)
+
+
+def test_sets_of_ones_own_stand_beside_the_named_ones():
+    own = study('{events: [mine, faults], sets: {mine: [instructions:u, "cpu/event=0xd1,umask=0x20,name=l3_miss/"]}}')
+    assert [name for name, _ in own.counters.chosen] == ["mine", "faults"]
+    assert described(own.counters).startswith(
+        "mine (instructions:u, l3_miss); faults (page-faults, minor-faults, major-faults); Top-Down level 1"
+    )
+    assert described(study("{events: [], topdown: 0}").counters) == "no events"
+    assert "by thread" in described(study("{how: thread}").counters)
+
+
+@pytest.mark.parametrize(
+    ("counters", "said"),
+    [
+        ("{events: [basic, basics]}", "expected sets of events (basic, cache, tlb, memory, faults, switches), and not"),
+        ("{events: [mine], sets: {min: [cycles]}}", "switches, min), and not mine"),
+        ("{events: [basic, basic]}", "each set once"),
+        ("{sets: {cache: [cycles]}}", "another name for the set cache"),
+        ("{sets: {mine: []}}", "at least 1 item"),
+        ("{sets: {mine: ['cycles,instructions']}}", "an event in perf's words"),
+        ("{sets: {mine: ['{cycles}']}}", "an event in perf's words"),
+        ("{sets: {mine: ['-a']}}", "an event in perf's words"),
+        ("{sets: {mine: [r1a8, 'cpu/event=1,name=r1a8/']}}", "events of different names in the set mine"),
+        ("{topdown: 3}", "0, 1 or 2"),
+        ("{how: process}", "'auto', 'cgroup', 'thread' or 'cpu'"),
+        ("{series: 1000}", "less than or equal to 100"),
+        ("{event: [basic]}", "unknown key 'counters.event', did you mean 'events'?"),
+    ],
+)
+def test_mistakes_get_a_sentence(counters, said):
+    with pytest.raises(CastmatesError) as caught:
+        study(counters)
+    assert said in str(caught.value)
+    assert "study.yaml, line 4" in str(caught.value)
+
+
+def test_an_event_is_called_what_it_calls_itself():
+    assert name_of("cpu/event=0xd1,umask=0x20,name=l3_miss/") == "l3_miss"
+    assert name_of("cpu/name=first,event=1/u") == "first"
+    assert name_of("sched:sched_switch") == "sched:sched_switch"

@@ -1,0 +1,143 @@
+"""Counts per unit of progress, co-run against solo: recovered from made-up tables whose truth is known."""
+
+import numpy as np
+import pytest
+
+from castmates.analysis.counters import IPC, changes, left_out
+from castmates.report import counters_figure
+from castmates.report.read import Results
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame
+
+SECOND = 10**9
+HEAD = {"study": "synthetic", "platform": "measured"}
+# scene -> rate of the lead, and per step: instructions, cycles, misses
+SCENES = {"solo": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
+
+
+def made_up(blocks=3, rounds=2, spoil=lambda row: row, seed=1):
+    """Windows of a lead and what was counted in them; nothing here was measured."""
+    dice, windows, counts, number = np.random.default_rng(seed), [], [], 0
+    for block in range(1, blocks + 1):
+        for one in range(1, rounds + 1):
+            for scene, (rate, *per_step) in SCENES.items():
+                number += 1
+                place = HEAD | {"company": "lead-1", "block": block, "round": one, "window": number, "scene": scene}
+                place |= {"member": "lead@0"}
+                noise = float(np.exp(dice.normal(0, 0.001)))
+                kind, _, mix = scene.partition(":")
+                windows.append(
+                    place | {"position": 1, "kind": kind, "mix": mix, "partition": "unmanaged", "workload": "lead"}
+                    | {"role": "lead", "unit": "step", "open_ns": 0, "close_ns": 2 * SECOND, "beats": 9, "units": 1.0}
+                    | {"rate": rate * noise, "valid": True, "reasons": ""}
+                )  # fmt: skip
+                values = dict(zip(("instructions", "cycles", "LLC-load-misses"), per_step, strict=True))
+                for event, value in values.items():
+                    row = {"event": event, "set": "basic", "value": value * 2 * rate * noise, "status": "counted"}
+                    row |= {"running": 1.0, "scope": "cgroup", "source": "perf_event_open", "phase": "", "note": ""}
+                    if row := spoil(place | row):
+                        counts.append(row)
+    return frame(counts, COUNTERS), frame(windows, WINDOWS)
+
+
+def by_metric(table):
+    return table.set_index("metric")["ratio"].to_dict()
+
+
+def test_counts_are_held_against_the_work_that_was_done():
+    table = changes(*made_up())
+    assert by_metric(table) == pytest.approx(
+        {"instructions": 1.0, "cycles": 2.0, "LLC-load-misses": 4.0, IPC: 0.5,
+         "LLC-load-misses per 1000 instructions": 4.0}
+    )  # fmt: skip
+    row = table.set_index("metric").loc["LLC-load-misses"]
+    assert (row["solo"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
+    assert (row["blocks"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
+    assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+    assert table.set_index("metric").loc[IPC, "unit"] == ""
+    assert np.isnan(changes(*made_up(blocks=2))["ratio_low"]).all()
+
+
+def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
+    def second_turn(row):
+        return row | ({"value": np.nan, "status": "not counted", "note": "its turn comes later"}
+                      if row["event"] == "cycles" and row["round"] == 1 else {})  # fmt: skip
+
+    table = changes(*made_up(spoil=second_turn)).set_index("metric")
+    assert table.loc["cycles", "rounds"] == 3
+    assert table.loc["instructions", "rounds"] == 6
+    assert table.loc[IPC, "ratio"] == pytest.approx(0.5)
+    counts, windows = made_up()
+    windows.loc[(windows["scene"] == "solo") & (windows["round"] == 1), "valid"] = False
+    assert set(changes(counts, windows)["rounds"]) == {3}
+
+
+@pytest.mark.parametrize("running", [0.94, 0.96])
+def test_what_was_counted_for_part_of_the_time_is_in_no_ratio(running):
+    counts, windows = made_up(spoil=lambda row: row | {"status": "scaled", "running": running})
+    assert changes(counts, windows).empty == (running < 0.95)
+    lacking = left_out(counts, windows)
+    assert list(lacking["status"]) == (["scaled"] * 3 if running < 0.95 else [])
+
+
+def test_zero_not_counted_and_not_supported_are_named_apart():
+    def spoil(row):
+        if row["event"] == "instructions":
+            return row | {"value": 0.0}
+        status = {"cycles": "not supported", "LLC-load-misses": "not counted"}[row["event"]]
+        return row | {"value": np.nan, "status": status, "note": "for a reason"}
+
+    counts, windows = made_up(spoil=spoil)
+    assert changes(counts, windows).empty
+    lacking = left_out(counts, windows).set_index("event")
+    assert lacking.loc["instructions"].tolist() == ["counted", "0 in every window"]
+    assert lacking.loc["cycles"].tolist() == ["not supported", "for a reason"]
+    assert lacking.loc["LLC-load-misses"].tolist() == ["not counted", "for a reason"]
+    words = counters_figure.lacking_words(lacking.reset_index())
+    assert "instructions (0 in every window)" in words
+    assert "cycles (not supported: for a reason)" in words
+
+
+def results(tmp_path, counts, windows):
+    folder = tmp_path / "blocks/lead-1/1"
+    folder.mkdir(parents=True)
+    counts.to_parquet(folder / "counters.parquet", index=False)
+    (folder / "block.json").write_text("{}")
+    empty = [frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)]
+    return Results("synthetic", *empty, windows, folder=tmp_path)
+
+
+def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
+    def spoil(row):
+        missing = {"value": np.nan, "status": "not supported", "note": "no counter"}
+        return row | (missing if row["event"] == "cycles" else {})
+
+    found = results(tmp_path, *made_up(spoil=spoil))
+    figure, source = counters_figure.draw(found)
+    texts = " ".join(text.get_text() for text in figure.texts)
+    labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
+    assert [label.split("\n")[0] for label in labels][:2] == ["instructions", "LLC-load-misses"]
+    assert "solo 1 M per step" in labels[0]
+    assert "not shown: cycles (not supported: no counter)" in texts.replace("\n", " ")
+    assert source.loc[source["metric"] == "cycles", "reason"].tolist() == ["no counter"]
+    assert "4 times solo" in counters_figure.alternative(found)
+    assert "cycles (not supported" in counters_figure.caption(found)
+
+
+def test_without_anything_counted_the_figure_says_why(tmp_path):
+    counts, windows = made_up(
+        spoil=lambda row: row | {"value": np.nan, "status": "not supported", "note": "no counter"}
+    )
+    figure, source = counters_figure.draw(results(tmp_path, counts, windows))
+    assert "no counter" in figure.texts[-1].get_text().replace("\n", " ")
+    assert len(source) == 3
+    nothing = results(tmp_path / "none", frame([], COUNTERS), windows)
+    assert "No event could be compared" in counters_figure.draw(nothing)[0].texts[-1].get_text().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "said"),
+    [(1234.0, "", "1.23 k"), (999.9, "", "1 k"), (0.25, "", "0.25"), (1.5e9, "task-clock", "1.5 s"),
+     (2.2e2, "task-clock", "220 ns"), (0.0, "", "0"), (3.2e13, "", "32 T")],
+)  # fmt: skip
+def test_amounts_are_read_without_counting_zeros(value, metric, said):
+    assert counters_figure.amount(value, metric) == said
