@@ -22,6 +22,7 @@ COMMANDS = (
     "perturbation --minutes 2.5",
     "schemata",
     "monitor_cost",
+    "counter_ways",
     "pressure --minutes 8 --figure docs/images/pressure",
 )
 INTRO = """# What the instrument itself can do

@@ -5,15 +5,21 @@
 Prints one JSON object: for each thing tried, the seconds of each pair of stretches.
 """
 
+import atexit
 import json
 import os
 import random
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from castmates.workloads import phase_file
 from castmates.workloads.heartbeat import Writer
-from castmates.workloads.tfmodels import runtime, sparing, wish
+from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.tfmodels import phases, runtime, sparing, wish
 from castmates.workloads.tfmodels.wish import Wish
 
 WARM_UP_SECONDS = 10.0
@@ -60,10 +66,24 @@ def steps_of(wanted: Wish) -> dict[str, Callable[[], None]]:
         compiled(next(source))
         beats.beat()
 
+    written = phases.StepPhases(wanted.mode, PhaseWriter(phases_file()))
+
     def marking() -> None:
-        marked(next(source))
+        begin = time.monotonic_ns()
+        batch = next(source)
+        ready = time.monotonic_ns()
+        marks = phases.on_steady_clock(marked(batch))
+        written.step([begin, ready, *marks, time.monotonic_ns()])
 
     return {"plain": plain, "a heartbeat": beating, "its phases marked (--phases)": marking}
+
+
+def phases_file() -> Path:
+    """A phases file as a block would make it, in memory."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    atexit.register(shutil.rmtree, folder)
+    phase_file.create(folder / "phases")
+    return folder / "phases"
 
 
 def timed(step: Callable[[], None], times: int) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castmates import __version__, cli_workloads
+from castmates import __version__, cli_topdown, cli_workloads
 from castmates.errors import CastmatesError
 
 # Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_workloads.app, name="workloads")
+app.add_typer(cli_topdown.app, name="topdown")
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file.", metavar="[STUDY.yaml]")]
 DEFAULT_STUDY = Path("config/config.yaml")
@@ -57,6 +58,9 @@ def doctor(
     verify_cat: Annotated[
         bool, typer.Option("--verify-cat", help="Try instead whether way masks do something on this machine.")
     ] = False,
+    verify_counters: Annotated[
+        bool, typer.Option("--verify-counters", help="Try instead whether counters count right on this machine.")
+    ] = False,
 ) -> None:
     """Say what this machine can and cannot do, what each "no" costs, and how to change it."""
     if snapshot is not None:
@@ -70,8 +74,11 @@ def doctor(
 
         verify(project.ENVIRONMENTS, project.cache(), typer.echo)
         return
+    if verify_counters:
+        _verify_counters(as_json)
+        return
     from castmates.files import cache_folder
-    from castmates.machine import calibration
+    from castmates.machine import calibration, counts_record
     from castmates.machine import doctor as examination
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
@@ -80,6 +87,7 @@ def doctor(
     topology = read_topology()
     facts = machine_facts(topology=topology) | {
         "calibration": calibration.read(cache_folder()),
+        "counts": counts_record.read(cache_folder()),
         "packages": packages.missing(cli_workloads.CATALOGUE),
     }
     checks = examination.examine(facts, topology)
@@ -89,6 +97,23 @@ def doctor(
         from rich.console import Console
 
         Console(highlight=False).print(examination.as_table(checks))
+
+
+def _verify_counters(as_json: bool) -> None:
+    """Count what is known, print the table, and end with an error where a count is wrong."""
+    import json
+
+    from rich.console import Console
+
+    from castmates import project
+    from castmates.counts_check import check, table
+
+    record = check.verify(project.ENVIRONMENTS, project.cache(), lambda word: typer.echo(word, err=True))
+    if as_json:
+        typer.echo(json.dumps(record, indent=2))
+    else:
+        Console(highlight=False).print(table.as_table(record))
+    check.raise_if_wrong(record)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 import castmates.script
 from castmates import project
 from castmates.files import replace_text
-from castmates.machine import calibration
+from castmates.machine import calibration, counts_record
 from castmates.machine.facts import machine_facts
 from castmates.modelled.facts import modelled_facts
 
@@ -22,7 +22,8 @@ def main() -> None:
     if read and read.modelled:
         facts = modelled_facts(read.study.model)
     else:
-        facts = machine_facts() | {"calibration": calibration.read(project.cache())}
+        cache = project.cache()
+        facts = machine_facts() | {"calibration": calibration.read(cache), "counts": counts_record.read(cache)}
     replace_text(arguments.output, json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 

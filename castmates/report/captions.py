@@ -4,7 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from castmates.report import heatmap, partitions, windows
+from castmates.report import (
+    counters_figure,
+    evolution_figure,
+    heatmap,
+    layers_figure,
+    partitions,
+    phases_figure,
+    topdown_figure,
+    windows,
+)
 from castmates.report.health import control_name
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, stamped
@@ -144,10 +153,45 @@ def _host(results: Results) -> str:
     return f"Source: {source}{f', on {host}' if host else ''}. {stamped(results)}"
 
 
-_CAPTIONS = {"heatmap": _heatmap, "control": _control, "windows": _windows, "partitions": _partitions}
+def _counters(results: Results) -> str:
+    return counters_figure.caption(results) + _host(results)
+
+
+def _topdown(results: Results) -> str:
+    return topdown_figure.caption(results) + _host(results)
+
+
+def _layers(results: Results) -> str:
+    return layers_figure.caption(results) + _host(results)
+
+
+def _phases(results: Results) -> str:
+    return phases_figure.caption(results) + _host(results)
+
+
+def _evolution(results: Results) -> str:
+    return evolution_figure.caption(results) + _host(results)
+
+
+_CAPTIONS = {
+    "heatmap": _heatmap,
+    "control": _control,
+    "windows": _windows,
+    "partitions": _partitions,
+    "counters": _counters,
+    "topdown": _topdown,
+    "layers": _layers,
+    "phases": _phases,
+    "evolution": _evolution,
+}
 _ALTERNATIVES = {
     "heatmap": _heatmap_alt,
     "control": _control_alt,
     "windows": _windows_alt,
     "partitions": _partitions_alt,
+    "counters": counters_figure.alternative,
+    "topdown": topdown_figure.alternative,
+    "layers": layers_figure.alternative,
+    "phases": phases_figure.alternative,
+    "evolution": evolution_figure.alternative,
 }

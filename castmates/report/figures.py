@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-from castmates.report import control, heatmap, partitions, windows
+from castmates.report import (
+    control,
+    counters_figure,
+    evolution_figure,
+    heatmap,
+    layers_figure,
+    partitions,
+    phases_figure,
+    topdown_figure,
+    windows,
+)
 from castmates.report.read import Results
 from castmates.report.style import write
 
@@ -11,6 +21,11 @@ FIGURES = {
     "windows": windows.draw,
     "control": control.draw,
     "partitions": partitions.draw,
+    "counters": counters_figure.draw,
+    "topdown": topdown_figure.draw,
+    "layers": layers_figure.draw,
+    "phases": phases_figure.draw,
+    "evolution": evolution_figure.draw,
 }
 
 

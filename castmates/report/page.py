@@ -11,7 +11,7 @@ from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import captions, health, machine, plan, words
+from castmates.report import captions, costs, health, machine, plan, words
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
@@ -36,7 +36,7 @@ def write_page(results: Results, figures: Path, output: Path) -> None:
 
 def shown(results: Results) -> list[str]:
     """The figures of the page."""
-    return figure_names(results.study, results.partitioned)
+    return figure_names(results.study, results.partitioned, results.phases)
 
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:
@@ -103,6 +103,7 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
             name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in names
         },
         "reasons": [(name, title) for name, title in REASONS.items() if name in names],
+        "costs": costs.rows(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.get("notes") or ()),

@@ -1,7 +1,7 @@
 """Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -42,11 +42,14 @@ class Results:
     study_text: str = ""
     folder: Path = Path()  # results/<study>
 
-    def block_table(self, name: str) -> "pd.DataFrame":
-        """One table of all blocks, such as counters; blocks of before it was written have no rows in it."""
+    def block_table(self, name: str, only: Collection[tuple[str, int]] | None = None) -> "pd.DataFrame":
+        """One table of all blocks, or of these (company, number); blocks from before it was written have no rows."""
         import pandas as pd
 
         files = [file.with_name(f"{name}.parquet") for file in _block_files(self.folder, self.plan)]
+        if only is not None:
+            wanted = {(company, str(number)) for company, number in only}
+            files = [file for file in files if (file.parts[-3], file.parts[-2]) in wanted]
         read = [table for file in files if file.is_file() and not (table := pd.read_parquet(file)).empty]
         return pd.concat(read, ignore_index=True) if read else frame([], BLOCK_TABLES[name])
 
@@ -91,6 +94,12 @@ class Results:
     def partitioned(self) -> bool:
         """Whether anything was tried on the cache."""
         return bool((self.effects["partition"] != UNMANAGED).any())
+
+    @property
+    def phases(self) -> bool:
+        """Whether some lead is to report the phases of its steps."""
+        companies = [block.get("company") or {} for block in self.plan.get("blocks") or ()]
+        return any(member.get("phases") for company in companies for member in (company.get("members") or ())[:1])
 
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> "pd.DataFrame":
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""

@@ -70,6 +70,7 @@ def _own_files(command: Sequence[str]) -> Iterator[Path]:
         yield from (place if place.is_dir() else place.parent).rglob("*.py")
     if modules:
         yield PACKAGE / "workloads" / "heartbeat.py"
+        yield from (PACKAGE / "workloads").glob("phase*.py")
 
 
 def place_of(name: str, content_key: str, cache: Path) -> Path:

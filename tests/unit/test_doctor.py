@@ -44,6 +44,15 @@ def server(tmp_path):
     return root
 
 
+PERF = {
+    "version": "perf 6.8",
+    "why": None,
+    "hardware": "counted",
+    "software": "counted",
+    "scopes": dict.fromkeys(("cgroup", "thread", "cpu"), "counted"),
+}
+
+
 def mount(root, info=INFO, options="rw", groups=()):
     sysfs.write(root / "proc/self/mountinfo", f"30 1 0:9 / /sys/fs/resctrl rw - resctrl resctrl {options}")
     sysfs.write(root / "sys/fs/resctrl/schemata", "L3:0=7ff")
@@ -63,13 +72,14 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
     mount(server)
     found = rows(
         server,
-        perf={"version": "perf 6.8", "why": None, "hardware": "counted", "software": "counted"},
+        perf=PERF,
         freezing={"works": True, "why": None},
         tracefs={"kernel": True, "mounted": "/t", "readable": True},
         left_changed=[],
         compiler="cc 12",
         tensorflow_python="3.11.7",
         calibration={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
+        counts={"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
         packages={},
     )
     assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
@@ -161,6 +171,23 @@ def test_what_perf_answers(output, status, verdict):
 )
 def test_perf_event_paranoid(server, level, root, state):
     assert rows(server, perf_event_paranoid=level, root=root)["perf_event_paranoid"].state == state
+
+
+@pytest.mark.parametrize(
+    ("scopes", "frozen", "state", "found"),
+    [
+        ({}, True, "yes", "by control group (and by thread and cpu)"),
+        ({}, False, "yes", "by thread, inherited by all that they start; not by control group: members have no"),
+        ({"cgroup": "Access is limited. Consider more."}, True, "yes", "not by control group: Access is limited"),
+        (dict.fromkeys(PERF["scopes"], "Access is limited."), True, "no", "Access is limited"),
+        (None, True, "unknown", "not tried"),
+    ],
+)
+def test_how_members_can_be_counted(server, scopes, frozen, state, found):
+    perf = PERF | {"scopes": None if scopes is None else PERF["scopes"] | scopes}
+    check = rows(server, perf=perf, freezing={"works": frozen, "why": None})["counting members"]
+    assert check.state == state
+    assert found in check.found
 
 
 def test_knobs_and_steal(server):
@@ -292,6 +319,23 @@ def test_masks_that_nobody_tried_are_not_verified(server, record, state):
     assert check.state == state
     assert state == "yes" or "unverified" in check.cost
     assert state != "unknown" or "castmates doctor --verify-cat" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("events", "state", "said"),
+    [
+        (None, "unknown", "not tried"),
+        ({"page-faults": "verified", "cycles": "verified"}, "yes", "page-faults, cycles verified"),
+        ({"page-faults": "verified", "cycles": "not checked"}, "partly", "1 others could not be checked"),
+        ({"cycles": "not checked"}, "partly", "nothing verified"),
+        ({"page-faults": "verified", "cycles": "wrong"}, "no", "wrong: cycles"),
+    ],
+)
+def test_counts_are_believed_as_far_as_they_were_tried(server, events, state, said):
+    check = rows(server, counts=events and {"at": "today", "events": events})["counts verified"]
+    assert check.state == state
+    assert said in check.found
+    assert state == "yes" or check.cost
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from castmates.report.figures import FIGURES, draw_figure
 from castmates.report.page import page, write_page
 from castmates.report.read import read_results
 from castmates.report.stamps import caveat, stamps
+from castmates.study.figure_names import figure_names
 from tests.unit.results_maker import make, record
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
@@ -118,13 +119,13 @@ def test_a_title_cannot_smuggle_in_a_script(usual):
 
 
 def test_it_is_accessible(usual):
-    reader, _ = usual
+    reader, results = usual
     assert reader.all("html")[0]["lang"] == "en-GB"
     assert reader.headings[0] == 1
     assert reader.headings.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in zip(reader.headings, reader.headings[1:], strict=False))
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
-    assert len(drawings) == len(reader.all("figure")) == 3
+    assert len(drawings) == len(reader.all("figure")) == len(figure_names(results.study, partitioned=False))
     assert all(len(drawing["aria-label"]) > 20 for drawing in drawings)
     assert len(reader.all("caption")) == len(reader.all("table")) == 6
     assert all(attributes.get("scope") in ("col", "row") for attributes in reader.all("th"))

@@ -1,8 +1,8 @@
 """The Model Garden jobs as far as they go without TensorFlow: what can be asked for, and what is written."""
 
-import csv
 import importlib
 import inspect
+import itertools
 import os
 import signal
 import subprocess
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from castmates.workloads import heartbeat, inputs
+from castmates.workloads import heartbeat, inputs, phase_file
+from castmates.workloads.phases import Writer as PhaseWriter
 from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
 
 REPOSITORY = Path(__file__).parents[2]
@@ -111,24 +112,58 @@ def test_what_cannot_be_is_one_sentence(words, sentence, capsys, tmp_path):
     assert said.count("\n") == 1
 
 
-def test_phases_are_written_a_line_a_step_with_their_medians(tmp_path):
-    file = tmp_path / "phases.csv"
-    written = phases.Writer("train", str(file))
+def test_the_phases_of_each_step_are_written_and_their_medians_kept(tmp_path):
+    phase_file.create(tmp_path / "phases")
+    written = phases.StepPhases("train", PhaseWriter(tmp_path / "phases"))
     for number in range(3):
-        written.step(10 + number, (0.001 * number, 0.002, 0.003, 0.004))
+        written.step([10, 10 + 1_000_000 * number, *(1_000_000 * (number + end) + 10 for end in (2, 5, 9))])
     assert written.medians_ms() == {"input": 1.0, "forward": 2.0, "backward": 3.0, "optimizer": 4.0}
-    written.close()
-    rows = list(csv.DictReader(file.open()))
-    assert [int(row["begin_ns"]) for row in rows] == [10, 11, 12]
-    assert [int(row["input_ns"]) for row in rows] == [0, 1_000_000, 2_000_000]
-    assert {row["optimizer_ns"] for row in rows} == {"4000000"}
+    reader = phase_file.Reader(tmp_path / "phases")
+    found = list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    assert [one.name for one in found[:4]] == ["input", "forward", "backward", "optimizer"]
+    assert [one.step for one in found] == [0] * 4 + [1] * 4 + [2] * 4
+    assert all(after.begin_ns == before.end_ns for before, after in itertools.pairwise(found[:4]))
 
 
-def test_phases_that_nobody_named_a_file_for_are_only_kept():
-    written = phases.Writer("infer", None)
+def test_steps_whose_marks_cannot_be_are_counted_and_not_written(tmp_path):
+    phase_file.create(tmp_path / "phases")
+    written = phases.StepPhases("infer", PhaseWriter(tmp_path / "phases"))
+    written.step([0, 5, 9_000_000])
+    written.step([0, 10_000_000, 9_000_000])  # a hair: the marks' clock has microseconds
+    written.step([0, 20_000_000, 9_000_000])  # somebody has set the clock
+    written.step([0, 5])  # a mark did not run
+    assert (written.steps, written.unclear) == (4, 2)
+    reader = phase_file.Reader(tmp_path / "phases")
+    assert reader.dropped == 4
+    found = list(phase_file.phases_in(reader.read().data, reader.names, 0))
+    assert [(one.step, one.begin_ns, one.end_ns) for one in found[2:]] == [
+        (1, 0, 10_000_000),
+        (1, 10_000_000, 10_000_000),
+    ]
+
+
+def test_marks_of_the_walls_clock_are_put_on_the_steady_one():
+    assert phases.on_steady_clock([99.5, 100.0, 100.25], now_ns=5_000_000_000, wall=100.0) == [
+        4_500_000_000,
+        5_000_000_000,
+        5_250_000_000,
+    ]
+
+
+def test_phases_that_nobody_listens_to_are_only_kept():
+    written = phases.StepPhases("infer", PhaseWriter(None))
     assert written.medians_ms() == {}
-    written.step(1, (0.001, 0.002))
+    written.step([0, 1_000_000, 3_000_000])
     assert written.medians_ms() == {"input": 1.0, "forward": 2.0}
+
+
+def test_a_job_marks_its_phases_where_the_runner_listens(monkeypatch):
+    assert not wish.parse(["--model", "bert"]).phases
+    assert wish.parse(["--model", "bert", "--phases"]).phases
+    monkeypatch.setenv("CASTMATES_PHASES", "/dev/shm/file")
+    assert wish.parse(["--model", "bert"]).phases
+    with pytest.raises(SystemExit):
+        wish.parse(["--model", "bert", "--xla"])
 
 
 def test_sigterm_ends_a_job_also_inside_a_long_step(tmp_path):

@@ -28,13 +28,19 @@ try:
     PLAN = PROJECT.plan()
 except CastmatesError as problem:
     raise WorkflowError(str(problem)) from None
+except KeyboardInterrupt:
+    raise WorkflowError("ended before anything was begun.") from None
 
 STUDY = PROJECT.study.name
 CACHE = project.cache()
 BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = figure_names(PROJECT.study, any(mix.partitions for mix in PLAN.mixes))
+FIGURES = figure_names(
+    PROJECT.study,
+    partitioned=any(mix.partitions for mix in PLAN.mixes),
+    phases=any(block.company.lead.phases for block in PLAN.blocks),
+)
 BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
 
 

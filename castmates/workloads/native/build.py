@@ -21,6 +21,7 @@ KERNELS: tuple[str, ...] = (
     "mix",
     *("loop", "lines"),  # keepers of programs without a heartbeat
 )
+TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 SOURCES = Path(__file__).parent
 AT_ONCE = 2  # compilers
 
@@ -74,7 +75,7 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = KERNELS) -> None:
+def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = (*KERNELS, *TRIALS)) -> None:
     """Compile these programs into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
     flags = compile_flags(compiler)

@@ -9,8 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.tfmodels import jobs, phases, runtime, sparing, wish
+from castmates.workloads.phases import PhasesError
+from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, sparing, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
+from castmates.workloads.tfmodels.profile_page import PageError
 from castmates.workloads.tfmodels.wish import Wish
 
 STARTED = time.monotonic()
@@ -47,8 +50,8 @@ def _run(wanted: Wish, beats: Writer) -> int:
     if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
         return _fail(beats, "TensorFlow sees no GPU here: look at the driver, or use --device cpu.")
     try:
-        written = phases.Writer.from_environment(wanted.mode) if wanted.phases else None
-    except phases.PhasesError as error:
+        written = phases.StepPhases(wanted.mode, PhaseWriter.from_environment()) if wanted.phases else None
+    except PhasesError as error:
         return _fail(beats, str(error))
     clock.append(time.monotonic())
     built = job.build(wanted)
@@ -74,10 +77,13 @@ def _run(wanted: Wish, beats: Writer) -> int:
         )
     clock.append(time.monotonic())
     print(json.dumps(_facts(wanted, built, tf.__version__, clock)), flush=True)
-    _cycle(step, beats, wanted.steps)
+    try:
+        profiler = profiling.Profiler.wanted(tf)
+    except PageError as error:
+        return _fail(beats, str(error))
+    _cycle(step, beats, wanted.steps, profiler)
     if written:
-        print(json.dumps({"phases_ms": written.medians_ms()}))
-        written.close()
+        print(json.dumps({"phases_ms": written.medians_ms(), "unclear_steps": written.unclear}))
     leave(beats)
     return 0
 
@@ -112,20 +118,24 @@ def _plain(step: Callable[[Any], None], source: Iterator[Any]) -> Callable[[], N
 
 
 def _marking(
-    step: Callable[[Any], tuple[float, ...]], source: Iterator[Any], written: phases.Writer
+    step: Callable[[Any], list[float]], source: Iterator[Any], written: phases.StepPhases
 ) -> Callable[[], None]:
     """Time the wait for the input too, and write all phases down."""
 
     def run() -> None:
         begin = time.monotonic_ns()
         batch = next(source)
-        waited = 1e-9 * (time.monotonic_ns() - begin)
-        written.step(begin, (waited, *step(batch)))
+        ready = time.monotonic_ns()
+        marks = step(batch)
+        end = time.monotonic_ns()
+        written.step([begin, ready, *phases.on_steady_clock(marks), end])
 
     return run
 
 
-def _cycle(step: Callable[[], None], beats: Writer, limit: int | None) -> None:
+def _cycle(
+    step: Callable[[], None], beats: Writer, limit: int | None, profiler: profiling.Profiler | None = None
+) -> None:
     """Warm up, then beat once a step until the limit or SIGTERM, which ends the work between two steps."""
     ending = Ending(beats)
     warm = time.monotonic() + WARM_UP_SECONDS
@@ -139,6 +149,8 @@ def _cycle(step: Callable[[], None], beats: Writer, limit: int | None) -> None:
         step()
         beats.beat()
         done += 1
+        if profiler is not None:
+            profiler.step_is_over()
 
 
 def _fail(beats: Writer, sentence: str) -> int:

@@ -15,8 +15,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.tfmodels import runtime, sparing, wish
+from castmates.workloads.phases import PhasesError
+from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.tfmodels import phases, profiling, runtime, sparing, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
+from castmates.workloads.tfmodels.profile_page import PageError
 
 WARM_UP_STEPS = 6  # the first of them traces and compiles
 
@@ -24,8 +27,9 @@ WARM_UP_STEPS = 6  # the first of them traces and compiles
 class Pulse:
     """Counts the steps: ready after the warm-up, then one beat for each."""
 
-    def __init__(self, beats: Writer) -> None:
+    def __init__(self, beats: Writer, profiler: profiling.Profiler | None = None) -> None:
         self._beats = beats
+        self._profiler = profiler
         self._ending: Ending | None = None
         self.steps = 0
 
@@ -38,6 +42,8 @@ class Pulse:
             self._beats.ready()
         elif self.steps > WARM_UP_STEPS:
             self._beats.beat()
+            if self._profiler is not None:
+                self._profiler.step_is_over()
         if self._ending.told:
             leave(self._beats)
 
@@ -58,8 +64,17 @@ def main() -> int:
     except ModuleNotFoundError as error:
         beats.failed()
         return _complain(runtime.where_to_run(error))
-    pulse = Pulse(beats)
-    _hook(orbit.StandardTrainer, tf.constant(1), pulse)
+    try:
+        pulse = Pulse(beats, profiling.Profiler.wanted(tf))
+    except PageError as error:
+        beats.failed()
+        return _complain(str(error))
+    try:
+        written = phases.StepPhases("train", PhaseWriter.from_environment()) if wish.phases_wanted() else None
+    except PhasesError as error:
+        beats.failed()
+        return _complain(str(error))
+    _hook(orbit.StandardTrainer, tf.constant(1), pulse, written)
     if find_spec("tensorboard") is None:
         print("TensorBoard is not installed here: the command's summaries are not written.", file=sys.stderr)
         orbit.utils.SummaryManager.write_summaries = _write_nothing
@@ -83,12 +98,16 @@ def main() -> int:
     return 0
 
 
-def _hook(trainer: Any, one: Any, pulse: Pulse) -> None:
-    """Let every training loop that is made from now on run step by step."""
+def _hook(trainer: Any, one: Any, pulse: Pulse, written: phases.StepPhases | None) -> None:
+    """Let every training loop that is made from now on run step by step, with its phases where they are wanted."""
     original = trainer.create_train_loop_fn
 
     def create(self: Any) -> Callable[[Any, Any], None]:
         loop = original(self)
+        if written is not None:
+            from castmates.workloads.tfmodels import marks
+
+            loop = marks.marked_loop(self, loop, written)
 
         def stepwise(iterator: Any, steps: Any) -> None:
             for _ in range(int(steps)):

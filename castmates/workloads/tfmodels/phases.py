@@ -1,57 +1,55 @@
-"""Writes how long each phase of each step took; standard library only.
+"""Writes the phases of each step of a job, and keeps what their medians need; standard library only.
 
-The file is CSV: a line per step, the step's begin in ns of CLOCK_MONOTONIC and its phases' lengths in ns.
+The marks inside a step are read from TensorFlow's clock, which is the wall's; the runner's is CLOCK_MONOTONIC.
 """
 
-import os
+import itertools
 import statistics
-from pathlib import Path
+import time
+from collections.abc import Sequence
 
-from castmates.workloads.tfmodels.wish import PHASES_VARIABLE
+from castmates.workloads.phases import Writer
 
 NAMES = {"train": ("input", "forward", "backward", "optimizer"), "infer": ("input", "forward")}
 KEPT = 10_000  # steps that the medians are taken over, at most
+TOLERANCE_NS = 1_000_000  # a mark may lie so far outside its step: the clock of the marks has microseconds
 
 
-class PhasesError(ValueError):
-    """A phases file that cannot be written; the message is one sentence for the user."""
+class StepPhases:
+    """Takes the edges of each step's phases."""
 
-
-class Writer:
-    """Writes a line per step into the file that the runner named, and keeps what the medians need."""
-
-    def __init__(self, mode: str, path: str | None) -> None:
+    def __init__(self, mode: str, writer: Writer) -> None:
         self._names = NAMES[mode]
-        self._steps: list[tuple[float, ...]] = []
-        try:
-            self._file = Path(path).open("w", buffering=1, encoding="ascii") if path else None  # noqa: SIM115
-        except OSError as error:
-            raise PhasesError(f"Cannot write the phases to {path} ({PHASES_VARIABLE}): {error.strerror}.") from error
-        if self._file:
-            self._file.write(",".join(["begin_ns", *(f"{name}_ns" for name in self._names)]) + "\n")
+        self._writer = writer
+        self._kept: list[tuple[int, ...]] = []
+        self.steps = 0
+        self.unclear = 0  # steps in which the wall's clock was set, or a mark did not run
 
-    @classmethod
-    def from_environment(cls, mode: str) -> "Writer":
-        """Open the file that the environment names, or a writer that only keeps the medians."""
-        return cls(mode, os.environ.get(PHASES_VARIABLE) or None)
-
-    def step(self, begin_ns: int, seconds: tuple[float, ...]) -> None:
-        """Write one step."""
-        if self._file:
-            numbers = (begin_ns, *(round(1e9 * one) for one in seconds))
-            self._file.write(",".join(map(str, numbers)) + "\n")
-        if len(self._steps) < KEPT:
-            self._steps.append(seconds)
+    def step(self, edges_ns: Sequence[int]) -> None:
+        """Write one step; its edges are times of CLOCK_MONOTONIC, one more than it has phases."""
+        number, self.steps = self.steps, self.steps + 1
+        pairs = list(itertools.pairwise(edges_ns))
+        if len(pairs) != len(self._names) or any(after < before - TOLERANCE_NS for before, after in pairs):
+            self.unclear += 1
+            self._writer.miss(len(self._names))
+            return
+        steady = list(itertools.accumulate(edges_ns, max))
+        for name, begin, end in zip(self._names, steady, steady[1:], strict=False):
+            self._writer.record(name, begin, end, number)
+        if len(self._kept) < KEPT:
+            self._kept.append(tuple(end - begin for begin, end in itertools.pairwise(steady)))
 
     def medians_ms(self) -> dict[str, float]:
         """Say in ms how long each phase takes in the middle."""
-        columns = zip(*self._steps, strict=True)
+        columns = zip(*self._kept, strict=True)
         return {
-            name: round(1e3 * statistics.median(column), 3)
-            for name, column in zip(self._names, columns, strict=bool(self._steps))
+            name: round(statistics.median(column) / 1e6, 3)
+            for name, column in zip(self._names, columns, strict=bool(self._kept))
         }
 
-    def close(self) -> None:
-        """Close the file."""
-        if self._file:
-            self._file.close()
+
+def on_steady_clock(stamps: Sequence[float], now_ns: int | None = None, wall: float | None = None) -> list[int]:
+    """Seconds of the wall's clock as times of CLOCK_MONOTONIC, as long as nobody sets the former meanwhile."""
+    now_ns = time.monotonic_ns() if now_ns is None else now_ns
+    wall = time.time() if wall is None else wall
+    return [now_ns - round(1e9 * (wall - stamp)) for stamp in stamps]

@@ -7,13 +7,13 @@ from glob import glob
 from pathlib import Path
 from typing import NoReturn
 
+from castmates.workloads import phase_file
 from castmates.workloads.tfmodels import jobs
 from castmates.workloads.tfmodels.jobs import Shape
 
 SOURCES = ("records", "memory")
 DEVICES = ("cpu", "gpu")
 PRECISIONS = ("float32", "mixed_bfloat16")
-PHASES_VARIABLE = "CASTMATES_PHASES"
 DOC = "Run one Model Garden job, step after step, with a heartbeat for each."
 
 
@@ -82,13 +82,18 @@ def parse(words: list[str] | None = None) -> Wish | None:
         xla=given.xla,
         onednn=given.onednn == "on",
         precision=given.precision,
-        phases=given.phases,
+        phases=given.phases or phases_wanted(),
         rows=given.rows,
         steps=given.steps,
     )
     if complaint := _complaint(wish):
         parser.error(complaint)
     return wish
+
+
+def phases_wanted() -> bool:
+    """Whether the runner listens to the phases of the steps."""
+    return bool(os.environ.get(phase_file.VARIABLE))
 
 
 def _parser() -> OneSentence:
@@ -112,7 +117,8 @@ def _parser() -> OneSentence:
     parser.add_argument(
         "--phases",
         action="store_true",
-        help=f"time input, forward, backward and optimizer of each step into the file that {PHASES_VARIABLE} names",
+        help="time input, forward, backward and optimizer of each step, and print their medians at the end; a "
+        "workload with 'phases: true' does so anyway",
     )
     parser.add_argument("--rows", type=_positive, help="dlrm only: rows of each embedding table, at most")
     return parser
@@ -134,7 +140,7 @@ def _complaint(wish: Wish) -> str:
     if wish.model == "dlrm" and wish.precision != "float32":
         return "the package's dlrm model adds losses of two precisions and works with --precision float32 alone"
     if wish.phases and wish.xla:
-        return "--phases reads the clock inside the step, which a step compiled with --xla cannot do: leave one out"
+        return "phases are told by a clock inside the step, which a step compiled with --xla cannot read: leave one out"
     if wish.data is None and wish.source == "records":
         return f"--data is missing: name the records to read (castmates build-inputs {wish.shape.inputs} makes some)"
     if wish.data is None and wish.model == "transformer":

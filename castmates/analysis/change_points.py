@@ -1,0 +1,75 @@
+"""Where the level of a series changes: PELT on means, with a penalty that holds false alarms down in noise with memory.
+
+`ruptures` does the search; it is an extra and is imported when a search is asked for.
+"""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+PENALTY = 3.0  # times the noise times log n: benchmarks/change_points.py tells its false alarms and misses
+SHORTEST = 3  # points that make a level
+FEWEST = 60  # points that can have a change at all
+FEWEST_GROUPS = 6
+MOST_MEMORY = 0.9
+MAD_TO_SD = 1.4826
+MISSING = (
+    "No change points and no end of a warm-up are shown: the package ruptures is not installed here; "
+    "`pip install castmates[phases]` brings it (for Python below 3.14)."
+)
+
+
+def available() -> bool:
+    """Whether changes can be looked for here."""
+    return find_spec("ruptures") is not None
+
+
+def find(values: Floats, groups: Sequence[int]) -> list[int]:
+    """The places at which a new level begins; `groups` says which points were measured together, in one window."""
+    if len(values) < FEWEST:
+        return []
+    import ruptures
+
+    smooth = _without_spikes(values)
+    scale = noise(smooth, groups)
+    if not scale > 0:
+        scale = float(np.var(smooth)) or 1.0  # half of all neighbours are equal: what is left is judged by all of it
+    penalty = PENALTY * scale * np.log(len(values))
+    search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(smooth.reshape(-1, 1))
+    return [int(place) for place in search.predict(pen=penalty)[:-1]]
+
+
+def noise(values: Floats, groups: Sequence[int]) -> float:
+    """The variance of a mean of many points, times their number, however much neighbours resemble each other.
+
+    Two looks, of which the larger counts: at differences of neighbours, as noise whose memory fades from point to
+    point has them; and at differences of neighbouring groups' means, for a group may have a level of its own.
+    """
+    near, far = _spread(np.diff(values)), _spread(values[2:] - values[:-2])
+    memory = min(max(far / near - 1, 0.0), MOST_MEMORY) if near > 0 else 0.0
+    fading = near / (2 * (1 - memory)) * (1 + memory) / (1 - memory)
+    means = _means(values, groups)
+    if len(means) < FEWEST_GROUPS:
+        return fading
+    return max(fading, _spread(np.diff(means)) / 2 * len(values) / len(means))
+
+
+def _spread(differences: Floats) -> float:
+    """Their variance, told by most of them: the few that stand at a change do not count."""
+    return float((MAD_TO_SD * np.median(np.abs(differences))) ** 2)
+
+
+def _means(values: Floats, groups: Sequence[int]) -> Floats:
+    _, where = np.unique(np.asarray(groups), return_inverse=True)
+    found = np.bincount(where, weights=values) / np.bincount(where)
+    return found.astype(np.float64)
+
+
+def _without_spikes(values: Floats) -> Floats:
+    """The running median of three: one point is no level."""
+    padded = np.concatenate([values[:1], values, values[-1:]])
+    return np.asarray(np.median([padded[:-2], padded[1:-1], padded[2:]], axis=0), dtype=np.float64)

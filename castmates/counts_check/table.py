@@ -1,0 +1,66 @@
+"""The record of a trial as a table."""
+
+from typing import TYPE_CHECKING, Any
+
+from castmates.machine.counts_record import Record
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+STYLES = {"verified": "green", "wrong": "red", "not checked": "yellow"}
+
+
+def as_table(record: Record) -> "Group":
+    """What was counted, why the rest was not, what is wrong, and how many events can be believed."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("event", no_wrap=True)
+    table.add_column("task", overflow="fold", min_width=10)
+    for column in ("known", "found", "kernel", "perf"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in record["trials"]:
+        if row["found"] is not None:
+            numbers = [_number(row[key]) for key in ("expected", "found", "account", "perf_stat")]
+            verdict = Text(row["verdict"], style=STYLES[row["verdict"]])
+            table.add_row(Text(row["event"]), Text(row["task"]), *numbers, verdict)
+    notes = [Text(line, style=style) for line, style in _notes(record)]
+    return Group(table, *notes, Text(summary(record)))
+
+
+def summary(record: Record) -> str:
+    """How many events can be believed here."""
+    found = list(record["events"].values())
+    said = f"{found.count('verified')} of {len(found)} events are verified here, {found.count('wrong')} are wrong"
+    emulated = "" if record["platform"] == "measured" else f" This machine is {record['platform']}."
+    rest = f"{found.count('not checked')} could not be checked"
+    legend = "Numbers are for each unit of the task; `kernel` is its own account, `perf` is perf stat."
+    return f"{said}, {rest}. {legend}{emulated}"
+
+
+def _notes(record: Record) -> list[tuple[str, str]]:
+    """What is wrong, line by line; what was not checked, reason by reason."""
+    notes = [
+        (f"wrong: {row['event']}, {row['task']}: {row['why']} ({row['band']})", STYLES["wrong"])
+        for row in record["trials"]
+        if row["verdict"] == "wrong"
+    ]
+    notes += [
+        (f"{row['event']}, {row['task']}: {row['why']}", "")
+        for row in record["trials"]
+        if row["verdict"] == "verified" and row["why"]
+    ]
+    reasons: dict[str, dict[str, None]] = {}
+    for row in record["trials"]:
+        if row["verdict"] == "not checked":
+            what = row["event"] if row["found"] is None else f"{row['event']} ({row['task']})"
+            reasons.setdefault(row["why"], {})[what] = None
+    return notes + [(f"not checked: {', '.join(events)}: {why}", "") for why, events in reasons.items()]
+
+
+def _number(value: Any) -> str:  # noqa: ANN401 (what JSON has)
+    return "" if value is None else f"{value:.5g}"

@@ -1,0 +1,212 @@
+"""The first way: perf_event_open, counters for each thread there is, inherited by those that come later."""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from castmates.inside.events import CACHE, CLOCKS, HARDWARE, RAW, SOFTWARE, Event
+from castmates.inside.readings import WHOLE, Reading, Refusal
+from castmates.inside.threads import for_every_thread
+
+_SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241}
+_INHERIT, _EXCLUDE_USER, _EXCLUDE_KERNEL = 1 << 1, 1 << 4, 1 << 5  # bits of perf_event_attr's flags
+_FORMAT = 0b1011  # time enabled and time running, and all counts of the group
+_CLOEXEC = 8
+_ATTR = struct.Struct("=IIQQQQQIIQQQ")  # perf_event_attr's second version, 72 bytes
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TRY_NS = 300_000  # in which a group that fits is counted
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+Row = tuple[int, ...]
+
+
+class Group(NamedTuple):
+    """Events that are counted together and read by one call, in every thread."""
+
+    events: tuple[Event, ...]
+    opened: list[tuple[int, ...]]  # descriptors of each thread, the leader's first
+
+    @property
+    def size(self) -> int:
+        """Bytes of a reading: how many counts, the two times, the counts."""
+        return 8 * (3 + len(self.events))
+
+
+class PerfCounters:
+    """Counters of this process: of all threads that it has, and of threads and children that they start later."""
+
+    source = "perf_event_open"
+
+    def __init__(self, events: Sequence[Event], *, inherit: bool = True) -> None:
+        self.refused: dict[str, Refusal] = {}
+        self.notes: dict[str, str] = {}
+        self.misses = ""
+        self._inherit = _INHERIT if inherit else 0
+        self._groups: list[Group] = []
+        allowed = [found for event in events if (found := self._allowed(event))]
+        try:
+            for unit in dict.fromkeys(map(_unit, allowed)):
+                self._open([event for event in allowed if _unit(event) == unit])
+        except BaseException:
+            self.close()
+            raise
+        self.names = tuple(event.name for group in self._groups for event in group.events)
+        self._leaders = self._calls()
+
+    def read(self) -> tuple[int, ...]:
+        """Read the totals so far: a system call for each group and thread."""
+        read = os.read
+        totals: list[int] = []
+        for size, unpack, leaders in self._leaders:
+            totals += list(map(sum, zip(*[unpack(read(fd, size)) for fd in leaders], strict=True)))[3:]
+        return tuple(totals)
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Read the totals so far, with the times of all threads added up."""
+        found: list[Reading] = []
+        for size, unpack, leaders in self._leaders:
+            _, enabled, running, *totals = map(sum, zip(*[unpack(os.read(fd, size)) for fd in leaders], strict=True))
+            found += [Reading(total, enabled, running) for total in totals]
+        return tuple(found)
+
+    def close(self) -> None:
+        """Close them."""
+        for group in self._groups:
+            _close(group.opened)
+        self._groups, self._leaders = [], []
+
+    def _calls(self) -> list[tuple[int, Callable[[bytes], Row], list[int]]]:
+        """What a reading takes: the size and shape of each group, and the leaders of all threads."""
+        shapes = [struct.Struct(f"={group.size // 8}Q").unpack for group in self._groups]
+        return [
+            (group.size, unpack, [descriptors[0] for descriptors in group.opened])
+            for group, unpack in zip(self._groups, shapes, strict=True)
+        ]
+
+    def _allowed(self, event: Event) -> Event | None:
+        """Try it alone, without the kernel where only that is allowed and makes sense; a refusal is kept."""
+        if event.in_kernel_only and not event.kernel:
+            why = "it happens in the kernel: in user mode only it would be a false zero"
+            self.refused[event.name] = Refusal("not supported", why)
+            return None
+        try:
+            _close([self._open_group((event,), 0)])
+            return event
+        except PermissionError as error:
+            blind = event._replace(kernel=False)
+            if not event.in_kernel_only and event.user and event.kernel and self._allowed(blind):
+                self.notes[event.name] = "user mode only"
+                return blind
+            self.refused.setdefault(event.name, explain(event, error))
+        except OSError as error:
+            self.refused.setdefault(event.name, explain(event, error))
+        return None
+
+    def _open(self, events: list[Event]) -> None:
+        """Open events of one unit, together if the processor has room for all of them at once."""
+        if not self._fits(events) or not self._add(tuple(events)):
+            for event in events:
+                self._add((event,))
+
+    def _add(self, events: tuple[Event, ...]) -> bool:
+        """Open a group on every thread; False where it must be taken apart."""
+        try:
+            opened, missed = for_every_thread(lambda tid: self._open_group(events, tid), _close)
+        except OSError as error:
+            self.refused |= {event.name: explain(event, error) for event in events}
+            return True
+        group = Group(events, opened)
+        try:
+            for descriptors in opened:
+                os.read(descriptors[0], group.size)
+        except ChildProcessError:  # who was forked in the midst of the opening inherited a part of the group
+            _close(opened)
+            return False
+        self._groups.append(group)
+        self.misses = self.misses or missed
+        return True
+
+    def _fits(self, events: Sequence[Event]) -> bool:
+        """Whether they are counted together, all of the time: some other user may hold a counter."""
+        try:
+            descriptors = self._open_group(tuple(events), 0)
+        except OSError:
+            return False
+        try:
+            until = time.thread_time_ns() + (0 if _unit(events[0]) < 0 else _TRY_NS)
+            while time.thread_time_ns() < until:
+                pass
+            _, enabled, running, *_ = struct.unpack(
+                f"={3 + len(events)}Q", os.read(descriptors[0], 8 * (3 + len(events)))
+            )
+        except (OSError, struct.error):
+            return False
+        finally:
+            _close([descriptors])
+        return int(running) >= WHOLE * int(enabled)
+
+    def _open_group(self, events: tuple[Event, ...], tid: int) -> tuple[int, ...]:
+        """Open them on one thread; 0 is the calling one."""
+        descriptors: list[int] = []
+        try:
+            for event in events:
+                leader = descriptors[0] if descriptors else -1
+                descriptors.append(perf_event_open(event, tid, self._inherit, leader))
+        except BaseException:
+            _close([tuple(descriptors)])
+            raise
+        return tuple(descriptors)
+
+
+def perf_event_open(event: Event, tid: int, flags: int, leader: int = -1) -> int:
+    """Open a counter on one thread, wherever it runs."""
+    number = _SYSCALL.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    flags |= (0 if event.user else _EXCLUDE_USER) | (0 if event.kernel else _EXCLUDE_KERNEL)
+    fields = (event.kind, _ATTR.size, event.config, 0, 0, _FORMAT, flags, 0, 0, event.config1, event.config2, 0)
+    attr = ctypes.create_string_buffer(_ATTR.pack(*fields), _ATTR.size)
+    _LIBC.syscall.restype = ctypes.c_long
+    longs = [ctypes.c_long(word) for word in (tid, -1, leader, _CLOEXEC)]
+    fd = int(_LIBC.syscall(ctypes.c_long(number), attr, *longs))
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return fd
+
+
+def explain(event: Event, error: OSError) -> Refusal:
+    """Turn the kernel's refusal into a sentence that says what to do."""
+    if error.errno in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
+        return Refusal("not supported", f"this processor or virtual machine has no counter for {event.name}")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        need = 1 if event.in_kernel_only else 2
+        why = f"perf is refused for {event.name} (kernel.perf_event_paranoid is {_paranoid()}): set it to {need} or "
+        return Refusal("not counted", f"{why}less, or let root run once: castmates grant")
+    if error.errno == errno.ENOSYS:
+        return Refusal("not supported", "this kernel or architecture has no perf_event_open that Castmates knows")
+    return Refusal("not counted", f"perf failed for {event.name}: {error.strerror}")
+
+
+def _unit(event: Event) -> int:
+    """The unit that counts it; a group is of one unit, and the kernel's two clocks are units of their own."""
+    if event.kind == SOFTWARE:
+        return -2 - event.config if event.config in CLOCKS else -1
+    return RAW if event.kind in (HARDWARE, CACHE) else event.kind
+
+
+def _close(opened: Iterable[Sequence[int]]) -> None:
+    for descriptors in opened:
+        for fd in descriptors:
+            os.close(fd)
+
+
+def _paranoid() -> str:
+    try:
+        return PARANOID.read_text().strip()
+    except OSError:
+        return "unknown"

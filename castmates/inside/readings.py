@@ -1,0 +1,72 @@
+"""What both ways give: readings, and values that say what they are worth."""
+
+from typing import Literal, NamedTuple, Protocol
+
+Status = Literal["counted", "scaled", "not supported", "not counted"]
+WHOLE = 0.999  # share of the time from which on a count is that of all of it
+LEAST = 0.95  # below it a scaled count is no measurement
+
+
+class Reading(NamedTuple):
+    """A count since the counters were opened and, in ns, how long it was wanted and how long it really counted."""
+
+    total: int
+    enabled: int
+    running: int
+
+
+class Refusal(NamedTuple):
+    """Why an event has no counter here."""
+
+    status: Status
+    why: str
+
+
+class Value(NamedTuple):
+    """What an event came to; None unless it was counted or scaled, and a zero that was counted is 0."""
+
+    name: str
+    value: float | None
+    status: Status
+    running: float | None  # the share of its time for which it was counted; None where that is not told
+    note: str = ""
+
+
+class Counters(Protocol):
+    """Counters of this whole process that are open."""
+
+    source: str  # "perf_event_open" or "PAPI"
+    names: tuple[str, ...]  # of the events that are counted, in the order of what `read` returns; not that of the wish
+    refused: dict[str, Refusal]  # the others
+    notes: dict[str, str]  # what a counted event lacks
+    misses: str  # which threads are not counted; "" where all are
+
+    def read(self) -> tuple[int, ...]:
+        """Read the totals so far, as quickly as can be."""
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Read the totals so far, each with its times; both 0 where they are not told."""
+
+    def close(self) -> None:
+        """Close them; safe to call twice."""
+
+
+def difference(name: str, before: Reading, after: Reading, note: str = "") -> Value:
+    """Subtract two readings; a counter that had to be shared is scaled, or says that it counted nothing."""
+    count, enabled, running = (b - a for a, b in zip(before, after, strict=True))
+    if not after.enabled:
+        return Value(name, count, "counted", None, note)
+    if enabled <= 0:
+        why = "the process was on no processor in between"
+        return Value(name, None, "not counted", None, _joined(why, note))
+    share = running / enabled
+    if share < LEAST:
+        why = f"other events held the counters: it was counted for {share:.1%} of the time"
+        return Value(name, None, "not counted", share, _joined(why, note))
+    if share < WHOLE:
+        return Value(name, count / share, "scaled", share, _joined(f"counted for {share:.1%} of the time", note))
+    return Value(name, count, "counted", share, note)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))

@@ -1,0 +1,207 @@
+"""The figure `phases`: how long each phase of a lead's step takes, alone and beside others, and what it loses."""
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
+from castmates.report.read import Results, records
+from castmates.report.stamps import caveat
+from castmates.report.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.words import counted, interval, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = 6  # leads that are drawn
+MIXES = 8  # of each
+LINE, HEAD, LEFT = 0.34, 0.3, 1.35  # inches of a row, above a panel, and beside it
+NAME = 20  # letters of a line beside the axis
+PALE_REST = "#c9c9c9"
+ALONE = "alone"
+Row = dict[str, Any]
+Look = tuple[str, str]  # colour, marker
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the table of losses by phase."""
+    source = losses(results)
+    leads = _leads(source)
+    with styled():
+        if not leads:
+            return empty_figure(why_empty(results), caveat(results)), source
+        return _figure(leads, results), source
+
+
+def losses(results: Results) -> "pd.DataFrame":
+    """Every phase of every effect of a lead that reports phases."""
+    return estimate_phases(results.block_table("steps"), results.windows)
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    return f"No lead of the study {results.name} reported phases in a window with heartbeats (docs/phases.md)."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    drawn = _leads(losses(results))
+    some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
+    within = (
+        " Where there are fewer than three launches the interval, dashed, is the one within launch." if some else ""
+    )
+    return (
+        "Left: the mean time that each phase of a step of the lead takes, alone and beside its antagonists; the rest "
+        "is what lies in no phase. Right: how much longer each phase takes than alone, in per cent of the whole step "
+        "alone, paired within rounds, with 95 % t intervals between launches: the parts add up to the loss of the "
+        f"step.{within} Phases inside phases, phases of other threads and partitions are in the figure's CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    drawn = _leads(losses(results))
+    if not drawn:
+        return why_empty(results)
+    parts = []
+    for lead, rows in drawn.items():
+        for mix in dict.fromkeys(row["mix"] for row in rows):
+            own = [row for row in rows if row["mix"] == mix]
+            worst = largest_loss(own)
+            said = "no phase is slower" if worst is None else (
+                f"{worst['phase']} loses most, {number(worst['loss_pct'])} % of the step "
+                f"{interval(*_interval(worst)[:2])}"
+            )  # fmt: skip
+            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {said}")
+    more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
+    return f"Losses by phase of the step: {'; '.join(parts[:MIXES])}{more}."
+
+
+def _leads(source: "pd.DataFrame") -> dict[str, list[Row]]:
+    """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
+    found: dict[str, list[Row]] = {}
+    shown = unmanaged_against_solo(source)
+    several = shown["platform"].nunique() > 1
+    for row in records(shown):
+        if row["outermost"] or row["phase"] == STEP:
+            name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
+            found.setdefault(name, []).append(row)
+    return dict(list(found.items())[:PANELS])
+
+
+def _interval(row: Row) -> tuple[float, float, bool]:
+    """The interval to draw, and whether it is the one within launch."""
+    if math.isnan(row["loss_low"]):
+        return row["within_low"], row["within_high"], True
+    return row["loss_low"], row["loss_high"], False
+
+
+def _looks(leads: dict[str, list[Row]]) -> dict[str, Look]:
+    """Colour and marker of every part, the rest grey."""
+    names = dict.fromkeys(row["phase"] for rows in leads.values() for row in rows)
+    parts = [name for name in names if name not in (STEP, REST)]
+    looks = {name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]) for place, name in enumerate(parts)}
+    return looks | {REST: (PALE_REST, "s")}
+
+
+def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    looks = _looks(leads)
+    lines = [1 + min(MIXES, len({row["mix"] for row in rows})) for rows in leads.values()]
+    foot = 0.42 + 0.16 * math.ceil((len(looks) + 1) / 6)
+    top = badge_room(caveat(results), PAGE)
+    height = top + sum(HEAD + LINE * count + 0.42 for count in lines) + foot
+    figure = Figure(figsize=(PAGE, height))
+    y = height - top
+    middle = LEFT + (PAGE - LEFT) * 0.5
+    for (lead, rows), count in zip(leads.items(), lines, strict=True):
+        y -= HEAD + LINE * count
+        box = (y / height, LINE * count / height)
+        left = figure.add_axes((LEFT / PAGE, box[0], (middle - LEFT - 0.12) / PAGE, box[1]))
+        right = figure.add_axes(((middle + 0.12) / PAGE, box[0], (PAGE - middle - 0.27) / PAGE, box[1]))
+        _panel(left, right, lead, rows, looks)
+        y -= 0.42
+    _legend(figure, looks, (foot - 0.05) / height)
+    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    badge(figure, caveat(results))
+    return figure
+
+
+def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[str, Look]) -> None:
+    mixes = list(dict.fromkeys(row["mix"] for row in rows))[:MIXES]
+    parts = [name for name in looks if any(row["phase"] == name for row in rows)]
+    of = {(row["mix"], row["phase"]): row for row in rows}
+    labels = [ALONE]
+    alone = {name: _mean([of[mix, name]["baseline_ms"] for mix in mixes if (mix, name) in of]) for name in parts}
+    _bar(left, 0, alone, looks)
+    for line, mix in enumerate(mixes, start=1):
+        own = {name: of[mix, name] for name in parts if (mix, name) in of}
+        _bar(left, line, {name: row["scene_ms"] for name, row in own.items()}, looks)
+        shown = [row | {"look": looks[name]} for name, row in own.items() if name != REST]
+        shown += [of[mix, STEP] | {"look": (INK, "|")}] if (mix, STEP) in of else []
+        for place, row in enumerate(shown):
+            _point(right, line - 0.32 + 0.64 * (place + 0.5) / len(shown), row)
+        labels.append("beside " + plain(next(iter(own.values()))["antagonists"]))
+    for axes in (left, right):
+        axes.set_ylim(len(mixes) + 0.5, -0.5)
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+        axes.set_axisbelow(True)
+        axes.set_yticks(range(len(labels)), [broken(label, NAME) for label in labels] if axes is left else [])
+        axes.tick_params(axis="y", length=0)
+    left.set_xlim(left=0)
+    right.axvline(0, color=GREY, linewidth=0.6, zorder=1)
+    left.set_title(textwrap.shorten(plain(lead), 40), loc="left", pad=4, fontweight="bold")
+    left.set_xlabel("ms of a step")
+    right.set_xlabel("longer than alone, % of the step alone")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _bar(axes: "Axes", line: int, parts: dict[str, float], looks: dict[str, Look]) -> None:
+    begin = 0.0
+    for name, length in parts.items():
+        shown = max(length, 0.0)  # a rest may come out below nothing where clocks round
+        axes.barh(
+            line, shown, left=begin, height=0.62, color=looks[name][0], edgecolor="white", linewidth=0.5, zorder=2
+        )
+        begin += shown
+
+
+def _point(axes: "Axes", at: float, row: Row) -> None:
+    colour, marker = row["look"]
+    low, high, within = _interval(row)
+    if not (math.isnan(low) or math.isnan(high)):
+        style = (0, (2, 1.5)) if within else "-"
+        axes.plot([low, high], [at, at], color=colour, linewidth=1.1, linestyle=style, zorder=3)
+    size = 5.5 if marker == "|" else 3.2
+    axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
+
+
+def _legend(figure: "Figure", looks: dict[str, Look], top: float) -> None:
+    from matplotlib.lines import Line2D
+
+    def key(name: str, colour: str, marker: str) -> Line2D:
+        return Line2D([], [], linestyle="", color=colour, marker=marker, markersize=4.5, label=name)
+
+    keys = [key(name, *look) for name, look in looks.items()] + [key("whole step", INK, "|")]
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=6, handletextpad=0.2, columnspacing=1.4
+    )

@@ -1,0 +1,214 @@
+"""The phases file: a ring of records in shared memory (standard library only, Python 3.10 on).
+
+The layout and the rules are described, for any language, in docs/phases.md.
+"""
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+VARIABLE = "CASTMATES_PHASES"
+COUNTERS_VARIABLE = "CASTMATES_PHASE_COUNTERS"
+MAGIC = b"CASTPHAS"
+VERSION = 1
+CAPACITY = 65536
+MOST_COUNTERS = 8
+MOST_NAMES = 128
+NAME_BYTES = 63  # UTF-8
+COUNTER_BYTES = 55
+NOTHING = -1  # no step, no count
+OTHER_THREADS = "threads"  # what threads other than the first do lies in this phase
+
+HEADER = struct.Struct("8sIIIIQIIQ")  # magic, version, capacity, pid, counters, head, names, reserved, dropped
+PID_AT, NAMES_AT = 4, 8  # in 4-byte words
+HEAD_AT, DROPPED_AT = 3, 5  # in 8-byte words
+COUNTER_TABLE, COUNTER_SLOT = 64, 64
+NAME_TABLE, NAME_SLOT = COUNTER_TABLE + MOST_COUNTERS * COUNTER_SLOT, 64
+RECORDS = NAME_TABLE + MOST_NAMES * NAME_SLOT
+PLAIN_RECORD = 32  # begin, end, step, name; after it one number for each counter
+
+# How a counter fares.
+NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
+Status = Literal["counted", "not supported", "not counted"]
+STATUS: tuple[Status, ...] = ("not counted", "counted", "not supported", "not counted")
+
+
+class PhasesError(ValueError):
+    """A phases file that cannot be made, read or written; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase that has ended; the times are CLOCK_MONOTONIC's."""
+
+    name: str  # with those that it lies in: forward/attention
+    begin_ns: int
+    end_ns: int
+    step: int | None = None
+    counts: tuple[int | None, ...] = ()  # of the file's counters; None where one was not counted
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Records as they lie in the file, where to go on, and how many the reader came too late for."""
+
+    data: bytes
+    head: int
+    lost: int
+
+
+def record_bytes(counters: int) -> int:
+    """The size of a record."""
+    return PLAIN_RECORD + 8 * counters
+
+
+def create(path: str | os.PathLike[str], counters: Sequence[str] = (), capacity: int = CAPACITY) -> None:
+    """Make an empty phases file for one process, with these counters to be read at the edges of its phases."""
+    if not _is_capacity(capacity):
+        raise PhasesError(f"The capacity of a phases file must be a power of two from 2 on, but is {capacity}.")
+    if len(counters) > MOST_COUNTERS:
+        raise PhasesError(f"Phases can have {MOST_COUNTERS} counters, but {len(counters)} are wanted: name fewer.")
+    table = b"".join(_slot(name, COUNTER_BYTES, COUNTER_SLOT, "counter") for name in counters)
+    header = HEADER.pack(MAGIC, VERSION, capacity, 0, len(counters), 0, 0, 0, 0)
+    try:
+        with Path(path).open("xb") as file:
+            file.write(header.ljust(COUNTER_TABLE, b"\0") + table)
+            file.truncate(RECORDS + record_bytes(len(counters)) * capacity)
+    except OSError as error:
+        raise PhasesError(f"Cannot create the phases file {path}: {error.strerror}.") from error
+
+
+def wanted_counters(value: str | None) -> list[str]:
+    """What the variable for counters names: events, separated by commas outside slashes, as in perf."""
+    names, inside = [""], False
+    for letter in value or "":
+        inside ^= letter == "/"
+        if letter == "," and not inside:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
+class Reader:
+    """The runner's end; it may attach at any time and never disturbs the writer."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._memory = map_file(path, writable=False)
+        self._words = memoryview(self._memory).cast("Q")
+        header = HEADER.unpack_from(self._memory)
+        self._capacity, self._counters = header[2], header[4]
+        self._size = record_bytes(self._counters)
+
+    @property
+    def head(self) -> int:
+        """How many records were ever written."""
+        return int(self._words[HEAD_AT])
+
+    @property
+    def dropped(self) -> int:
+        """How many phases the writer could not record."""
+        return int(self._words[DROPPED_AT])
+
+    @property
+    def names(self) -> list[str]:
+        """The phases that were named so far."""
+        count = min(HEADER.unpack_from(self._memory)[6], MOST_NAMES)
+        return [self._text(NAME_TABLE + NAME_SLOT * number, NAME_BYTES) for number in range(count)]
+
+    @property
+    def counters(self) -> dict[str, Status]:
+        """The counters, each with how it fares: counted, not supported, not counted."""
+        found: dict[str, Status] = {}
+        for number in range(self._counters):
+            at = COUNTER_TABLE + COUNTER_SLOT * number
+            status = struct.unpack_from("I", self._memory, at + COUNTER_BYTES + 1)[0]
+            found[self._text(at, COUNTER_BYTES)] = STATUS[status] if status < len(STATUS) else "not counted"
+        return found
+
+    def read(self, since: int = 0) -> Chunk:
+        """Copy the records from number `since` on; pass the chunk's `head` as the next `since`."""
+        head = self.head
+        if not 0 <= since <= head:
+            raise PhasesError(f"The phases file holds {head} records, so there is no record {since} to go on from.")
+        first = self._oldest_safe(since, head)
+        data = self._copy(first, head)
+        # The writer went on meanwhile: what it may have overwritten is dropped.
+        safe = min(self._oldest_safe(first, self.head), head)
+        return Chunk(data[self._size * (safe - first) :], head, safe - since)
+
+    def close(self) -> None:
+        """Let go of the file; safe to call twice."""
+        self._words.release()
+        self._memory.close()
+
+    def _oldest_safe(self, since: int, head: int) -> int:
+        """Number the oldest record that the writer cannot be touching while `head` records are published."""
+        return max(since, head - int(self._capacity) + 1)
+
+    def _copy(self, first: int, head: int) -> bytes:
+        """Copy records first to head-1, which may wrap round the end of the file once."""
+        start, count = first % self._capacity, head - first
+        until_end = min(count, self._capacity - start)
+        begin = RECORDS + self._size * start
+        tail = self._memory[begin : begin + self._size * until_end]
+        return tail + self._memory[RECORDS : RECORDS + self._size * (count - until_end)]
+
+    def _text(self, at: int, size: int) -> str:
+        return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")
+
+
+def phases_in(data: bytes, names: Sequence[str], counters: int) -> Iterator[Phase]:
+    """The records of a chunk; one whose name is not in the table is left out, for it cannot be whole."""
+    for begin, end, step, name, *counts in struct.iter_unpack(f"{4 + counters}q", data):
+        if 0 <= name < len(names) and begin <= end:
+            known = tuple(None if count == NOTHING else count for count in counts)
+            yield Phase(names[name], begin, end, None if step == NOTHING else step, known)
+
+
+def map_file(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
+    """Map a phases file into memory after checking that it is one."""
+    try:
+        with Path(path).open("r+b" if writable else "rb") as file:
+            head = file.read(HEADER.size)
+            size = os.fstat(file.fileno()).st_size
+            _check(path, head, size)
+            if writable:  # all pages now, so that no record meets a page fault
+                return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise PhasesError(f"Cannot open the phases file {path}: {error.strerror}.") from error
+
+
+def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
+    """Refuse anything that is not a whole phases file of this version."""
+    if len(header) < HEADER.size or not header.startswith(MAGIC):
+        raise PhasesError(
+            f"{path} is not a Castmates phases file: set {VARIABLE} to one that the runner made, or unset it."
+        )
+    _, version, capacity, _, counters, *_ = HEADER.unpack(header)
+    if version != VERSION:
+        raise PhasesError(
+            f"The phases file {path} has version {version} and this module knows version {VERSION}: use the same "
+            "Castmates for the runner and the workload."
+        )
+    fits = counters <= MOST_COUNTERS and size == RECORDS + record_bytes(counters) * capacity
+    if not _is_capacity(capacity) or not fits:
+        raise PhasesError(
+            f"The phases file {path} is damaged: {size} bytes do not fit its capacity of {capacity} records."
+        )
+
+
+def _slot(name: str, most: int, size: int, what: str) -> bytes:
+    text = name.encode()
+    if not 0 < len(text) <= most or "\0" in name:
+        raise PhasesError(f"The name of a {what} must have 1 to {most} bytes, but '{name}' has {len(text)}.")
+    return text.ljust(size, b"\0")
+
+
+def _is_capacity(capacity: int) -> bool:
+    return 2 <= capacity < 2**32 and capacity & (capacity - 1) == 0

@@ -1,0 +1,234 @@
+"""The workload's end of a phases file (standard library only, Python 3.10 on)."""
+
+import operator
+import os
+import struct
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+
+from castmates.workloads.phase_file import (
+    COUNTER_BYTES,
+    COUNTER_SLOT,
+    COUNTER_TABLE,
+    DROPPED_AT,
+    HEAD_AT,
+    HEADER,
+    MOST_NAMES,
+    NAME_BYTES,
+    NAME_SLOT,
+    NAME_TABLE,
+    NAMES_AT,
+    NOTHING,
+    OTHER_THREADS,
+    PID_AT,
+    PLAIN_RECORD,
+    RECORDS,
+    VARIABLE,
+    map_file,
+    record_bytes,
+)
+
+_FIRST, _OTHERS, _NAMELESS = -1, -2, -3  # where a phase may lie that lies in no phase of the table
+_RECORD, _COUNT = struct.Struct("4q"), struct.Struct("q")
+
+# A phase that has not ended: the number of its name, its step, its begin, the counts there, whether it was marked.
+_Frame = tuple[int, int, int, Sequence[int | None], bool]
+
+
+class Writer:
+    """The workload's end of a phases file; every call does nothing where nobody listens."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._memory = None if path is None else map_file(path, writable=True)
+        if self._memory is None:
+            return
+        _, _, capacity, owner, self._counters, self._head, names, *_ = HEADER.unpack_from(self._memory)
+        if owner not in (0, os.getpid()) and _lives(owner):  # a parent that writes, or an older sister
+            self._memory.close()
+            self._memory = None
+            return
+        self._words = memoryview(self._memory).cast("q")
+        self._halves = memoryview(self._memory).cast("I")
+        self._halves[PID_AT] = os.getpid()
+        self._last_slot, self._size = capacity - 1, record_bytes(self._counters)
+        self._names: list[str] = [self._text(NAME_TABLE + NAME_SLOT * one, NAME_BYTES) for one in range(names)]
+        self._ids = {(self._outer_of(path), path.rpartition("/")[2]): one for one, path in enumerate(self._names)}
+        self._lock = threading.Lock()
+        self._threads = threading.local()
+        self._first_thread: int | None = None
+        self._complained = False
+        wanted = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
+        self._read = self._counting(wanted) if wanted else None
+
+    @classmethod
+    def from_environment(cls) -> "Writer":
+        """Open the file that the runner named, or a writer that does nothing."""
+        return cls(os.environ.get(VARIABLE) or None)
+
+    @property
+    def listened_to(self) -> bool:
+        """Whether anybody reads what is written."""
+        return self._memory is not None
+
+    def begin(self, name: str, step: int | None = None, marked: bool = False) -> None:
+        """Begin a phase inside the one that this thread is in."""
+        if self._memory is None:
+            return
+        stack = self._stack()
+        outer = stack[-1][0] if stack else self._threads.outer
+        known = self._ids.get((outer, name))
+        if known is None:
+            known = self._named(outer, name)
+        if step is None:
+            number = stack[-1][1] if stack else NOTHING
+        else:
+            number = step if type(step) is int and 0 <= step < 2**63 else _step(step)
+        stack.append((known, number, monotonic_ns(), self._read() if self._read else (), marked))
+
+    def end(self) -> None:
+        """End the phase that was begun last in this thread, and marked ones inside it."""
+        if self._memory is None:
+            return
+        counts, now = self._read() if self._read else (), monotonic_ns()
+        stack = self._stack()
+        while stack:
+            frame = stack.pop()
+            self._write(frame, now, counts)
+            if not frame[4]:
+                return
+
+    def mark(self, name: str | None, step: int | None = None) -> None:
+        """End the phase that was marked last in this thread, and begin this one."""
+        if self._memory is None:
+            return
+        stack = self._stack()
+        if stack and stack[-1][4]:
+            counts, now = self._read() if self._read else (), monotonic_ns()
+            self._write(stack.pop(), now, counts)
+        if name is not None:
+            self.begin(name, step, marked=True)
+
+    def record(self, name: str, begin_ns: int, end_ns: int, step: int | None = None) -> None:
+        """Write a phase of which the times are known already."""
+        if self._memory is None:
+            return
+        stack = self._stack()
+        outer = stack[-1][0] if stack else self._threads.outer
+        known = self._ids.get((outer, name))
+        if known is None:
+            known = self._named(outer, name)
+        self._write((known, NOTHING if step is None else _step(step), begin_ns, (), False), end_ns, ())
+
+    def miss(self, phases: int) -> None:
+        """Say that so many phases could not be told."""
+        if self._memory is not None:
+            with self._lock:
+                self._words[DROPPED_AT] += phases
+
+    def _stack(self) -> list[_Frame]:
+        """What this thread has begun and not ended."""
+        try:
+            return self._threads.stack  # type: ignore[no-any-return]
+        except AttributeError:
+            with self._lock:
+                if self._first_thread is None:
+                    self._first_thread = threading.get_ident()
+            self._threads.outer = _FIRST if self._first_thread == threading.get_ident() else _OTHERS
+            stack: list[_Frame] = []
+            self._threads.stack = stack
+            return stack
+
+    def _write(self, frame: _Frame, end_ns: int, counts: Sequence[int | None]) -> None:
+        name, step, begin_ns, before, _ = frame
+        with self._lock:
+            if name < 0:
+                self._words[DROPPED_AT] += 1
+                return
+            head = self._head
+            at = RECORDS + self._size * (head & self._last_slot)
+            _RECORD.pack_into(self._memory, at, begin_ns, end_ns, step, name)  # type: ignore[arg-type]
+            if self._counters:
+                self._write_counts(at + PLAIN_RECORD, before, counts)
+            # Assigning to a memoryview stores all eight bytes at once; pack_into zeroes them first.
+            self._head = self._words[HEAD_AT] = head + 1
+
+    def _write_counts(self, at: int, before: Sequence[int | None], after: Sequence[int | None]) -> None:
+        for place in range(self._counters):
+            one, other = before[place] if before else None, after[place] if after else None
+            count = NOTHING if one is None or other is None else max(0, other - one)
+            _COUNT.pack_into(self._memory, at + 8 * place, count)  # type: ignore[arg-type]
+
+    def _named(self, outer: int, name: str) -> int:
+        """The number of a phase in the table of names, where it is put if it can be."""
+        with self._lock:
+            if outer == _NAMELESS or (known := self._ids.get((outer, name))) is not None:
+                return _NAMELESS if outer == _NAMELESS else known  # type: ignore[return-value]
+            if complaint := self._complaint(outer, name):
+                if not self._complained:
+                    self._complained = True
+                    print(f"{complaint}; it is not recorded (docs/phases.md).", file=sys.stderr)
+                number = _NAMELESS
+            else:
+                path, number = self._path(outer, name), len(self._names)
+                at = NAME_TABLE + NAME_SLOT * number
+                self._memory[at : at + NAME_SLOT] = path.encode().ljust(NAME_SLOT, b"\0")  # type: ignore[index]
+                self._names.append(path)
+                self._halves[NAMES_AT] = number + 1
+            self._ids[outer, name] = number
+            return number
+
+    def _complaint(self, outer: int, name: str) -> str:
+        if not isinstance(name, str) or not name or "/" in name or "\0" in name or not name.isprintable():
+            return f"A phase needs a name, printable and without a slash, and {name!r} is none"
+        if outer == _FIRST and name == OTHER_THREADS:
+            return f"'{OTHER_THREADS}' is kept for the phases of other threads and is no name of a phase"
+        if len(self._path(outer, name).encode()) > NAME_BYTES:
+            return f"The phase '{self._path(outer, name)}' has a name of more than {NAME_BYTES} bytes"
+        if len(self._names) >= MOST_NAMES:
+            return f"There are {MOST_NAMES} phases already, and '{self._path(outer, name)}' is one more"
+        return ""
+
+    def _path(self, outer: int, name: str) -> str:
+        around = OTHER_THREADS if outer == _OTHERS else "" if outer == _FIRST else self._names[outer]
+        return f"{around}/{name}" if around else name
+
+    def _outer_of(self, path: str) -> int:
+        """Where a phase lies that another process has named."""
+        around = path.rpartition("/")[0]
+        if around in ("", OTHER_THREADS):
+            return _OTHERS if around else _FIRST
+        return self._names.index(around) if around in self._names else _NAMELESS
+
+    def _counting(self, events: list[str]) -> Callable[[], Sequence[int | None]]:
+        """Open the counters and return what reads them all; how each fares stands in the file."""
+        from castmates.workloads.phase_counts import PhaseCounts
+
+        def tell(number: int, status: int) -> None:
+            self._halves[(COUNTER_TABLE + COUNTER_SLOT * number + COUNTER_BYTES + 1) // 4] = status
+
+        return PhaseCounts(events, tell).read
+
+    def _text(self, at: int, size: int) -> str:
+        return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")  # type: ignore[index]
+
+
+def _step(step: int) -> int:
+    """A step as the file takes it."""
+    try:
+        number = operator.index(step)
+    except TypeError:
+        return NOTHING
+    return number if 0 <= number < 2**63 else NOTHING
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process runs, also another user's."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

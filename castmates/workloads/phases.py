@@ -1,0 +1,103 @@
+"""Says which phase of its work a job is in: `with phase("forward", step=i):` (standard library only, Python 3.10 on).
+
+Where no runner listens, nothing happens. docs/phases.md has the rules and, for other languages, the file.
+"""
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from castmates.workloads.phase_file import PhasesError
+from castmates.workloads.phase_writer import Writer
+
+__all__ = ["PhasesError", "Writer", "mark", "phase"]
+
+_NOT_A_CALL = 0x20 | 0x80 | 0x200  # code flags of generators and coroutines, which return before they run
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class phase:  # noqa: N801  (it reads like a statement)
+    """A phase: `with phase("forward", step=i):`, or `@phase("forward")` for a function that is one."""
+
+    __slots__ = ("_name", "_step")
+
+    def __init__(self, name: str, step: int | None = None) -> None:
+        self._name = name
+        self._step = step
+
+    def __enter__(self) -> None:
+        writer = _state.writer
+        if writer is _unopened:
+            writer = _opened()
+        if writer is not None:
+            writer.begin(self._name, self._step)
+
+    def __exit__(self, *_: object) -> None:
+        writer = _state.writer
+        if writer is not None and writer is not _unopened:
+            writer.end()
+
+    def __call__(self, function: Function) -> Function:
+        """Wrap a function so that each of its calls is this phase."""
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _NOT_A_CALL:
+            raise PhasesError(
+                f"@phase('{self._name}') stands before a generator or a coroutine, which returns before it runs: put "
+                "`with phase(...)` inside it."
+            )
+
+        @functools.wraps(function)
+        def inside(*words: Any, **more: Any) -> Any:  # noqa: ANN401
+            with self:
+                return function(*words, **more)
+
+        return inside  # type: ignore[return-value]
+
+
+def mark(name: str | None = None, step: int | None = None) -> None:
+    """Begin a phase that lasts until the next mark, or until the phase around it ends; without a name just end it."""
+    writer = _state.writer
+    if writer is _unopened:
+        writer = _opened()
+    if writer is not None:
+        writer.mark(name, step)
+
+
+class _State:
+    """The writer of this process: not opened yet, or None where nobody listens."""
+
+    writer: Writer | None
+
+
+_unopened = Writer(None)
+_state = _State()
+_state.writer = _unopened
+_opening = threading.Lock()
+
+
+def _opened() -> Writer | None:
+    """Open the file that the runner named; what is wrong with it is said once, and the job goes on without."""
+    with _opening:
+        if _state.writer is _unopened:
+            try:
+                writer = Writer.from_environment()
+            except PhasesError as error:
+                print(error, file=sys.stderr)
+                writer = _unopened
+            _state.writer = writer if writer.listened_to else None
+    return _state.writer
+
+
+def reopen() -> None:
+    """Look at the environment again when the next phase begins; for those who set the variable themselves."""
+    _state.writer = _unopened
+
+
+def _forget() -> None:
+    """A child process does not write into its parent's file."""
+    _state.writer = None
+
+
+os.register_at_fork(after_in_child=_forget)

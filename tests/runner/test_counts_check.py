@@ -1,0 +1,188 @@
+"""Counts of tasks with known answers: the project's own are right here, and counters that are not are found out."""
+
+import itertools
+import os
+import platform
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from castmates.counters.budget import Budget
+from castmates.counters.counting import Counters
+from castmates.counters.kernel_events import EXCLUDE_KERNEL
+from castmates.counters.resolving import resolve
+from castmates.counters.rota import Rota
+from castmates.counts_check import check, ways
+from castmates.counts_check.program import CannotHere, known
+from castmates.counts_check.tasks import MIB, SOFTWARE, trials
+from castmates.errors import CastmatesError
+from castmates.inside.events import event_of
+from castmates.inside.perf import perf_event_open
+from castmates.machine.topology import read_topology
+from castmates.protocols import Count
+from tests.runner.single_step import visits_of
+
+ELSEWHERE = () if platform.machine() in ("x86_64", "aarch64") else ("instructions", "branches", "cycles")
+HARDWARE = [
+    trial
+    for trial in trials(read_topology(), 4096)
+    if trial.account is None and trial.task not in ("migrate", *ELSEWHERE)
+]
+WHY = ways.why_not_countable("context-switches", [0])
+countable = pytest.mark.skipif(bool(WHY), reason=f"no kernel events here: {WHY}")
+
+
+def trial_of(task):
+    return next(trial for trial in SOFTWARE if trial.task == task)
+
+
+@pytest.fixture
+def judged(kernels, tmp_path):
+    def judge(task, engine=ways.own_engine, scope="thread"):
+        trial = replace(trial_of(task), scope=scope)
+        _, found, _ = check.try_one(trial, kernels / "known", tmp_path, engine, perf_stat=False)
+        return found
+
+    return judge
+
+
+@countable
+@pytest.mark.parametrize("task", ["kernel-touch", "crew-touch", "pingpong", "migrate"])
+def test_the_projects_own_counts_are_right(judged, task):
+    if task == "migrate" and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("it takes two CPUs")
+    found = judged(task)
+    assert found.verdict == "verified" or "disturbed" in found.why, found
+
+
+@countable
+@pytest.mark.parametrize("task", ["crew-touch", "pingpong"])
+def test_counts_by_control_group_are_right_too_where_there_is_one(judged, task):
+    found = judged(task, scope="cgroup")
+    if found.verdict == "not checked" and found.found is None:
+        pytest.skip(found.why)
+    assert found.verdict == "verified" or "disturbed" in found.why, found
+
+
+class OnePerCentMore(Counters):
+    """A counter that counts a little too much."""
+
+    def counts(self):
+        return [replace(count, value=count.value * 1.01) for count in super().counts()]
+
+
+class OneThread:
+    """A counter of the first thread only, which claims to count all."""
+
+    def __init__(self, event, *_):
+        self._event = event_of(event)
+
+    def attach(self, members):
+        self._fd = perf_event_open(self._event, members[ways.MEMBER].pid, 0)
+
+    def start(self, _active):
+        self._begin = self._read()
+
+    def stop(self):
+        self._value = self._read() - self._begin
+
+    def counts(self):
+        return [Count(ways.MEMBER, self._event.name, float(self._value), "counted", "made wrong")]
+
+    def close(self):
+        os.close(self._fd)
+
+    def _read(self):
+        return int.from_bytes(os.read(self._fd, 32)[24:], "little")
+
+
+def scaled(event, cpus, scope):
+    return OnePerCentMore(resolve([("", (event,))]), Budget(), Rota(), how=scope)
+
+
+def user_mode(event, cpus, scope):
+    wanted = resolve([("", (event,))])
+    attrs = [tuple(attr._replace(exclude=EXCLUDE_KERNEL) for attr in one.attrs) for one in wanted]
+    blind = [replace(one, attrs=own) for one, own in zip(wanted, attrs, strict=True)]
+    return Counters(blind, Budget(), Rota(), how=scope)
+
+
+@countable
+@pytest.mark.parametrize(
+    ("task", "engine"),
+    [
+        ("pingpong", scaled),
+        ("crew-touch", scaled),
+        ("crew-touch", OneThread),
+        ("pingpong", OneThread),
+        ("kernel-touch", user_mode),
+        ("pingpong", user_mode),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_counter_that_is_wrong_is_found_out(judged, task, engine):
+    found = judged(task, engine)
+    assert found.verdict == "wrong", found
+
+
+class Told:
+    """Counts as a processor would that has all counters: made up, for there may be none here."""
+
+    def __init__(self, trial, factor):
+        self._values = itertools.cycle(1000 + units * trial.per_unit * factor for units in (trial.short, trial.long))
+        self._event = trial.event
+
+    def attach(self, _members):
+        self.start = self.stop = lambda *_: None
+        self.close = lambda: None
+
+    def counts(self):
+        return [Count(ways.MEMBER, self._event, next(self._values), "counted", "synthetic")]
+
+
+@pytest.mark.parametrize("trial", HARDWARE, ids=lambda trial: trial.name)
+def test_tasks_for_the_processors_counters_run_and_are_judged_like_the_others(kernels, tmp_path, trial):
+    small = replace(trial, bytes=min(trial.bytes, MIB), pairs=2)
+    for factor, verdict in ((1, "verified"), (1.01 if trial.high < 1.006 * trial.per_unit else 3, "wrong")):
+        engine = partial(lambda factor, *_: Told(small, factor), factor)
+        _, found, _ = check.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False)
+        assert found.verdict == (verdict if trial.per_unit else "verified"), found
+
+
+@countable
+def test_what_cannot_be_done_here_is_not_checked_and_says_why(kernels, judged, monkeypatch, tmp_path):
+    disk = trial_of("disk")
+    place = "/dev/shm"
+    if not os.access(place, os.W_OK):
+        pytest.skip("there is no memory file system to try it on")
+    with (
+        pytest.raises(CannotHere, match="stay in memory"),
+        known([str(kernels / "known"), "disk", f"directory={place}"]) as process,
+    ):
+        process.go(100)
+    _, found, _ = check.try_one(disk, kernels / "known", tmp_path / "nowhere", perf_stat=False)
+    assert found.verdict == "not checked"
+    assert found.why == "no file can be written there"
+
+
+@countable
+def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_path):
+    touch = trial_of("touch")
+    outcomes = [check.try_one(touch, kernels / "known", tmp_path)]
+    record = check.record_of(outcomes)
+    assert record["events"] == {"page-faults": "verified"}
+    check.raise_if_wrong(record)
+    theirs = outcomes[0][2]
+    assert theirs is None or theirs.verdict == "verified"
+    _, found, _ = check.try_one(touch, kernels / "known", tmp_path, scaled)
+    with pytest.raises(CastmatesError, match="wrong counts: page-faults"):
+        check.raise_if_wrong(check.record_of([(touch, found, None)]))
+
+
+@pytest.mark.parametrize(("task", "instructions"), [("instructions", 100), ("branches", 11)])
+def test_the_loops_have_as_many_instructions_as_they_say(kernels, task, instructions):
+    """The processor's single steps tell."""
+    units = 97
+    visits = visits_of([str(kernels / "known"), task], units)
+    assert sum(times == units for times in visits.values()) in (instructions, instructions + 1)  # one more by chance

@@ -1,0 +1,163 @@
+"""Counters that a process reads of itself: a process with many threads is counted whole, by both ways."""
+
+import hashlib
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from castmates.inside import counting, open_counters, papi
+from castmates.inside.events import event_of
+from castmates.inside.perf import PerfCounters
+
+PAGE = os.sysconf("SC_PAGESIZE")
+PAGES = 2000
+EVENTS = ["page-faults", "context-switches", "task-clock", "cpu-migrations"]
+PERF = PerfCounters([event_of("context-switches")])
+WHY_NOT = PERF.refused.get("context-switches")
+PERF.close()
+countable = pytest.mark.skipif(WHY_NOT is not None, reason=f"no kernel events here: {WHY_NOT}")
+ways = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("perf", marks=countable),
+        pytest.param("papi", marks=pytest.mark.skipif(bool(papi.why_not()), reason=str(papi.why_not()))),
+    ],
+)
+
+
+class Worker(threading.Thread):
+    """Touches fresh pages, sleeps, and keeps a CPU busy outside of Python's lock, when it is told to."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.begin, self.ended = threading.Event(), threading.Event()
+        self.ready = threading.Event()
+
+    def run(self):
+        self.ready.set()
+        self.begin.wait()
+        import mmap
+
+        with mmap.mmap(-1, PAGES * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+            if hasattr(mmap, "MADV_NOHUGEPAGE"):
+                memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for place in range(0, PAGES * PAGE, PAGE):
+                memory[place] = 1
+        for _ in range(20):
+            time.sleep(0.0005)
+        hashlib.sha256(b"x" * 20_000_000).digest()
+        self.ended.set()
+        threading.Event().wait(30)  # lives on, so that its counter is not folded into another
+
+
+def usage():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_minflt, used.ru_nvcsw + used.ru_nivcsw, time.process_time_ns()
+
+
+@ways
+def test_threads_of_before_and_after_are_counted_or_said_to_be_missed(way):
+    early, late = [Worker() for _ in range(2)], [Worker() for _ in range(2)]
+    for worker in early:
+        worker.start()
+        worker.ready.wait()
+    with counting([*EVENTS, "instructions"], way) as counts:
+        before = usage()
+        for worker in late:
+            worker.start()
+        for worker in (*early, *late):
+            worker.begin.set()
+        for worker in (*early, *late):
+            assert worker.ended.wait(20)
+        faults, switches, ns = (b - a for a, b in zip(before, usage(), strict=True))
+        found = counts.read()
+        misses = counts.counters.misses
+    assert faults > 4 * PAGES
+    assert list(found) == [*EVENTS, "instructions"]
+    values = {name: value.value for name, value in found.items()}
+    if misses:
+        assert way == "papi"
+        assert "only the thread that opened them" in found["page-faults"].note
+        assert values["page-faults"] < PAGES  # it touched none itself: a wrong sum would show
+        return
+    assert all(found[event].status == "counted" for event in EVENTS)
+    assert values["page-faults"] == pytest.approx(faults, rel=0.02)
+    assert values["context-switches"] == pytest.approx(switches, rel=0.1, abs=20)
+    assert values["task-clock"] == pytest.approx(ns, rel=0.1)
+    instructions = found["instructions"]
+    assert (instructions.value is None) == (instructions.status in ("not supported", "not counted"))
+
+
+@countable
+def test_without_inheritance_or_the_other_threads_much_is_missed():
+    """What the test above would not see if the counters were opened carelessly."""
+    worker = Worker()
+    counters = PerfCounters([event_of("page-faults")], inherit=False)
+    before = counters.read()[0]
+    worker.start()
+    worker.begin.set()
+    assert worker.ended.wait(20)
+    assert counters.read()[0] - before < PAGES
+    counters.close()
+
+
+@countable
+def test_a_quick_read_gives_whole_numbers_in_the_order_of_the_names():
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    counters = open_counters(["task-clock", "page-faults"])
+    one, other = counters.read(), counters.read()
+    assert sorted(counters.names) == ["page-faults", "task-clock"]
+    assert all(isinstance(value, int) for value in one)
+    assert all(a <= b for a, b in zip(one, other, strict=True))
+    assert [reading.total for reading in counters.readings()] >= list(other)
+    counters.close()
+    counters.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@countable
+def test_children_are_counted_too():
+    with counting(["page-faults"]) as counts:
+        subprocess.run([sys.executable, "-S", "-c", ""], check=True)
+        assert counts.read()["page-faults"].value > 300
+
+
+def test_without_papi_one_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(papi, "_places", lambda: iter([]))
+    papi._library.cache_clear()
+    try:
+        assert papi.why_not() == papi.NOWHERE
+    finally:
+        papi._library.cache_clear()
+
+
+ORDINARY = """
+import os, resource
+from castmates.inside import counting
+os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+with counting(["page-faults", "context-switches", "cpu-migrations:u"]) as counts:
+    bytearray(8 << 20)
+    for value in counts.read().values():
+        print(*value, sep="|")
+"""
+
+
+@countable
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_who_may_not_count_the_kernel_counts_user_mode_and_no_false_zeros():
+    if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) != 2:
+        pytest.skip("this machine lets users count more, or nothing (kernel.perf_event_paranoid is not 2)")
+    done = subprocess.run([sys.executable, "-c", ORDINARY], capture_output=True, text=True, check=True)
+    faults, switches, migrations = (line.split("|") for line in done.stdout.splitlines())
+    assert float(faults[1]) > 1000
+    assert (faults[2], faults[4]) == ("counted", "user mode only")
+    assert (switches[1], switches[2]) == ("None", "not counted")
+    assert "perf_event_paranoid is 2): set it to 1" in switches[4]
+    assert (migrations[1], migrations[2]) == ("None", "not supported")
+    assert "false zero" in migrations[4]

@@ -1,0 +1,133 @@
+"""A block whose members report their phases: what the tables say of them."""
+
+import json
+import os
+
+import pandas as pd
+import pytest
+
+from castmates import tables
+from castmates.runner.measure import measure_block
+from castmates.study.model import Workload
+from tests.runner.stage import PYTHON, counter, plan_of
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+
+# Three phases that follow each other and one inside another; each step touches 100 new pages in its second phase.
+JOB = """
+import mmap, time
+from castmates.workloads.heartbeat import Writer
+from castmates.workloads.phases import mark, phase
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+beat = Writer.from_environment()
+beat.ready()
+step = 0
+while True:
+    with phase("input", step=step):
+        spin(0.001)
+    with phase("forward", step=step):
+        memory = mmap.mmap(-1, 4096 * 100)
+        for page in range(100):
+            memory[4096 * page] = 1
+        memory.close()
+        with phase("attention"):
+            spin(0.002)
+    mark("optimizer", step)
+    spin(0.001)
+    mark()
+    beat.beat()
+    step += 1
+"""
+
+
+def python_job(code: str, **keys: object) -> Workload:
+    keys = {"command": [PYTHON, "-c", code], "progress": "heartbeat", "unit": "step", "phases": True} | keys
+    return Workload.model_validate(keys)
+
+
+@pytest.fixture(scope="module")
+def cache(kernels):
+    return kernels.parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(cache, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("block")
+    lead = python_job(JOB, variables={"CASTMATES_PHASE_COUNTERS": "page-faults,instructions"})
+    plan = plan_of({"lead": lead, "other": counter()}, ["other"], cache, rounds=1)
+    measure_block(plan, plan.blocks[0].path, folder, cache)
+    return folder
+
+
+def test_phases_of_a_step_are_columns_and_add_up_to_it(folder):
+    steps = pd.read_parquet(folder / "steps.parquet")
+    phases = ["input_s", "forward_s", "optimizer_s"]
+    assert list(steps)[: len(tables.STEPS)] == list(tables.STEPS)
+    assert set(list(steps)[len(tables.STEPS) :]) == {*phases, "forward/attention_s"}
+    assert steps[~steps["member"].str.startswith("lead@")][["begin_ns", *phases]].isna().all(axis=None)
+    lead = steps[steps["member"].str.startswith("lead@")].dropna(subset="begin_ns")
+    assert len(lead) > 20
+    assert (lead["begin_ns"] < lead["t_ns"]).all()
+    whole = (lead["t_ns"] - lead["begin_ns"].astype("int64")) / 1e9
+    assert (lead[phases].sum(axis=1) <= whole).all()
+    assert (lead[phases].sum(axis=1) / whole).median() > 0.9
+    assert (lead["forward_s"] >= lead["forward/attention_s"]).all()
+    assert (lead["forward/attention_s"] >= 0.002).all()
+
+
+def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(folder):
+    counts = pd.read_parquet(folder / "counters.parquet")
+    inside = counts[counts["source"] == "in-process"]
+    assert set(inside["phase"]) == {"input", "forward", "forward/attention", "optimizer"}
+    assert set(inside["scope"]) == {"process"}
+    faults = inside[(inside["event"] == "page-faults") & (inside["phase"] == "forward")]
+    if set(faults["status"]) != {"counted"}:
+        pytest.skip(f"page faults are {set(faults['status'])} here")
+    in_phases = faults["note"].str.extract(r"in (\d+) phases")[0].astype(int)
+    assert (faults["value"] >= 100 * in_phases).all()
+    elsewhere = inside[(inside["event"] == "page-faults") & (inside["phase"] == "input")]
+    assert (elsewhere["value"] < 10 * in_phases.max()).all()
+    unknown = inside[(inside["event"] == "instructions") & (inside["status"] != "counted")]
+    assert unknown["value"].isna().all()
+
+
+def test_the_record_says_what_was_reported(folder):
+    members = json.loads((folder / "block.json").read_text())["members"]
+    lead, other = (next(one for name, one in members.items() if name.startswith(who)) for who in ("lead", "other"))
+    assert "phases" not in other
+    assert lead["phases"]["names"] == ["input", "forward", "forward/attention", "optimizer"]
+    assert lead["phases"]["lost"] == lead["phases"]["not_recorded"] == 0
+    assert lead["phases"]["counters"]["page-faults"] in ("counted", "not counted")
+
+
+SPOILER = """
+import os, time
+from castmates.workloads.heartbeat import Writer
+from castmates.workloads.phases import phase
+beat = Writer.from_environment()
+beat.ready()
+while True:
+    with phase("work"):
+        time.sleep(0.001)
+    beat.beat()
+    os.truncate(os.environ["CASTMATES_PHASES"], 10)
+    break
+while True:
+    time.sleep(0.001)
+    beat.beat()
+"""
+
+
+def test_a_job_that_cuts_its_phases_file_is_measured_without_phases(cache, tmp_path):
+    plan = plan_of({"lead": python_job(SPOILER), "other": counter()}, ["other"], cache, rounds=1)
+    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "block.json").read_text())
+    assert record["status"] == "measured", record["reason"]
+    lead = next(one for name, one in record["members"].items() if name.startswith("lead"))
+    assert lead["phases"]["trouble"] == "the phases file was removed, replaced or cut"
+    assert pd.read_parquet(tmp_path / "steps.parquet")["begin_ns"].isna().all()

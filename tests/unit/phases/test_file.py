@@ -1,0 +1,146 @@
+"""The phases file: what is written is read, whatever else happens to the file."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.workloads import phase_file
+from castmates.workloads.phase_file import PhasesError, Reader, phases_in, wanted_counters
+from castmates.workloads.phase_writer import Writer
+
+NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=12).filter(
+    lambda name: name.isprintable() and name != phase_file.OTHER_THREADS
+)
+TIMES = st.integers(0, 2**62)
+RECORDS = st.lists(st.tuples(NAMES, TIMES, TIMES, st.none() | st.integers(0, 2**63 - 1)), max_size=40)
+
+
+def read(reader: Reader, since: int = 0) -> list[tuple]:
+    chunk = reader.read(since)
+    return [(one.name, one.begin_ns, one.end_ns, one.step) for one in phases_in(chunk.data, reader.names, 0)]
+
+
+@given(RECORDS)
+def test_what_is_written_is_read(tmp_path_factory, records):
+    path = tmp_path_factory.mktemp("phases") / "file"
+    phase_file.create(path, capacity=64)
+    writer, reader = Writer(path), Reader(path)
+    records = [(name, min(times), max(times), step) for name, *times, step in records]
+    for name, begin, end, step in records:
+        writer.record(name, begin, end, step)
+    assert read(reader) == records
+    assert reader.names == list(dict.fromkeys(name for name, *_ in records))
+    assert reader.dropped == 0
+    reader.close()
+
+
+@given(st.integers(0, 100), st.integers(0, 100))
+def test_a_reader_that_is_late_gets_the_latest_and_knows_how_many_it_missed(tmp_path_factory, first, more):
+    path = tmp_path_factory.mktemp("phases") / "file"
+    phase_file.create(path, capacity=16)
+    writer, reader = Writer(path), Reader(path)
+    for number in range(first):
+        writer.record("a", number, number)
+    since = reader.read().head
+    for number in range(first, first + more):
+        writer.record("a", number, number)
+    chunk = reader.read(since)
+    found = [one.begin_ns for one in phases_in(chunk.data, reader.names, 0)]
+    assert chunk.lost == max(0, more - 15)  # the slot that may be written at this moment is not trusted
+    assert found == list(range(first + chunk.lost, first + more))
+    assert chunk.head == first + more
+
+
+def test_a_record_that_is_not_published_yet_is_not_read(tmp_path):
+    path = tmp_path / "file"
+    phase_file.create(path)
+    writer, reader = Writer(path), Reader(path)
+    writer.record("a", 1, 2)
+    with path.open("r+b") as file:  # half of a second one, as a writer leaves it that is stopped in the middle
+        file.seek(phase_file.RECORDS + phase_file.PLAIN_RECORD)
+        file.write(struct.pack("q", 77))
+    assert read(reader) == [("a", 1, 2, None)]
+
+
+def test_another_process_goes_on_in_the_file_of_one_that_has_ended(tmp_path):
+    path = tmp_path / "file"
+    phase_file.create(path)
+    first = Writer(path)
+    first.begin("outer")
+    first.begin("inner")
+    first.end()
+    first.end()
+    second, reader = Writer(path), Reader(path)
+    second.begin("outer")
+    second.begin("inner")
+    second.end()
+    second.end()
+    assert reader.names == ["outer", "outer/inner"]
+    assert [name for name, *_ in read(reader)] == ["outer/inner", "outer"] * 2
+
+
+def test_while_a_process_lives_no_other_writes(tmp_path):
+    path = tmp_path / "file"
+    phase_file.create(path)
+    with path.open("r+b") as file:
+        file.seek(16)
+        file.write(struct.pack("I", 1))  # init lives
+    late = Writer(path)
+    assert not late.listened_to
+    late.record("a", 1, 2)
+    assert Reader(path).head == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is not a Castmates phases file"),
+        (b"begin_ns,input_ns\n" * 9, "is not a Castmates phases file"),
+        (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 9, 64, 0, 0, 0, 0, 0, 0), "has version 9"),
+        (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 1, 64, 0, 0, 0, 0, 0, 0), "is damaged"),
+        (struct.pack("8sIIIIQIIQ", b"CASTPHAS", 1, 63, 0, 0, 0, 0, 0, 0).ljust(8768 + 63 * 32), "is damaged"),
+    ],
+)
+def test_what_is_no_phases_file_is_refused_in_a_sentence(tmp_path, content, sentence):
+    (tmp_path / "file").write_bytes(content)
+    for end in (Reader, Writer):
+        with pytest.raises(PhasesError, match=sentence):
+            end(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == content
+
+
+def test_what_cannot_be_made_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(PhasesError, match="power of two"):
+        phase_file.create(tmp_path / "a", capacity=3)
+    with pytest.raises(PhasesError, match="9 are wanted"):
+        phase_file.create(tmp_path / "b", [f"event-{number}" for number in range(9)])
+    with pytest.raises(PhasesError, match="1 to 55 bytes"):
+        phase_file.create(tmp_path / "c", ["e" * 56])
+    with pytest.raises(PhasesError, match="Cannot create"):
+        phase_file.create(tmp_path / "no" / "d")
+
+
+def test_counters_are_named_as_perf_does():
+    assert wanted_counters(None) == wanted_counters(" , ") == []
+    assert wanted_counters("page-faults, cpu/event=0xd1,umask=0x20/ ,r01c2") == [
+        "page-faults",
+        "cpu/event=0xd1,umask=0x20/",
+        "r01c2",
+    ]
+
+
+def test_the_layout_is_the_one_that_is_documented(tmp_path):
+    path = tmp_path / "file"
+    phase_file.create(path, ["page-faults"], capacity=2)
+    content = path.read_bytes()
+    assert len(content) == 8768 + 2 * 40
+    assert content[64:76] == b"page-faults\0"
+    writer = Writer(path)
+    writer.record("é", 5, 7, 3)
+    content = path.read_bytes()
+    assert struct.unpack_from("I", content, 32) == (1,)
+    assert content[576:579] == "é".encode() + b"\0"
+    assert struct.unpack_from("5q", content, 8768) == (5, 7, 3, 0, -1)
+    assert struct.unpack_from("Q", content, 24) == (1,)

@@ -1,0 +1,115 @@
+"""Losses by phase: paired within rounds, adding up to the loss of the step; synthetic steps with known answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from castmates.analysis.phases import REST, STEP, by_window, estimate_phases, largest_loss
+from castmates.tables import STEPS, WINDOWS, frame
+
+PHASES = ("input", "forward", "backward")
+
+
+def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
+    """`parts(block, round, scene)` -> seconds of input, forward, backward and the rest of every step there."""
+    steps, windows = [], []
+    for block in range(1, blocks + 1):
+        same = {"study": "s", "company": "c", "block": block, "member": "lead@0", "platform": "measured"}
+        number = 0
+        for turn in range(1, rounds + 1):
+            for scene, kind, mix in (("solo", "solo", ""), ("corun:lead+other", "corun", "lead+other")):
+                number += 1
+                *inside, rest = parts(block, turn, scene)
+                t_ns = 10**12 * number
+                for unit in range(5):
+                    begin = t_ns
+                    t_ns += round(1e9 * (sum(inside) + rest))
+                    spent = {f"{name}_s": one for name, one in zip(PHASES, inside, strict=True)}
+                    nested = {"forward/attention_s": inside[1] / 2, "threads/decode_s": 9.0}
+                    row = {"window": number, "t_ns": t_ns, "units": 100 + unit, "begin_ns": begin if unit else None}
+                    steps.append(same | row | (spent | nested if unit else {}))
+                windows.append(
+                    same | {"window": number, "scene": scene, "kind": kind, "mix": mix, "round": turn, "position": 1,
+                            "workload": "lead", "role": "lead", "valid": valid(block, turn, scene), "beats": 5,
+                            "open_ns": 0, "close_ns": 0, "partition": "unmanaged"}
+                )  # fmt: skip
+    columns = {f"{name}_s": "float64" for name in (*PHASES, "forward/attention", "threads/decode")}
+    return frame(steps, STEPS | columns), frame(windows, WINDOWS)
+
+
+def known(block, turn, scene):
+    launch = 1 + 0.1 * block  # a slower launch
+    if scene == "solo":
+        return tuple(launch * one for one in (0.010, 0.040, 0.045, 0.005))
+    return tuple(launch * one for one in (0.010, 0.050, 0.049, 0.005))
+
+
+def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
+    found = estimate_phases(*tables(3, 2, known)).set_index("phase")
+    assert list(found.index) == ["input", "forward", "backward", "forward/attention", "threads/decode", REST, STEP]
+    assert found["loss_pct"].to_dict() == pytest.approx(
+        {"input": 0, "forward": 10, "backward": 4, "forward/attention": 5, "threads/decode": 0, REST: 0, STEP: 14},
+        abs=1e-4,
+    )
+    assert found.loc["forward", "share_pct"] == pytest.approx(40)
+    assert found.loc["forward", ["baseline_ms", "scene_ms"]].tolist() == pytest.approx([48, 60])
+    assert found["outermost"].to_dict() == {
+        "input": True, "forward": True, "backward": True, "forward/attention": False, "threads/decode": False,
+        REST: True, STEP: False,
+    }  # fmt: skip
+    assert set(found["blocks"]) == {3}
+    assert set(found["rounds"]) == {6}
+    assert (found["loss_high"] - found["loss_low"]).max() < 1e-3, "launches that agree leave no doubt"
+    assert largest_loss(found.reset_index().to_dict("records"))["phase"] == "forward"
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_the_parts_add_up_to_the_step(seed, blocks):
+    rng = np.random.default_rng(seed)
+    found = estimate_phases(*tables(blocks, 2, lambda *_: tuple(rng.uniform(0.001, 0.05, 4))))
+    parts, whole = found[found["outermost"]], found[found["phase"] == STEP].iloc[0]
+    for column in ("loss_pct", "baseline_ms", "scene_ms", "share_pct"):
+        expected = 100 if column == "share_pct" else whole[column]
+        assert parts[column].sum() == pytest.approx(expected, abs=1e-3)
+
+
+def test_only_rounds_with_both_windows_valid_count():
+    bad = (2, 1, "solo")
+    steps, windows = tables(2, 2, known, valid=lambda *place: place != bad)
+    found = estimate_phases(steps, windows).set_index("phase")
+    assert found.loc["forward", "rounds"] == 3
+    assert found.loc["forward", "loss_pct"] == pytest.approx(10)
+    assert found["loss_low"].isna().all(), "two launches have no interval between them"
+
+
+def test_units_of_one_heartbeat_share_its_phases():
+    steps, windows = tables(1, 1, known)
+    steps["units"] *= 10  # ten steps a heartbeat
+    spent = by_window(steps, windows).set_index(["scene", "phase"])["seconds"]
+    assert spent["solo", "forward"] == pytest.approx(0.0044)
+    assert spent["solo", STEP] == pytest.approx(0.011)
+
+
+def test_leads_without_phases_and_antagonists_give_no_rows():
+    steps, windows = tables(2, 2, known)
+    silent = steps.drop(columns=[name for name in steps if name.endswith("_s")]).assign(begin_ns=pd.NA)
+    assert estimate_phases(silent.astype({"begin_ns": "Int64"}), windows).empty
+    assert estimate_phases(steps, windows.assign(role="antagonist")).empty
+    assert estimate_phases(steps.iloc[:0], windows).empty
+
+
+def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
+    steps, windows = tables(2, 2, known)
+    under = windows[windows["kind"] == "corun"].assign(partition="split-4", scene="corun:lead+other@split-4")
+    under["window"] += 100
+    again = steps.merge(windows.loc[windows["kind"] == "corun", ["block", "window"]]).assign(
+        window=lambda table: table["window"] + 100
+    )
+    found = estimate_phases(pd.concat([steps, again]), pd.concat([windows, under]))
+    forward = found[found["phase"] == "forward"].set_index(["partition", "baseline"])["loss_pct"]
+    assert forward.to_dict() == pytest.approx(
+        {("unmanaged", "solo"): 10, ("split-4", "solo"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
+    )
