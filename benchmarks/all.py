@@ -23,6 +23,8 @@ COMMANDS = (
     "schemata",
     "monitor_cost",
     "counter_ways",
+    "phase_cost",
+    "change_points",
     "pressure --minutes 8 --figure docs/images/pressure",
 )
 INTRO = """# What the instrument itself can do

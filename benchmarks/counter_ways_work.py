@@ -36,9 +36,9 @@ def main(pages: int, seconds: float) -> None:
         found = {"getrusage": dict(zip(EVENTS, (b - a for a, b in zip(used, usage(), strict=True)), strict=True))}
         for way, one in opened.items():
             name = f"{way} (one thread)" if one.misses else way
-            found[name] = dict(
-                zip(one.names, (b - a for a, b in zip(before[way], one.read(), strict=True)), strict=True)
-            )
+            pairs = zip(before[way], one.read(), strict=True)
+            counts = [b - a for a, b in pairs if a is not None and b is not None]
+            found[name] = dict(zip(one.names, counts, strict=True))
     print(json.dumps(found))
 
 

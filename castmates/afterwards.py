@@ -27,7 +27,7 @@ def profiled_scenes(block: Block) -> int:
 
 
 def seconds(block: Block) -> float:
-    """How much longer a block takes for it."""
+    """How much longer a block takes for it, beside the steps that are profiled: nobody knows how long they are."""
     design = block.design
     window = design.settle + 1.1 * min(design.window, LONGEST_COST_WINDOW)
     return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
@@ -45,4 +45,5 @@ def line(blocks: Sequence[Block]) -> str:
         parts.append(f"{steps} profiled steps of the lead in each of up to {scenes} scenes, which enter no rate")
     if not parts:
         return ""
-    return f"After the rounds of a block: {'; '.join(parts)} (about {max(map(seconds, blocks)):.0f} s)."
+    more = " and the time of these steps" if scenes else ""
+    return f"After the rounds of a block: {'; '.join(parts)} (about {max(map(seconds, blocks)):.0f} s{more})."

@@ -1,6 +1,13 @@
 """What all tests share."""
 
 import signal
+from contextlib import suppress
+
+with suppress(ImportError):  # a guest that runs some of the tests may lack it
+    from hypothesis import settings
+
+    settings.register_profile("all", deadline=None)  # no assertion on times: the machines are shared
+    settings.load_profile("all")
 
 
 def pytest_configure():

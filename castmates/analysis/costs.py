@@ -11,7 +11,7 @@ from castmates.analysis.intervals import FEWEST_BLOCKS, estimate
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDE_PCT = 1.0  # an interval that reaches so far to both sides and contains 0 tells nothing of use
+WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side tells nothing of use
 
 Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pairs"]
 
@@ -43,7 +43,7 @@ def verdict(low: float, high: float) -> Verdict:
         return "costs"
     if low > 0:
         return "speeds up"
-    return "unresolved" if (high - low) / 2 > WIDE_PCT else "none seen"
+    return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"
 
 
 def _per_cent(log: float) -> float:

@@ -16,6 +16,7 @@ from castmates.tables import Columns, frame
 
 FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
 USABLE = ("counted", "scaled")
+USER_ONLY = "user mode only"  # in the note of a count
 CYCLES, INSTRUCTIONS = "cycles", "instructions"
 IPC, PER_1000 = "instructions per cycle", "per 1000 instructions"
 _WINDOW = ["platform", "company", "block", "window", "member"]
@@ -40,6 +41,8 @@ CHANGES: Columns = {
     "within_high": "float64",
     "blocks": "int64",
     "rounds": "int64",
+    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or blocks differ
+    "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }
 LEFT_OUT: Columns = {"event": "str", "status": "str", "reason": "str"}
@@ -68,6 +71,7 @@ def changes(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
         within_low=ratio(table["log_within_low"]),
         within_high=ratio(table["log_within_high"]),
     )
+    table = _with_ways(table, counts, windows)
     order = {name: place for place, name in enumerate(dict.fromkeys(values["metric"]))}
     table = table.sort_values(
         ["lead", "member", "metric", "mix", "partition"],
@@ -88,6 +92,25 @@ def per_unit(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     found = pd.concat(parts, ignore_index=True) if parts else both.assign(metric="", value=np.nan)
     found = found[found["value"] > 0]
     return found.assign(log=np.log(found["value"].to_numpy(dtype=float)))
+
+
+def _with_ways(table: pd.DataFrame, counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """The table with the scopes and the mode of the events that each of its metrics is made of."""
+    who = ["platform", "workload", "member"]
+    leads = windows.loc[(windows["role"] == "lead") & windows["valid"], [*_WINDOW, "workload"]]
+    seen = _usable(counts).merge(leads, on=_WINDOW)[[*who, "event", "scope", "note"]].drop_duplicates()
+    scopes, modes = [], []
+    for row in table.to_dict("records"):
+        own = seen[(seen[who] == [row[key] for key in who]).all(axis=1) & seen["event"].isin(_events_of(row["metric"]))]
+        scopes.append(", ".join(sorted(set(own["scope"]) - {""})))
+        modes.append(USER_ONLY if own["note"].str.contains(USER_ONLY, regex=False).any() else "")
+    return table.assign(scope=scopes, mode=modes)
+
+
+def _events_of(metric: str) -> list[str]:
+    if metric == IPC:
+        return [INSTRUCTIONS, CYCLES]
+    return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
 
 
 def left_out(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,7 @@ STEPS: Columns = {
     "mix": "str",
     "partition": "str",
     "valid": "bool",
-    "iteration": "int64",  # units since the member's start, with the warm-up
+    "iteration": "int64",  # units since the member's first heartbeat; some jobs do not beat in their warm-up
     "t_ns": "int64",
     "seconds": "float64",  # of a unit
     "relative": "float64",  # over the median of its scene in this launch

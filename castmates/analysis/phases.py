@@ -16,7 +16,7 @@ from castmates.tables import Columns, frame
 
 SUFFIX = "_s"
 STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
-OTHER_THREADS = "threads/"
+OWN = " (phase)"  # behind the name of a phase that is called as one of them is
 _WINDOW = ["platform", "company", "block", "round", "scene", "member"]
 
 PHASES: Columns = {
@@ -48,6 +48,11 @@ def phases_of(steps: pd.DataFrame) -> list[str]:
     return [str(name).removesuffix(SUFFIX) for name in steps if str(name).endswith(SUFFIX)]
 
 
+def shown(phase: str) -> str:
+    """The name that a phase has here: its own, unless that is kept for the whole step or the rest."""
+    return phase + OWN if phase.partition(OWN)[0] in (STEP, REST) else phase
+
+
 def is_outermost(phase: str) -> bool:
     """Whether a phase is a part of the step by itself."""
     return "/" not in phase
@@ -68,11 +73,11 @@ def by_window(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     table = table[table["begin_ns"].notna() & (table["done"] > 0)]
     columns = [f"{name}{SUFFIX}" for name in phases]
     sums = table.groupby(_WINDOW, sort=False)[[*columns, "length", "done"]].sum(min_count=1)
-    spent = sums[columns].div(sums["done"], axis=0).rename(columns=dict(zip(columns, phases, strict=True)))
+    spent = sums[columns].div(sums["done"], axis=0).rename(columns=dict(zip(columns, map(shown, phases), strict=True)))
     spent[STEP] = sums["length"] / sums["done"]
-    spent[REST] = spent[STEP] - spent[[name for name in phases if is_outermost(name)]].sum(axis=1)
-    long = spent.melt(ignore_index=False, var_name="phase", value_name="seconds")
-    return long.dropna(subset="seconds").reset_index()
+    spent[REST] = spent[STEP] - spent[[shown(name) for name in phases if is_outermost(name)]].sum(axis=1)
+    long = pd.DataFrame({"seconds": spent.rename_axis(columns="phase").stack(future_stack=True)})
+    return long.dropna().reset_index()
 
 
 def estimate_phases(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +91,7 @@ def estimate_phases(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     launches = both.groupby([*by, "company", "block"])[["seconds", "seconds_baseline", "step_baseline"]].mean()
     table = estimate(both, by).join(launches.groupby(by).mean()).reset_index()
     table = table.merge(found.drop_duplicates("row"), on="row")
-    order = {name: place for place, name in enumerate([*phases_of(steps), REST, STEP])}
+    order = {name: place for place, name in enumerate([*map(shown, phases_of(steps)), REST, STEP])}
     table["order"] = table["phase"].map(order)
     return frame(list(_rows(table.sort_values(["row", "platform", "order"]))), PHASES)
 

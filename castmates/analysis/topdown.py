@@ -6,6 +6,7 @@ effect; shares are already relative, so that differences need no logarithm.
 
 import pandas as pd
 
+from castmates.analysis.counters import FULLY_COUNTED
 from castmates.analysis.intervals import estimate
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import BY_NAME, TREE
@@ -72,8 +73,9 @@ def shares(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, co-run, phase and category that was counted in both windows of some round."""
+    """A row per lead, co-run, phase and category that was fully counted in both windows of some round."""
     rows = usable(topdown, windows)
+    rows = rows[~(rows["running"] < FULLY_COUNTED)]
     solo = rows[(rows["kind"] == "solo") & (rows["partition"] == UNMANAGED)]
     pairs = rows[rows["kind"] == "corun"].merge(solo[[*_ROUND, "value"]], on=_ROUND, suffixes=("", "_solo"))
     if pairs.empty:

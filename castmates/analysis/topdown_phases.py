@@ -41,21 +41,23 @@ def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[
     """What can be told of each phase (name -> the times of its parts), category by category."""
     names = list(spans)
     metrics = list(dict.fromkeys(metric for one in intervals for metric in one.shares))
+    all_parts = np.array([[_part(one, spans[name]) for name in names] for one in intervals])
+    all_parts = all_parts.reshape(len(intervals), len(names))
     found: list[Told] = []
     for metric in metrics:
         usable = [one for one in intervals if metric in one.shares]
         values = np.array([one.shares[metric] for one in usable])
-        parts = np.array([[_part(one, spans[name]) for name in names] for one in usable]).reshape(
-            len(usable), len(names)
-        )
-        unmixed = _unmixed(parts, values)
+        parts = all_parts[[metric in one.shares for one in intervals]]
+        # Phases within phases are no parts of a mixture of their own, and of one that was never met nothing is known.
+        mixed = [column for column, name in enumerate(names) if "/" not in name and parts[:, column].sum() > 0]
+        unmixed = _unmixed(parts[:, mixed], values)
         for column, name in enumerate(names):
             wholly = parts[:, column] >= _WHOLLY
             if wholly.sum() >= FEWEST:
                 note = f"mean of {wholly.sum()} intervals wholly in it"
                 found.append(Told(name, metric, float(values[wholly].mean()), note))
-            elif unmixed is not None and parts[:, column].sum() >= FEWEST:
-                value, error = float(unmixed[0][column]), float(unmixed[1][column])
+            elif unmixed is not None and column in mixed and parts[:, column].sum() >= FEWEST:
+                value, error = (float(one[mixed.index(column)]) for one in unmixed)
                 if error <= WIDEST_ERROR and -error <= value <= 1 + error:
                     note = f"regression over {len(usable)} intervals, standard error {error:.3f}"
                     found.append(Told(name, metric, value, note))
@@ -71,7 +73,7 @@ def _part(interval: Interval, spans: Sequence[tuple[int, int]]) -> float:
 def _unmixed(parts: Floats, values: Floats) -> tuple[Floats, Floats] | None:
     """Least squares with their standard errors, what is in no phase being one more; None where it is not determined."""
     rest = 1.0 - parts.sum(axis=1, keepdims=True)
-    if (rest < -(1 - _WHOLLY)).any() or (parts.sum(axis=0) <= 0).any():  # phases within phases, or never met
+    if (rest < -(1 - _WHOLLY)).any():  # phases that lie in one another, whatever their names
         return None
     matrix = np.hstack([parts, np.clip(rest, 0.0, None)])
     matrix = matrix[:, matrix.sum(axis=0) > 0]

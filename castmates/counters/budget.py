@@ -20,6 +20,7 @@ from castmates.counters.turns import split
 from castmates.study.cpus import parse
 
 TRY_S = 0.006  # longer than the 4 ms after which the kernel lets other events have the counters
+NO_COUNT = "not counted: the kernel gave no count"
 FULL = 0.999  # of the time that an event was wanted for
 DEVICES = "sys/bus/event_source/devices"
 
@@ -80,7 +81,7 @@ def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), 
         return True
 
     refused = {
-        name: next(tried.refused[name] for tried in alone.values() if name in tried.refused)
+        name: next((tried.refused[name] for tried in alone.values() if name in tried.refused), NO_COUNT)
         for name in wanted
         if name not in countable
     }

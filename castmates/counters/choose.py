@@ -44,12 +44,15 @@ def choose_collectors(
 def choose_counters(
     counting: Counting, cpus: Sequence[int], say: Callable[[str], None], rounds_before: int = 0
 ) -> list[Counter]:
-    """What is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns."""
+    """What is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns.
+
+    The last is read nearest to the window: our own counters, so that their edges lie within those that perf answers.
+    """
     rota = Rota(rounds_before)
     found: list[Counter] = []
     if counters := Counters.choose(counting, cpus, rota, say):
         found.append(counters)
-    return found + choose_topdown(counting.topdown, counting.how, counting.series, rota, say)
+    return [*choose_topdown(counting.topdown, counting.how, counting.series, rota, say), *found]
 
 
 def _perf() -> Collector:

@@ -32,6 +32,7 @@ class Member:
     always: Opened
     turns: list[Opened]
     why_not: dict[str, str] = field(default_factory=dict)  # scope -> why it could not be had
+    lacks: str = ""  # what may be in no count
 
     def opened(self, turn: int | None) -> list[Opened]:
         """What counts in this turn; None is a turn of somebody else."""
@@ -98,6 +99,7 @@ class Counters:
                         for number, turn in enumerate(turns)
                     ],
                     found.why_not,
+                    found.lacks if found.scope == "thread" else "",
                 )
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 (a turn is everybody's)
@@ -187,7 +189,8 @@ class Counters:
     def _count(self, name: str, event: Event, closing: Mapping[str, Reading]) -> Count:
         member = self._members[name]
         found = self._value(member, event, self._opening[name], closing)
-        lacks = "; ".join(one.notes[event.name] for one in member.opened(self._turn) if event.name in one.notes)
+        notes = [one.notes.get(event.name, "") for one in member.opened(self._turn)]
+        lacks = "; ".join(filter(None, (*notes, member.lacks)))
         return Count(
             subject=name,
             name=event.name,
@@ -206,7 +209,7 @@ class Counters:
         if why := event.note or self._budget.refused.get(event.name):
             return without(why)
         if not member.scope:
-            return without(f"not supported: {'; '.join(f'{scope}: {why}' for scope, why in member.why_not.items())}")
+            return _without_a_scope(member.why_not)
         if not event.in_software and not self._has_turn(event.name, self._turn):
             return without(f"not counted: its turn comes {self._when(event.name)}")
         for one in member.opened(self._turn):
@@ -220,6 +223,16 @@ class Counters:
     def _when(self, name: str) -> str:
         own = next(number for number, turn in zip(self._turns, self._budget.turns, strict=True) if name in turn)
         return self._rota.when(own)
+
+
+def _without_a_scope(why_not: Mapping[str, str]) -> Value:
+    """Say why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
+    could = any(why.startswith("not counted: ") for why in why_not.values())
+    whys = (
+        f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"
+        for scope, why in why_not.items()
+    )
+    return without(f"not {'counted' if could else 'supported'}: {'; '.join(whys)}")
 
 
 def _encoded(event: Event) -> str:

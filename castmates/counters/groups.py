@@ -10,6 +10,7 @@ from castmates.counters.kernel_events import (
     DISABLED,
     EXCLUDE_HV,
     EXCLUDE_KERNEL,
+    EXCLUDE_USER,
     TRACEPOINT,
     Attr,
     Opener,
@@ -22,6 +23,7 @@ from castmates.counters.kernel_events import (
 from castmates.counters.resolving import Event
 
 USER_ONLY = "user mode only"
+ENDED = "not counted: the member had ended before"
 _ABSENT = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
 
 
@@ -70,8 +72,11 @@ class Opened:
             switch(group.leader, on)
 
     def read(self) -> dict[str, Reading]:
-        """Add up each event over threads, or CPUs, and kinds of cores."""
-        return add_up((group.target, group.read()) for group in self.groups)
+        """Add up each event over threads, or CPUs, and kinds of cores; what lacks a part is left out."""
+        found = [(group, group.read()) for group in self.groups]
+        broken = {name for group, readings in found if not readings for name in group.names}
+        total = add_up((group.target, readings) for group, readings in found)
+        return {name: one for name, one in total.items() if name not in broken and name not in self.refused}
 
     def close(self) -> None:
         """Let go of all of them; safe to call twice."""
@@ -109,18 +114,21 @@ def open_groups(
     for members in _by_unit(events).values():
         for target in targets:
             _open_on(target, members, resting, opener, opened, refused)
+    if full := next((error for error in refused.values() if error.errno == errno.EMFILE), None):
+        opened.close()  # a part of them would pass for the whole, and the runner needs files itself
+        return Opened(refused={event.name: explain(full) for event in events})
     held = {(name, group.target) for group in opened.groups for name in group.names}
     for (name, target), error in refused.items():
         if (name, target) in held or error.errno == errno.ESRCH:
             continue  # another kind of core counts it there; a thread has ended
-        if any((name, other) in held for other in targets):
+        if error.errno in _ABSENT and any((name, other) in held for other in targets):
             opened.notes[name] = f"not on {f'CPU {target.cpu}' if target.cpu >= 0 else 'every thread'}"
         else:
             opened.refused[name] = explain(error)
     counted = {name for name, _ in held}
     for event in events:
         if event.name not in counted:
-            opened.refused.setdefault(event.name, event.note or "not counted: the member had ended before")
+            opened.refused.setdefault(event.name, event.note or ENDED)
     return opened
 
 
@@ -152,7 +160,8 @@ def _open_on(
                     raise
                 fd, note = _open(attr, alone, resting, opener)
             except OSError as last:
-                refused[name, target] = last
+                if (name, target) not in refused or refused[name, target].errno in _ABSENT:
+                    refused[name, target] = last
                 continue
             group = alone
         if note:
@@ -169,7 +178,11 @@ def _open(attr: Attr, group: Group, resting: bool, opener: Opener) -> tuple[int,
     try:
         return opener(attr, group.target, group.leader, bits), ""
     except PermissionError:
-        if attr.exclude & EXCLUDE_KERNEL or attr.kind == TRACEPOINT or (attr.kind, attr.config) in IN_KERNEL:
+        if (
+            attr.exclude & (EXCLUDE_KERNEL | EXCLUDE_USER)
+            or attr.kind == TRACEPOINT
+            or (attr.kind, attr.config) in IN_KERNEL
+        ):
             raise
     user_only = attr._replace(exclude=attr.exclude | EXCLUDE_KERNEL | EXCLUDE_HV)
     return opener(user_only, group.target, group.leader, bits), USER_ONLY
@@ -181,7 +194,7 @@ def explain(error: OSError) -> str:
         return "not supported: this processor or virtual machine has no counter for it"
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
-            f"not supported: perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
+            f"not counted: perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
             "castmates grant; inside a container its seccomp profile must allow perf_event_open too"
         )
     if error.errno == errno.EINVAL:

@@ -7,6 +7,7 @@ import functools
 import os
 import platform
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV, EXCLUDE_IDLE = 1 << 4, 1 << 5, 1 << 6,
 TIMES, GROUPED = 0b11, 1 << 3  # of read_format: time enabled and time running; all counts of the group
 CLOEXEC, OF_CGROUP = 8, 4  # flags of the call
 _ENABLE, _DISABLE = 0x2400, 0x2401
+AGAIN, PAUSE_S = 100, 20e-6  # tries of a reading, and between them: who is being born may have to wait for a CPU
 _ATTR_SIZE = 72  # as far as config2, which every kernel since 2.6.33 knows
 
 
@@ -93,8 +95,14 @@ def switch(fd: int, on: bool) -> None:
 
 def read_group(fd: int, events: int) -> list[int] | None:
     """Read time enabled, time running and the counts of a group; None where the kernel holds it for broken."""
-    raw = os.read(fd, 8 * (3 + events))
-    return list(struct.unpack(f"{len(raw) // 8 - 1}Q", raw[8:])) if len(raw) == 8 * (3 + events) else None
+    for _ in range(AGAIN):
+        try:
+            raw = os.read(fd, 8 * (3 + events))
+        except ChildProcessError:  # somebody who inherits it is being born or ends: a moment later it is whole
+            time.sleep(PAUSE_S)
+            continue
+        return list(struct.unpack(f"{len(raw) // 8 - 1}Q", raw[8:])) if len(raw) == 8 * (3 + events) else None
+    return None
 
 
 def paranoid() -> str:

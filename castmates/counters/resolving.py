@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from castmates.counters import event_names
@@ -13,11 +13,15 @@ from castmates.counters.kernel_events import (
     EXCLUDE_IDLE,
     EXCLUDE_KERNEL,
     EXCLUDE_USER,
+    SOFTWARE,
     Attr,
 )
 from castmates.study.counter_keys import name_of
 
 PATIENCE_S = 20.0
+OWN = frozenset(("duration_time", "user_time", "system_time", "dummy", "bpf-output"))  # perf's
+_MARK = "dummy:u"  # which perf opens between those that we ask for
+_COUNTS_NOTHING = ((SOFTWARE, 9), (SOFTWARE, 10))  # dummy and bpf-output
 _FIELD = re.compile(r"\s+(\{[^}]*\}|\w+)\s+(.+)")
 _DECIDING = ("type", "config", "config1", "config2")
 _EXCLUDE = {
@@ -26,7 +30,7 @@ _EXCLUDE = {
     "exclude_hv": EXCLUDE_HV,
     "exclude_idle": EXCLUDE_IDLE,
 }
-Ask = Callable[[Sequence[str]], str | None]  # events -> what perf prints; None where there is no perf
+Ask = Callable[[Sequence[str]], str | None]  # events -> what perf prints; None where it is not here or is refused
 
 
 @dataclass(frozen=True)
@@ -53,29 +57,39 @@ def resolve(sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None) -
     for group, events in sets:
         for words in events:
             wanted.setdefault(name_of(words), (words, group))
-    at_once = _at_once([words for words, _ in wanted.values()], ask)
+    own = {words for words, _ in wanted.values() if words.partition(":")[0] in OWN}
+    at_once = _at_once([words for words, _ in wanted.values() if words not in own], ask)
     return [
-        Event(words, name, group, (at_once[words],), "perf")
+        Event(words, name, group, note="not supported: perf measures it itself; it is no counter")
+        if words in own
+        else Event(words, name, group, at_once[words], "perf")
         if words in at_once
         else _resolved(words, name, group, ask([words]))
         for name, (words, group) in wanted.items()
     ]
 
 
-def _at_once(words: Sequence[str], ask: Ask) -> dict[str, Attr]:
-    """Ask for all of them in one go; nothing is known where perf knows not all of them, or tries any of them twice."""
-    said = ask(words) if len(words) > 1 else None
-    tried = list(_tries(said or ""))
-    return dict(zip(words, tried, strict=True)) if len(tried) == len(words) else {}
+def _at_once(words: Sequence[str], ask: Ask) -> dict[str, tuple[Attr, ...]]:
+    """Ask for all of them in one go, a mark behind each; nothing is known where perf knows not all of them."""
+    said = ask([word for one in words for word in (one, _MARK)]) if len(words) > 1 else None
+    found: list[tuple[Attr, ...]] = []
+    tried: list[Attr] = []
+    for attr in _tries(said or ""):
+        if (attr.kind, attr.config) in _COUNTS_NOTHING:
+            found.append(_first(tried))
+            tried = []
+        else:
+            tried.append(attr)
+    return dict(zip(words, found, strict=True)) if len(found) == len(words) and all(found) else {}
 
 
 def _resolved(words: str, name: str, group: str, said: str | None) -> Event:
     if said is None:
         attr = event_names.look_up(words)
         if attr is None:
-            note = "not supported: the kernel's own events alone are known without perf, which is not installed here"
-            return Event(words, name, group, note=note)
-        return Event(words, name, group, (attr,), "the kernel's own table (there is no perf here)")
+            why = "the kernel's own events alone are known without perf, which is not here or may not count"
+            return Event(words, name, group, note=f"not supported: {why}")
+        return Event(words, name, group, (attr,), "the kernel's own table (perf is not here or may not count)")
     attrs = attributes(said)
     if not attrs:
         return Event(words, name, group, note=f"not supported: perf does not know this event here ({_complaint(said)})")
@@ -106,13 +120,17 @@ def ask_perf(words: Sequence[str]) -> str | None:
 
 
 def attributes(said: str) -> tuple[Attr, ...]:
-    """Read an event out of what `perf stat -vv` prints, once for each kind of core.
+    """Read an event out of what `perf stat -vv` prints, once for each kind of core; what counts nothing is none."""
+    return _first(attr for attr in _tries(said) if (attr.kind, attr.config) not in _COUNTS_NOTHING)
 
-    perf prints what it asks the kernel for before it knows the answer, and again where it tries with less: the first
-    try is what was meant.
+
+def _first(tries: Iterable[Attr]) -> tuple[Attr, ...]:
+    """Take the first try for each kind of core, which is what was meant.
+
+    perf prints what it asks the kernel for before it knows the answer, and again where it tries with less.
     """
     found: dict[Attr, Attr] = {}
-    for attr in _tries(said):
+    for attr in tries:
         found.setdefault(attr._replace(exclude=0), attr)
     return tuple(found.values())
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from castmates.counters.groups import open_groups
+from castmates.counters.groups import ENDED, open_groups
 from castmates.counters.kernel_events import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
 from castmates.counters.processes import Family, is_stopped, read_kernel, threads_of
 from castmates.counters.resolving import Event
@@ -15,6 +15,7 @@ from castmates.protocols import Held
 Scope = Literal["cgroup", "thread", "cpu"]
 SCOPES: tuple[Scope, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
 STILL_S = 5.0
+MAY_LACK = "the member did not stand still while its counters were opened: threads may be missing"
 _TRIED = Event("task-clock", "task-clock", "", (Attr(SOFTWARE, 1),))  # which every kernel counts
 SAID = {
     "cgroup": "everything in its control group, on each of its CPUs",
@@ -31,6 +32,7 @@ class Found:
     scope: Scope | Literal[""] = ""
     targets: list[Target] = field(default_factory=list)
     why_not: dict[str, str] = field(default_factory=dict)  # scope -> why the kernel does not allow it
+    lacks: str = ""  # what may be in no count
     folder: int = -1  # descriptor of the control group
 
     def close(self) -> None:
@@ -53,7 +55,8 @@ def found(held: Held, how: str, opener: Opener = open_event) -> Iterator[Found]:
         for scope in SCOPES if how == "auto" else [how]:
             if scope == "thread" and not _stands_still(held):
                 family = Family(held.pid)
-                family.stop(STILL_S)
+                still_runs = family.stop(STILL_S)
+                one.lacks = MAY_LACK if still_runs else ""
             try:
                 targets = _targets(one, scope, held)
             except OSError as error:
@@ -61,6 +64,8 @@ def found(held: Held, how: str, opener: Opener = open_event) -> Iterator[Found]:
                 continue
             if why := _refusal(scope, targets, opener):
                 one.why_not[scope] = why
+                if why == ENDED:
+                    break  # what runs on its CPUs now is not its own
                 continue
             one.scope, one.targets = next(known for known in SCOPES if known == scope), targets
             break
@@ -96,7 +101,7 @@ def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> str:
     """Why nothing can be counted on these; "" where it can."""
     opened = open_groups([_TRIED], targets, opener=opener)
     opened.close()
-    why = opened.refused.get(_TRIED.name, "").partition(": ")[2]
+    why = opened.refused.get(_TRIED.name, "")
     if scope == "cgroup" and "no counter" in why:
         # Version 1 has it there, or nobody has handed any controller down from the root since the machine was started.
         return "the hierarchy of its control group has no perf_event controller"

@@ -68,7 +68,8 @@ class Topdown:
         self._turn = self._found.turns[self._turns.index(turn)] if turn in self._turns else ()
         members = [member for member in active if member in self._members] if self._turn else []
         self._begin(members)
-        failed = [one.perf.why for one in self._watches.values() if one.perf.why and one.scope.name == "cgroup"]
+        watches = self._watches.values()
+        failed = [one.perf.why for one in watches if one.perf.ended_by_itself and one.scope.name == "cgroup"]
         if failed and self._how == "auto":
             self._how, self._not_by_cgroup = "thread", failed[0]
             self.close()

@@ -1,9 +1,9 @@
 """What perf calls its Top-Down metrics -> shares in TMA's words; pure."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from castmates.counters.perf_output.model import WHOLE, Metric
+from castmates.counters.perf_output.model import WHOLE, Line, Metric, Report, pmu_of
 from castmates.protocols import Status
 from castmates.study.topdown_tree import category
 
@@ -21,6 +21,13 @@ class Share:
     running: float | None
     perf_name: str
     note: str = ""
+    pmu: str = ""  # the kind of core
+
+
+def whole_shares(report: Report) -> list[Share]:
+    """The shares of all that perf counted, without those of its intervals."""
+    metrics = shares(one for one in report.metrics if one.place.t_s is None)
+    return _as_one_turn(metrics, [one for one in report.lines if one.place.t_s is None])
 
 
 def shares(metrics: Iterable[Metric]) -> list[Share]:
@@ -47,12 +54,29 @@ def _share(metric: Metric) -> Share | None:
         return None
     if metric.value is None:
         note = "perf could not compute it from what was counted"
-        return Share(known.name, known.level, None, "not counted", metric.running, metric.name, note)
+        return Share(known.name, known.level, None, "not counted", metric.running, metric.name, note, metric.pmu)
     value = metric.value / 100 if metric.unit.startswith(PER_CENT) else metric.value
-    whole = metric.running is None or metric.running >= WHOLE
-    note = "" if whole else f"scaled: counted for {metric.running:.0%} of the time"
-    status: Status = "counted" if whole else "scaled"
-    return Share(known.name, known.level, value, status, metric.running, metric.name, note)
+    status, note = _of(metric.running)
+    return Share(known.name, known.level, value, status, metric.running, metric.name, note, metric.pmu)
+
+
+def _as_one_turn(found: Sequence[Share], lines: Sequence[Line]) -> list[Share]:
+    """The shares, each as little counted as the least of all events of its kind of core.
+
+    A metric is made of several events and stands beside one of them; perf does not print of which.
+    """
+    kinds = {one.pmu for one in found}
+    told = [one.running for one in found if one.value is not None]
+    told += [line.running for line in lines if pmu_of(line.event) in kinds]
+    least = min((one for one in told if one is not None), default=None)
+    status, note = _of(least)
+    return [one if one.value is None else replace(one, running=least, status=status, note=note) for one in found]
+
+
+def _of(running: float | None) -> tuple[Status, str]:
+    """What a value is worth that was counted for so much of the time."""
+    whole = running is None or running >= WHOLE
+    return ("counted", "") if whole else ("scaled", f"scaled: counted for {running:.0%} of the time")
 
 
 def _weight(share: Share | None) -> float:

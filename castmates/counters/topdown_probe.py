@@ -13,7 +13,7 @@ from typing import Any
 
 from castmates.counters.perf_output.model import WHOLE
 from castmates.counters.perf_output.reading import parse
-from castmates.counters.topdown_names import Share, shares
+from castmates.counters.topdown_names import Share, whole_shares
 from castmates.counters.topdown_process import last_words
 from castmates.errors import CastmatesError
 from castmates.study.topdown_tree import MEMORY_PART, category, of_level
@@ -167,7 +167,7 @@ def _trial(found: Found, names: Iterable[str], more: Sequence[str] = ()) -> list
         text = file.read_text(errors="replace") if file.is_file() else ""
     why = last_words(answer.errors) or "this processor or virtual machine has no counters for its events"
     try:
-        tried = shares(one for one in parse(text).metrics if one.place.t_s is None)
+        tried = whole_shares(parse(text))
     except CastmatesError:
         return why
     return tried if any(one.value is not None for one in tried) else why

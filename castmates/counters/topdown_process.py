@@ -5,6 +5,7 @@ into a file without a name, so that nothing is left whoever is killed.
 """
 
 import ctypes
+import io
 import os
 import select
 import signal
@@ -18,6 +19,7 @@ from typing import IO
 
 ACKNOWLEDGED = b"ack\n"
 ENDS_WITHIN_S = 2.0
+ENDED = "it ended with status"
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -40,14 +42,17 @@ class PerfProcess:
         self.ended = False
         self.heard_ns = 0  # when it last acknowledged, CLOCK_MONOTONIC
         self._heard = b""
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 – closed by `end`
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        orders, self._tell = os.pipe()
-        self.hears, answers = os.pipe()
-        os.set_blocking(self._tell, False)
-        pipes = ["--control", f"fd:{orders},{answers}", "--log-fd", str(self._output.fileno())]
+        self._output: IO[bytes] = io.BytesIO()
+        self._errors: IO[bytes] = io.BytesIO()
+        self._tell = self.hears = orders = answers = -1
         self._process: subprocess.Popen[bytes] | None = None
         try:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 – closed by `end`
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+            orders, self._tell = os.pipe()
+            self.hears, answers = os.pipe()
+            os.set_blocking(self._tell, False)
+            pipes = ["--control", f"fd:{orders},{answers}", "--log-fd", str(self._output.fileno())]
             self._process = subprocess.Popen(
                 [program, "stat", "-D", "-1", *pipes, *words],
                 stdin=subprocess.DEVNULL,
@@ -61,8 +66,14 @@ class PerfProcess:
         except (OSError, subprocess.SubprocessError) as error:
             self.why = f"{program} cannot be started: {getattr(error, 'strerror', None) or error}"
         finally:
-            os.close(orders)
-            os.close(answers)
+            for fd in (orders, answers):
+                if fd >= 0:
+                    os.close(fd)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether it failed because it would not run, and not because it was slow."""
+        return self.why.startswith(ENDED)
 
     @property
     def pid(self) -> int | None:
@@ -134,7 +145,7 @@ class PerfProcess:
                     self._process.wait(0.2)
         if self._process is None or self._process.returncode is None:
             return otherwise
-        return f"it ended with status {self._process.returncode}: {last_words(_text(self._errors)) or otherwise}"
+        return f"{ENDED} {self._process.returncode}: {last_words(_text(self._errors)) or otherwise}"
 
 
 def hear_all(perfs: Iterable[PerfProcess], word: str, deadline: float) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from castmates.counters.perf_output.model import Metric
 from castmates.counters.perf_output.reading import parse
-from castmates.counters.topdown_names import Share, shares
+from castmates.counters.topdown_names import Share, shares, whole_shares
 from castmates.counters.topdown_process import Answer, last_words
 from castmates.errors import CastmatesError
 from castmates.protocols import Count, Sample, Status
@@ -31,7 +31,7 @@ def counts_of(asked: Asked, answer: Answer) -> list[Count]:
     try:
         if answer.why:
             raise CastmatesError(answer.why)
-        found = shares(metric for metric in parse(answer.text).metrics if metric.place.t_s is None)
+        found = whole_shares(parse(answer.text))
     except CastmatesError as problem:
         return without_value(asked, "not counted", f"perf stat: {problem}")
     if not found:

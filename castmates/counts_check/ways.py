@@ -142,7 +142,8 @@ def _one_run(command: Sequence[str], units: int, trial: Trial) -> Portion:
     lines = parse(done.stderr).lines
     whole = [line.value * (1e6 if line.unit == "msec" else 1.0) for line in lines if line.value is not None]
     if len(whole) < len(lines) or not whole:
-        return Portion(units, None, lines[0].status if lines else "not counted", "perf stat")
+        lost: Status = next((line.status for line in lines if line.value is None), "not counted")
+        return Portion(units, None, lost, "perf stat")
     status: Status = "scaled" if any(line.status == "scaled" for line in lines) else "counted"
     user_only = trial.event != lines[0].event and lines[0].event.endswith(":u")
     note = "user mode only" if user_only else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from castmates.inside.events import CACHE, CLOCKS, HARDWARE, RAW, SOFTWARE, Event
-from castmates.inside.readings import WHOLE, Reading, Refusal
+from castmates.inside.readings import NO_COUNT, WHOLE, Reading, Refusal
 from castmates.inside.threads import for_every_thread
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241}
@@ -20,6 +20,7 @@ _FORMAT = 0b1011  # time enabled and time running, and all counts of the group
 _CLOEXEC = 8
 _ATTR = struct.Struct("=IIQQQQQIIQQQ")  # perf_event_attr's second version, 72 bytes
 _LIBC = ctypes.CDLL(None, use_errno=True)
+AGAIN, PAUSE_S = 100, 20e-6  # tries of a reading, and between them: who is being born may have to wait for a CPU
 _TRY_NS = 300_000  # in which a group that fits is counted
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 Row = tuple[int, ...]
@@ -35,6 +36,11 @@ class Group(NamedTuple):
     def size(self) -> int:
         """Bytes of a reading: how many counts, the two times, the counts."""
         return 8 * (3 + len(self.events))
+
+    @property
+    def unpack(self) -> Callable[[bytes], Row]:
+        """Tells the numbers of a reading."""
+        return struct.Struct(f"={self.size // 8}Q").unpack
 
 
 class PerfCounters:
@@ -58,20 +64,24 @@ class PerfCounters:
         self.names = tuple(event.name for group in self._groups for event in group.events)
         self._leaders = self._calls()
 
-    def read(self) -> tuple[int, ...]:
-        """Read the totals so far: a system call for each group and thread."""
-        read = os.read
-        totals: list[int] = []
+    def read(self) -> tuple[int | None, ...]:
+        """Read the totals so far: a system call for each group and thread; None where the kernel gives no count."""
+        totals: list[int | None] = []
         for size, unpack, leaders in self._leaders:
-            totals += list(map(sum, zip(*[unpack(read(fd, size)) for fd in leaders], strict=True)))[3:]
+            rows = _rows(size, unpack, leaders)
+            totals += list(map(sum, zip(*rows, strict=True)))[3:] if rows else [None] * (size // 8 - 3)
         return tuple(totals)
 
     def readings(self) -> tuple[Reading, ...]:
         """Read the totals so far, with the times of all threads added up."""
         found: list[Reading] = []
         for size, unpack, leaders in self._leaders:
-            _, enabled, running, *totals = map(sum, zip(*[unpack(os.read(fd, size)) for fd in leaders], strict=True))
-            found += [Reading(total, enabled, running) for total in totals]
+            rows = _rows(size, unpack, leaders)
+            if rows:
+                _, enabled, running, *totals = map(sum, zip(*rows, strict=True))
+                found += [Reading(total, enabled, running) for total in totals]
+            else:
+                found += [Reading(None, 0, 0)] * (size // 8 - 3)
         return tuple(found)
 
     def close(self) -> None:
@@ -82,11 +92,7 @@ class PerfCounters:
 
     def _calls(self) -> list[tuple[int, Callable[[bytes], Row], list[int]]]:
         """What a reading takes: the size and shape of each group, and the leaders of all threads."""
-        shapes = [struct.Struct(f"={group.size // 8}Q").unpack for group in self._groups]
-        return [
-            (group.size, unpack, [descriptors[0] for descriptors in group.opened])
-            for group, unpack in zip(self._groups, shapes, strict=True)
-        ]
+        return [(group.size, group.unpack, [descriptors[0] for descriptors in group.opened]) for group in self._groups]
 
     def _allowed(self, event: Event) -> Event | None:
         """Try it alone, without the kernel where only that is allowed and makes sense; a refusal is kept."""
@@ -111,7 +117,8 @@ class PerfCounters:
         """Open events of one unit, together if the processor has room for all of them at once."""
         if not self._fits(events) or not self._add(tuple(events)):
             for event in events:
-                self._add((event,))
+                if not self._add((event,)):
+                    self.refused[event.name] = Refusal("not counted", NO_COUNT)
 
     def _add(self, events: tuple[Event, ...]) -> bool:
         """Open a group on every thread; False where it must be taken apart."""
@@ -121,11 +128,9 @@ class PerfCounters:
             self.refused |= {event.name: explain(event, error) for event in events}
             return True
         group = Group(events, opened)
-        try:
-            for descriptors in opened:
-                os.read(descriptors[0], group.size)
-        except ChildProcessError:  # who was forked in the midst of the opening inherited a part of the group
-            _close(opened)
+        leaders = [descriptors[0] for descriptors in opened]
+        if _rows(group.size, group.unpack, leaders) is None:
+            _close(opened)  # who was forked in the midst of the opening inherited a part of the group
             return False
         self._groups.append(group)
         self.misses = self.misses or missed
@@ -141,14 +146,11 @@ class PerfCounters:
             until = time.thread_time_ns() + (0 if _unit(events[0]) < 0 else _TRY_NS)
             while time.thread_time_ns() < until:
                 pass
-            _, enabled, running, *_ = struct.unpack(
-                f"={3 + len(events)}Q", os.read(descriptors[0], 8 * (3 + len(events)))
-            )
-        except (OSError, struct.error):
-            return False
+            group = Group(tuple(events), [descriptors])
+            rows = _rows(group.size, group.unpack, descriptors[:1])
         finally:
             _close([descriptors])
-        return int(running) >= WHOLE * int(enabled)
+        return rows is not None and rows[0][2] >= WHOLE * rows[0][1]
 
     def _open_group(self, events: tuple[Event, ...], tid: int) -> tuple[int, ...]:
         """Open them on one thread; 0 is the calling one."""
@@ -161,6 +163,27 @@ class PerfCounters:
             _close([tuple(descriptors)])
             raise
         return tuple(descriptors)
+
+
+def _rows(size: int, unpack: Callable[[bytes], Row], leaders: Iterable[int]) -> list[Row] | None:
+    """Read a group in every thread; None where the kernel holds it for broken in one of them."""
+    rows = []
+    for fd in leaders:
+        for _ in range(AGAIN):
+            try:
+                raw = os.read(fd, size)
+            except ChildProcessError:  # somebody who inherits it is being born or ends: a moment later it is whole
+                time.sleep(PAUSE_S)
+                continue
+            except OSError:
+                return None
+            break
+        else:
+            return None
+        if len(raw) != size:
+            return None
+        rows.append(unpack(raw))
+    return rows
 
 
 def perf_event_open(event: Event, tid: int, flags: int, leader: int = -1) -> int:

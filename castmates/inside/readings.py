@@ -4,13 +4,14 @@ from typing import Literal, NamedTuple, Protocol
 
 Status = Literal["counted", "scaled", "not supported", "not counted"]
 WHOLE = 0.999  # share of the time from which on a count is that of all of it
+NO_COUNT = "the kernel gave no count"
 LEAST = 0.95  # below it a scaled count is no measurement
 
 
 class Reading(NamedTuple):
     """A count since the counters were opened and, in ns, how long it was wanted and how long it really counted."""
 
-    total: int
+    total: int | None  # None where the kernel gave none
     enabled: int
     running: int
 
@@ -41,8 +42,8 @@ class Counters(Protocol):
     notes: dict[str, str]  # what a counted event lacks
     misses: str  # which threads are not counted; "" where all are
 
-    def read(self) -> tuple[int, ...]:
-        """Read the totals so far, as quickly as can be."""
+    def read(self) -> tuple[int | None, ...]:
+        """Read the totals so far, as quickly as can be; None for what gave no count, and never an exception."""
 
     def readings(self) -> tuple[Reading, ...]:
         """Read the totals so far, each with its times; both 0 where they are not told."""
@@ -53,7 +54,9 @@ class Counters(Protocol):
 
 def difference(name: str, before: Reading, after: Reading, note: str = "") -> Value:
     """Subtract two readings; a counter that had to be shared is scaled, or says that it counted nothing."""
-    count, enabled, running = (b - a for a, b in zip(before, after, strict=True))
+    if before.total is None or after.total is None:
+        return Value(name, None, "not counted", None, _joined(NO_COUNT, note))
+    count, enabled, running = after.total - before.total, after.enabled - before.enabled, after.running - before.running
     if not after.enabled:
         return Value(name, count, "counted", None, note)
     if enabled <= 0:

@@ -66,7 +66,7 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
         "speeds up": "faster with it",
         "none seen": "none seen",
         "too few pairs": "too few pairs",
-        "unresolved": f"unresolved at ±{number((high - low) / 2)} %",
+        "unresolved": f"unresolved at ±{number(max(-low, high))} %",
     }[row["verdict"]]
     marked = interval(low, high, DIGITS) + ("" if row["between_launches"] else WITHIN)
     return _line(

@@ -4,7 +4,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from castmates.analysis.counters import FULLY_COUNTED, USABLE, changes, left_out
+from castmates.analysis.counters import FULLY_COUNTED, USABLE, USER_ONLY, changes, left_out
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -32,6 +32,7 @@ LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, 
 SECONDS = ("task-clock", "cpu-clock")  # which the kernel counts in ns
 RARE = 1e-3  # per unit of progress; told per million
 DRAWN = 12  # values that the text alternative names
+SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
 NAMED = 3  # events that a status names in a sentence; the CSV has the others
 Look = tuple[str, str]  # colour, marker
 
@@ -214,19 +215,31 @@ def _words_below(table: "pd.DataFrame", lacking: "pd.DataFrame", results: Result
     dashed = {math.isnan(row["ratio_low"]) for row in records(table)}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
+    parts += [way] if (way := how_counted(table)) else []
     parts += ["co-runs under partitions are in the CSV"] if results.partitioned else []
     parts += [f"not shown: {lacking_words(lacking)}"] if len(lacking) else []
     return "; ".join(parts)
 
 
+def how_counted(table: "pd.DataFrame") -> str:
+    """By which scopes, and whether the kernel's part is in it."""
+    scopes = sorted({scope for told in table["scope"] for scope in told.split(", ") if scope})
+    said = f"counted by {' and '.join(SCOPES.get(scope, scope) for scope in scopes)}" if scopes else ""
+    modes = set(table["mode"])
+    user = "" if modes <= {""} else USER_ONLY if "" not in modes else f"some events in {USER_ONLY}"
+    return ", ".join(filter(None, (said, user)))
+
+
 def caption(results: Results) -> str:
     """What the figure shows, and what is in it from where."""
-    _, lacking = tables(results)
+    table, lacking = tables(results)
+    way = how_counted(table)
     return (
         "What the counters count for each lead per unit of its own progress, beside its antagonists over solo, and the "
         "ratios of two events that were counted in the same window; paired within rounds, mean of the blocks' "
         "log-ratios with its 95 % t interval between launches (dashed: within launch, where there are fewer than three "
         f"launches). Events that were counted for less than {FULLY_COUNTED:.0%} of a member's time are in no ratio. "
+        + (f"{way[0].upper()}{way[1:]}. " if way else "")
         + (f"Not shown: {lacking_words(lacking)} " if len(lacking) else "")
     )
 

@@ -99,15 +99,15 @@ def caption(results: Results) -> str:
     else:
         looked = (
             " Dashed lines: the level changes there, as the search for change points tells from each step over the "
-            "median of its scene in that launch (in simulated noise one launch in twenty, at most, has a false alarm); "
-            "shaded: the level is not steady yet, more than one per cent off that of the launch's second half."
+            "median of its scene in that launch (in simulated noise about one launch in twenty, at worst, has a false "
+            "alarm); shaded: the level is not steady yet, more than one per cent off that of the launch's second half."
         )
         if few := [one for one in found if one.note]:
             looked += f" In {counted(len(few), 'launch')} of them too few steps were seen to look for changes."
     return (
-        "Step time of the lead by iteration, counted from its start: points are steps, the line is their rolling "
-        f"median within a window, the strip below tells the scene.{looked}{which} The slowest and the fastest half "
-        "per cent of the steps may lie beyond the axis. "
+        "Step time of the lead by iteration, counted from its first heartbeat: points are steps, the line is their "
+        f"rolling median within a window, the strip below tells the scene.{looked}{which} The slowest and the fastest "
+        "half per cent of the steps may lie beyond the axis. "
     )
 
 

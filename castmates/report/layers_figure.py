@@ -38,8 +38,8 @@ REST, WHOLE = "all other kinds", "the whole step"
 SAID = 4  # kinds that the text alternative names
 LEFT, RIGHT = 1.75, 0.15  # inches beside the axes
 LINE, HEAD = 0.2, 0.42  # inches of a kind, and above a panel
-KEYS = ["study", "member", "lead", "scene", "mix", "partition", "beside", "kind", "direction"]
-SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps", "platform"]
+KEYS = ["study", "member", "lead", "platform", "scene", "mix", "partition", "beside", "kind", "direction"]
+SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps"]
 Row = dict[str, Any]
 Look = tuple[str, str]  # colour, marker
 
@@ -80,7 +80,7 @@ def alternative(results: Results) -> str:
     if alone.empty:
         return why_empty(results)
     parts = []
-    for lead, rows in alone.groupby("lead", sort=True):
+    for lead, rows in panels_of(alone):
         largest = [
             f"{name} {number(line[ALONE]['ms_per_step'])} ms" for name, line in lines_of(rows)[:SAID] if ALONE in line
         ]
@@ -105,18 +105,29 @@ def by_kind(layers: "pd.DataFrame") -> "pd.DataFrame":
         ms_per_step=("ms_per_step", "sum"),
         share=("share", "sum"),
         steps=("steps", "max"),
-        platform=("platform", "first"),
     )
-    scene = ["member", "scene", "partition"]
+    scene = ["member", "platform", "scene", "partition"]
     blocks = own[[*scene, *launch]].drop_duplicates().groupby(scene, as_index=False).size()
     found = own.groupby(KEYS, as_index=False, dropna=False).agg(
         total=("ms_per_step", "sum"), lowest=("ms_per_step", "min"), highest=("ms_per_step", "max"),
-        shares=("share", "sum"), there=("ms_per_step", "size"), steps=("steps", "sum"), platform=("platform", "first"),
+        shares=("share", "sum"), there=("ms_per_step", "size"), steps=("steps", "sum"),
     ).merge(blocks.rename(columns={"size": "blocks"}), on=scene)  # fmt: skip
     found["ms_per_step"] = found["total"] / found["blocks"]  # what a block did not have took no time there
     found["share"] = found["shares"] / found["blocks"]
     found["lowest"] = found["lowest"].where(found["there"] == found["blocks"], 0.0)
-    return pd.DataFrame(found[SHOWN].sort_values(["lead", "scene", "ms_per_step"], ascending=[True, True, False]))
+    order = ["lead", "member", "platform", "scene", "ms_per_step"]
+    return pd.DataFrame(found[SHOWN].sort_values(order, ascending=[True, True, True, True, False]))
+
+
+def panels_of(source: "pd.DataFrame") -> "list[tuple[str, pd.DataFrame]]":
+    """What is shown of each lead, on each of its seats and platforms; these are named where there are several."""
+    seats = source.groupby("lead")["member"].nunique().to_dict()
+    several = source["platform"].nunique() > 1
+    found = []
+    for (lead, member, platform), rows in source.groupby(["lead", "member", "platform"], sort=True):
+        name = str(member if seats[lead] > 1 else lead)
+        found.append((f"{name} ({platform})" if several else name, rows))
+    return found
 
 
 def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
@@ -149,7 +160,7 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
     from matplotlib.figure import Figure
 
     looks = _looks(table)
-    panels = [(str(lead), lines_of(rows)) for lead, rows in table.groupby("lead", sort=True)]
+    panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
     note = (
         f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
         "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "

@@ -4,6 +4,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.counters import FULLY_COUNTED
 from castmates.analysis.topdown import changes, shares, why_none
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
 LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
-FULLY_COUNTED = 0.95
 LOOKS = dict(zip(of_level(1), ("#e69f00", "#cc79a7", "#009e73", "#0072b2", "#9a9a9a"), strict=True))
 # Of each family of level 2 one is hatched; the other is what remains.
 HATCHED = ("Fetch_Latency", "Branch_Mispredicts", "Heavy_Operations", "Retiring_Microcode", "Memory_Bound")
@@ -196,7 +196,7 @@ def _key(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> str
         within = change["points_low"].isna().any()
         parts.append("within launch where there are fewer than three launches" if within else "between launches")
     if (table["running"] < FULLY_COUNTED).any():
-        parts.append("pale: counted for part of the time only, as the counters were lent out in turn")
+        parts.append("pale: counted for part of the time only, as the counters were lent out in turn, and in no change")
     if results.partitioned:
         parts.append("co-runs under partitions are in the CSV")
     return "; ".join(parts)
@@ -215,8 +215,9 @@ def caption(results: Results) -> str:
         "Top-Down analysis of each lead: the share of its processors' issue slots that retired work, and what the "
         "others were lost to, alone and beside its antagonists, as perf's own metrics give it; the hatched part of a "
         "category is the share of level 2 that the legend names. At the right the category of either level that "
-        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval. Level 3, "
-        "phases and partitions are in the figure's CSV. "
+        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval; what was "
+        f"counted for less than {FULLY_COUNTED:.0%} of the time is in no change. Level 3, phases and partitions are "
+        "in the figure's CSV. "
     )
 
 

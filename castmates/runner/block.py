@@ -34,7 +34,7 @@ from castmates.runner.window import Window, measure
 from castmates.study.cpus import format_cpu_list
 from castmates.study.schedule import round_order
 from castmates.study.spec import Block
-from castmates.workloads.heartbeat import HeartbeatError
+from castmates.workloads.heartbeat import HeartbeatError, State
 
 Say = Callable[[str], None]
 
@@ -64,6 +64,7 @@ class Outcome:
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
+    afterwards: str = ""  # why what comes after the rounds was cut short
     without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
     left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
@@ -77,7 +78,8 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
             _run(block, outcome, logs, cache, say, check)
         except (WorkloadFailed, HeartbeatError) as failure:
             outcome.status, outcome.reason = "failed", str(failure)
-            outcome.windows.clear()
+            for found in (outcome.windows, outcome.layers, outcome.costs):
+                found.clear()
             outcome.rounds = 0
         outcome.total_seconds = time.monotonic() - begin
         return outcome
@@ -128,12 +130,11 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         stage = Stage(outcome.cast, freezer, hardware, watch, passes)
         measure_rounds(block, outcome, stage, say)
         outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
-        collector_costs.measure_costs(stage, block, outcome, everyone, say)
-        profiling.profile(stage, block, outcome, say)
+        _do_afterwards(stage, block, outcome, everyone, say)
         outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
         if hardware.counters:
             outcome.hardware["counts verified"] = counts_record.verdicts(cache)
-        outcome.without_verdict = stage.dismiss()
+        outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
 def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> None:
@@ -162,6 +163,18 @@ def measure_rounds(block: Block, outcome: Outcome, stage: Stage, say: Say) -> No
         outcome.rounds += not rejected
         scenes = len(block.company.scenes)
         say(f"round {number}: {scenes} windows" + (f", rejected: {'; '.join(rejected)}" if rejected else ""))
+
+
+def _do_afterwards(stage: Stage, block: Block, outcome: Outcome, everyone: dict[str, Held], say: Say) -> None:
+    """Measure costs and profile: a member that is lost there, and does not say that it was wrong, loses no rounds."""
+    try:
+        collector_costs.measure_costs(stage, block, outcome, everyone, say)
+        profiling.profile(stage, block, outcome, say)
+    except (WorkloadFailed, HeartbeatError) as failure:
+        if any(one.reader.state is State.FAILED for one in outcome.cast):
+            raise
+        outcome.afterwards = str(failure)
+        say(f"the rounds count, but what comes after them was cut short: {failure}")
 
 
 def _wish(block: Block) -> Wish:

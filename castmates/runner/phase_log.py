@@ -20,6 +20,7 @@ class PhaseLog:
         self.trouble = ""  # why nothing more is read
         self._names: list[str] = []
         self.counters = reader.counters  # that the member was to read, each with how it fared
+        self.lacks = reader.lacks  # what the numbers of some of them lack
         self._dropped = 0
 
     @classmethod
@@ -45,7 +46,7 @@ class PhaseLog:
         try:
             chunk = self._reader.read(self._seen)
             self._names, self.counters = self._reader.names, self._reader.counters
-            self._dropped = self._reader.dropped
+            self.lacks, self._dropped = self._reader.lacks, self._reader.dropped
         except PhasesError as problem:
             self.trouble = f"the phases file was spoilt: {problem}"
             return

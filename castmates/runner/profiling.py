@@ -20,7 +20,7 @@ from castmates.runner.launch import Start, WorkloadFailed
 from castmates.runner.stage import Stage
 from castmates.study.schedule import round_order
 from castmates.study.spec import Block, Scene
-from castmates.workloads.tfmodels.profile_page import VARIABLE, Page
+from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
 
 if TYPE_CHECKING:
     from castmates.runner.block import Outcome
@@ -30,6 +30,9 @@ LOOK = 0.1  # seconds between two looks for the answer
 PATIENCE = 60.0  # seconds, and …
 SLOWER = 10.0  # … so many times the usual length of the steps
 NAME = "profiler"
+SPOILT = "its page was removed, replaced or cut"
+# What an answer that is not as it should be makes of the code that reads it.
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Found = TypeVar("Found")
 OF = "rate of the lead in the steps that are profiled, which enter no rate"
 
@@ -42,8 +45,8 @@ class NoAnswer(Exception):
 class Profiled:
     """What came of a scene."""
 
-    answer: dict[str, Any]
-    usual: float  # seconds of a step that is not profiled, right before and after
+    rows: list[dict[str, Any]]  # of tables.LAYERS
+    log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
 def offer(block: Block, lead: Start, folder: Path) -> None:
@@ -60,12 +63,18 @@ def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str],
     path = stage.cast[lead].start.environment.get(VARIABLE)
     if path is None:
         return
-    page = Page(Path(path))
     try:
-        if not page.able:
+        page = Page(Path(path))
+    except PageError:
+        say(f"{lead} cannot be profiled: {SPOILT}")
+        return
+    try:
+        if not page.sound:
+            say(f"{lead} cannot be profiled: {SPOILT}")
+        elif not page.able:
             say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
-            return
-        _profile_scenes(stage, block, outcome, page, say)
+        else:
+            _profile_scenes(stage, block, outcome, page, say)
     except WorkloadFailed as failure:
         raise WorkloadFailed(
             f"{failure}, while {lead} was profiled; 'counters: {{profile: 0}}' leaves that out"
@@ -82,12 +91,11 @@ def _profile_scenes(stage: Stage, block: Block, outcome: "Outcome", page: Page, 
     for scene in scenes:
         try:
             found = _one(stage, block, outcome, page, scene)
-        except NoAnswer as problem:
+        except (NoAnswer, PageError) as problem:
             say(f"the scene {scene.name} was not profiled: {problem}")
             break  # what did not answer once may be busy with that profile still
-        outcome.layers += _rows(block, outcome, scene, found.answer)
-        seconds = found.answer["step_seconds"]
-        logs.append(math.log(found.usual / (sum(seconds) / len(seconds))))
+        outcome.layers += found.rows
+        logs.append(found.log)
     if logs:
         outcome.costs[NAME] = told(logs, of=OF)
         say(f"profiled {block.design.counters.profile} steps of {block.company.lead.name} in {len(logs)} scenes")
@@ -102,16 +110,36 @@ def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scen
     stage.sleep_until(stage.now_ns() + int(settle * 1e9))
     patience = PATIENCE + SLOWER * steps * _step_seconds(outcome, lead)
     before = _usual_steps(stage, lead, steps, patience)
+    if not page.sound:
+        raise NoAnswer(SPOILT)
     number = page.ask(steps)
     answer = _awaited(stage, lambda: page.answered(number), patience)
+    try:
+        rows, seconds = _understood(block, outcome, scene, answer)
+    except UNREADABLE:
+        raise NoAnswer("its answer is not as docs/layers.md says") from None
+    after = _usual_steps(stage, lead, steps, patience)
+    return Profiled(rows, math.log(math.sqrt(before * after) / seconds))
+
+
+def _understood(
+    block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]
+) -> tuple[list[dict[str, Any]], float]:
+    """The rows of an answer, and the mean seconds of its steps."""
+    lead = block.company.lead.name
     if "error" in answer:
         raise NoAnswer(f"the profiler of {lead} says: {answer['error']}")
     if not answer["step_seconds"]:
         raise NoAnswer(f"the trace that {lead} made has none of its steps")
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
         raise NoAnswer(f"the steps of {lead} show no operations, as where XLA has compiled them into one (--xla)")
-    after = _usual_steps(stage, lead, steps, patience)
-    return Profiled(answer, math.sqrt(before * after))
+    for name, type_, *_ in answer["operations"]:
+        (name + type_).encode()  # words, and such as can be written down
+    rows = _rows(block, outcome, scene, answer)
+    seconds = sum(answer["step_seconds"]) / len(answer["step_seconds"])
+    if not all(math.isfinite(number) for number in (math.log(seconds), *(row["ms_per_step"] for row in rows))):
+        raise ValueError("a number that is none")
+    return rows, seconds
 
 
 def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:

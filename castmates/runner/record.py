@@ -177,6 +177,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
         "left_behind": outcome.left_behind,
+        "afterwards": outcome.afterwards,
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,

@@ -30,6 +30,8 @@ SETS: Mapping[str, tuple[str, ...]] = {
 FASTEST_SERIES = 100.0
 MOST_PROFILED = 10  # what the makers of the profiler advise
 _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*(/[A-Za-z0-9_.,=:@-]+/[a-zA-Z]*)?")
+_OTHER_MODES = re.compile(r".+(?::(?=[ukhpPGHSDIWeb]+$)|/)[ukh]*[^ukh/:][^/:]*")
+_MODES = "no other letters behind an event than u, k and h (user mode, the kernel's part, the hypervisor's)"
 _NAME = re.compile(r"[/,]name=([^,/]+)")
 _WHAT = "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=0x20,name=l3_miss/, one to an entry"
 
@@ -37,6 +39,8 @@ _WHAT = "an event in perf's words, such as cache-misses or cpu/event=0xd1,umask=
 def _event(text: str) -> str:
     if not _EVENT.fullmatch(text):
         raise ValueError(_WHAT)
+    if _OTHER_MODES.fullmatch(text):
+        raise ValueError(_MODES)
     return text
 
 
@@ -103,6 +107,14 @@ class CounterKeys(Written):
             called = [name_of(event) for event in words]
             if len(set(called)) < len(called):
                 raise ValueError(f"events of different names in the set {name}")
+        first: dict[str, tuple[str, str]] = {}
+        for name, events in self.chosen:
+            for event in events:
+                earlier, other = first.setdefault(name_of(event), (event, name))
+                if earlier != event:
+                    raise ValueError(
+                        f"one event for each name, and not two for {name_of(event)}, in {other} and {name}"
+                    )
         return self
 
     @property

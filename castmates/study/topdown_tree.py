@@ -1,4 +1,4 @@
-"""The Top-Down tree: its categories in TMA's words, who is whose child, and from where on one is worth a look; pure.
+"""The Top-Down tree: its categories in TMA's words, and who is whose child; pure.
 
 Values are shares: of all slots on levels 1 and 2, which therefore add up; on level 3 of the cycles, which do not.
 """
@@ -13,32 +13,31 @@ class Category(NamedTuple):
     name: str
     level: int
     parent: str
-    threshold: float | None  # TMA's own: above it the category is worth a look, if its parent is too
     aliases: tuple[str, ...] = ()  # what perf calls it elsewhere, in lower case and without "tma_"
 
 
 # AMD's two halves of Retiring are cut elsewhere than TMA's light and heavy operations, and keep names of their own.
 TREE = (
-    Category("Frontend_Bound", 1, "", 0.15),
-    Category("Bad_Speculation", 1, "", 0.15, ("slots_lost_misspeculation_fraction", "lost")),
-    Category("Retiring", 1, "", 0.70, ("retired_fraction",)),
-    Category("Backend_Bound", 1, "", 0.20),
-    Category("SMT_Contention", 1, "", None),
-    Category("Fetch_Latency", 2, "Frontend_Bound", 0.10, ("frontend_bound_latency", "frontend_latency")),
-    Category("Fetch_Bandwidth", 2, "Frontend_Bound", 0.20, ("frontend_bound_bandwidth", "frontend_bandwidth")),
-    Category("Branch_Mispredicts", 2, "Bad_Speculation", 0.10, ("bad_speculation_mispredicts",)),
-    Category("Machine_Clears", 2, "Bad_Speculation", 0.10, ("bad_speculation_pipeline_restarts",)),
-    Category("Light_Operations", 2, "Retiring", 0.60),
-    Category("Heavy_Operations", 2, "Retiring", 0.10),
-    Category("Retiring_Fastpath", 2, "Retiring", None),
-    Category("Retiring_Microcode", 2, "Retiring", None),
-    Category("Memory_Bound", 2, "Backend_Bound", 0.20, ("backend_bound_memory",)),
-    Category("Core_Bound", 2, "Backend_Bound", 0.10, ("backend_bound_cpu",)),
-    Category("L1_Bound", 3, "Memory_Bound", 0.10),
-    Category("L2_Bound", 3, "Memory_Bound", 0.05),
-    Category("L3_Bound", 3, "Memory_Bound", 0.05),
-    Category("DRAM_Bound", 3, "Memory_Bound", 0.10),
-    Category("Store_Bound", 3, "Memory_Bound", 0.20),
+    Category("Frontend_Bound", 1, ""),
+    Category("Bad_Speculation", 1, "", ("slots_lost_misspeculation_fraction", "lost")),
+    Category("Retiring", 1, "", ("retired_fraction",)),
+    Category("Backend_Bound", 1, ""),
+    Category("SMT_Contention", 1, ""),
+    Category("Fetch_Latency", 2, "Frontend_Bound", ("frontend_bound_latency", "frontend_latency")),
+    Category("Fetch_Bandwidth", 2, "Frontend_Bound", ("frontend_bound_bandwidth", "frontend_bandwidth")),
+    Category("Branch_Mispredicts", 2, "Bad_Speculation", ("bad_speculation_mispredicts",)),
+    Category("Machine_Clears", 2, "Bad_Speculation", ("bad_speculation_pipeline_restarts",)),
+    Category("Light_Operations", 2, "Retiring"),
+    Category("Heavy_Operations", 2, "Retiring"),
+    Category("Retiring_Fastpath", 2, "Retiring"),
+    Category("Retiring_Microcode", 2, "Retiring"),
+    Category("Memory_Bound", 2, "Backend_Bound", ("backend_bound_memory",)),
+    Category("Core_Bound", 2, "Backend_Bound", ("backend_bound_cpu",)),
+    Category("L1_Bound", 3, "Memory_Bound"),
+    Category("L2_Bound", 3, "Memory_Bound"),
+    Category("L3_Bound", 3, "Memory_Bound"),
+    Category("DRAM_Bound", 3, "Memory_Bound"),
+    Category("Store_Bound", 3, "Memory_Bound"),
 )
 LEVEL_ONE = ("Frontend_Bound", "Bad_Speculation", "Retiring", "Backend_Bound")  # that every processor has
 BY_NAME = {category.name: category for category in TREE}
@@ -73,15 +72,4 @@ def remainders(shares: Mapping[str, float]) -> dict[str, float]:
         known = [name for name in children(parent) if name in shares]
         if parent in shares and len(known) == 2:
             found[parent] = shares[parent] - sum(shares[name] for name in known)
-    return found
-
-
-def notable(shares: Mapping[str, float]) -> list[str]:
-    """The categories above their threshold, a child only where its parent is too (or is not known)."""
-    found: list[str] = []
-    for one in TREE:
-        share = shares.get(one.name)
-        high = one.threshold is not None and share is not None and share > one.threshold
-        if high and (not one.parent or one.parent not in shares or one.parent in found):
-            found.append(one.name)
     return found

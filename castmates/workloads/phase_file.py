@@ -27,6 +27,7 @@ HEADER = struct.Struct("8sIIIIQIIQ")  # magic, version, capacity, pid, counters,
 PID_AT, NAMES_AT = 4, 8  # in 4-byte words
 HEAD_AT, DROPPED_AT = 3, 5  # in 8-byte words
 COUNTER_TABLE, COUNTER_SLOT = 64, 64
+STATUS_AT = COUNTER_BYTES + 1  # of a counter's slot; behind it the flags
 NAME_TABLE, NAME_SLOT = COUNTER_TABLE + MOST_COUNTERS * COUNTER_SLOT, 64
 RECORDS = NAME_TABLE + MOST_NAMES * NAME_SLOT
 PLAIN_RECORD = 32  # begin, end, step, name; after it one number for each counter
@@ -35,6 +36,8 @@ PLAIN_RECORD = 32  # begin, end, step, name; after it one number for each counte
 NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
 Status = Literal["counted", "not supported", "not counted"]
 STATUS: tuple[Status, ...] = ("not counted", "counted", "not supported", "not counted")
+USER_ONLY, SOME_THREADS = 1, 2  # flags of what its numbers lack
+LACKS = {USER_ONLY: "user mode only", SOME_THREADS: "threads may be missing"}
 
 
 class PhasesError(ValueError):
@@ -72,6 +75,8 @@ def create(path: str | os.PathLike[str], counters: Sequence[str] = (), capacity:
         raise PhasesError(f"The capacity of a phases file must be a power of two from 2 on, but is {capacity}.")
     if len(counters) > MOST_COUNTERS:
         raise PhasesError(f"Phases can have {MOST_COUNTERS} counters, but {len(counters)} are wanted: name fewer.")
+    if len(set(counters)) < len(counters):
+        raise PhasesError(f"Phases can have each counter once, but {', '.join(counters)} names one twice.")
     table = b"".join(_slot(name, COUNTER_BYTES, COUNTER_SLOT, "counter") for name in counters)
     header = HEADER.pack(MAGIC, VERSION, capacity, 0, len(counters), 0, 0, 0, 0)
     try:
@@ -83,7 +88,7 @@ def create(path: str | os.PathLike[str], counters: Sequence[str] = (), capacity:
 
 
 def wanted_counters(value: str | None) -> list[str]:
-    """What the variable for counters names: events, separated by commas outside slashes, as in perf."""
+    """What the variable for counters names, each once: events, separated by commas outside slashes, as in perf."""
     names, inside = [""], False
     for letter in value or "":
         inside ^= letter == "/"
@@ -91,7 +96,7 @@ def wanted_counters(value: str | None) -> list[str]:
             names.append("")
         else:
             names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
+    return list(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
 class Reader:
@@ -103,6 +108,8 @@ class Reader:
         header = HEADER.unpack_from(self._memory)
         self._capacity, self._counters = header[2], header[4]
         self._size = record_bytes(self._counters)
+        # Now, before anybody writes: what a job may spoil cannot change what the records are taken for.
+        self._events = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
 
     @property
     def head(self) -> int:
@@ -123,12 +130,19 @@ class Reader:
     @property
     def counters(self) -> dict[str, Status]:
         """The counters, each with how it fares: counted, not supported, not counted."""
-        found: dict[str, Status] = {}
-        for number in range(self._counters):
-            at = COUNTER_TABLE + COUNTER_SLOT * number
-            status = struct.unpack_from("I", self._memory, at + COUNTER_BYTES + 1)[0]
-            found[self._text(at, COUNTER_BYTES)] = STATUS[status] if status < len(STATUS) else "not counted"
-        return found
+        return {
+            event: STATUS[status] if status < len(STATUS) else "not counted"
+            for event, (status, _) in zip(self._events, self._fared(), strict=True)
+        }
+
+    @property
+    def lacks(self) -> dict[str, str]:
+        """What the numbers of a counter lack; of those that lack something."""
+        said = {
+            event: "; ".join(word for flag, word in LACKS.items() if flags & flag)
+            for event, (_, flags) in zip(self._events, self._fared(), strict=True)
+        }
+        return {event: words for event, words in said.items() if words}
 
     def read(self, since: int = 0) -> Chunk:
         """Copy the records from number `since` on; pass the chunk's `head` as the next `since`."""
@@ -145,6 +159,11 @@ class Reader:
         """Let go of the file; safe to call twice."""
         self._words.release()
         self._memory.close()
+
+    def _fared(self) -> list[tuple[int, int]]:
+        """Status and flags of every counter."""
+        slots = range(COUNTER_TABLE, COUNTER_TABLE + COUNTER_SLOT * self._counters, COUNTER_SLOT)
+        return [struct.unpack_from("II", self._memory, at + STATUS_AT) for at in slots]
 
     def _oldest_safe(self, since: int, head: int) -> int:
         """Number the oldest record that the writer cannot be touching while `head` records are published."""

@@ -25,6 +25,7 @@ from castmates.workloads.phase_file import (
     PID_AT,
     PLAIN_RECORD,
     RECORDS,
+    STATUS_AT,
     VARIABLE,
     map_file,
     record_bytes,
@@ -157,7 +158,7 @@ class Writer:
     def _write_counts(self, at: int, before: Sequence[int | None], after: Sequence[int | None]) -> None:
         for place in range(self._counters):
             one, other = before[place] if before else None, after[place] if after else None
-            count = NOTHING if one is None or other is None else max(0, other - one)
+            count = NOTHING if one is None or other is None or other < one else other - one
             _COUNT.pack_into(self._memory, at + 8 * place, count)  # type: ignore[arg-type]
 
     def _named(self, outer: int, name: str) -> int:
@@ -205,8 +206,10 @@ class Writer:
         """Open the counters and return what reads them all; how each fares stands in the file."""
         from castmates.workloads.phase_counts import PhaseCounts
 
-        def tell(number: int, status: int) -> None:
-            self._halves[(COUNTER_TABLE + COUNTER_SLOT * number + COUNTER_BYTES + 1) // 4] = status
+        def tell(number: int, status: int, flags: int) -> None:
+            at = (COUNTER_TABLE + COUNTER_SLOT * number + STATUS_AT) // 4
+            self._halves[at + 1] = flags
+            self._halves[at] = status
 
         return PhaseCounts(events, tell).read
 

@@ -84,7 +84,8 @@ def test_what_does_not_fit_takes_turns_and_nothing_is_multiplexed(lead):
     for number, counts in enumerate(found):
         for name, one in counts.items():
             if name in budget.turns[number % 2]:
-                assert (one.status, one.running) == ("counted", 1.0), one
+                assert one.status == "counted", one
+                assert one.running >= 0.999, one
                 assert one.value > 0
             else:
                 assert (one.status, one.note[:14]) == ("not counted", "its turn comes")

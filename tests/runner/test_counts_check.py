@@ -143,7 +143,7 @@ class Told:
 
 @pytest.mark.parametrize("trial", HARDWARE, ids=lambda trial: trial.name)
 def test_tasks_for_the_processors_counters_run_and_are_judged_like_the_others(kernels, tmp_path, trial):
-    small = replace(trial, bytes=min(trial.bytes, MIB), pairs=2)
+    small = replace(trial, bytes=MIB if trial.bytes < 0 else min(trial.bytes, MIB), pairs=2)
     for factor, verdict in ((1, "verified"), (1.01 if trial.high < 1.006 * trial.per_unit else 3, "wrong")):
         engine = partial(lambda factor, *_: Told(small, factor), factor)
         _, found, _ = check.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False)
@@ -171,10 +171,11 @@ def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_p
     touch = trial_of("touch")
     outcomes = [check.try_one(touch, kernels / "known", tmp_path)]
     record = check.record_of(outcomes)
-    assert record["events"] == {"page-faults": "verified"}
+    _, both, theirs = outcomes[0]
+    assert both.verdict == "verified" or "disturbed" in both.why, both
+    assert record["events"] == {"page-faults": both.verdict}
     check.raise_if_wrong(record)
-    theirs = outcomes[0][2]
-    assert theirs is None or theirs.verdict == "verified"
+    assert theirs is None or theirs.verdict == "verified" or "disturbed" in theirs.why, theirs
     _, found, _ = check.try_one(touch, kernels / "known", tmp_path, scaled)
     with pytest.raises(CastmatesError, match="wrong counts: page-faults"):
         check.raise_if_wrong(check.record_of([(touch, found, None)]))

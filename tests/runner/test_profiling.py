@@ -1,47 +1,69 @@
 """Profiles of a lead after the rounds: asked for through the page, by real processes."""
 
 import json
+import math
 import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
+import pyarrow
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from castmates import tables
 from castmates.analysis import layers
+from castmates.runner import profiling
+from castmates.runner.block import Outcome
 from castmates.runner.measure import measure_block
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import Reader, create
-from castmates.workloads.tfmodels.profile_page import VARIABLE, Page
+from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
+from castmates.workloads.tfmodels.profiling import Profiler
 from tests.runner.stage import PYTHON, counter, plan_of
+from tests.unit.makers import plan as planned
+from tests.unit.makers import study
 
 STEPS = 4
-# Answers as a job does that can be profiled: so many operations of 1 ms in steps of 5 ms.
+# Answers as a job does that can be profiled: operations of 30 ms in steps of 50 ms; or fails in one of many ways.
 ANSWERING = """
-import sys, time
+import os, sys, time
 from castmates.workloads.heartbeat import Writer
 from castmates.workloads.tfmodels.profile_page import Page
 beat, page = Writer.from_environment(), Page.from_environment()
 page.offer()
 beat.ready()
-done = 0
+done, how = 0, sys.argv[1]
+if how == "no page":
+    os.remove(page.path)
 while True:
     time.sleep(0.002)
     beat.beat()
-    if page.asked != done:
+    if page and page.asked != done:
         done = page.asked
-        operations = [["model/conv/Conv2D", "Conv2D", False, page.steps, 3e6 * page.steps]]
-        good = {"step_seconds": [0.005] * page.steps, "operations": operations}
-        page.answer(done, good if sys.argv[1] == "well" else {"error": "out of order"})
+        operations = [["model/conv/Conv2D", "Conv2D", False, page.steps, 30e6 * page.steps]]
+        good = {"step_seconds": [0.05] * page.steps, "operations": operations}
+        if how == "dies":
+            sys.exit(5)
+        if how == "wrong" and done == 2:
+            beat.failed()
+            sys.exit(3)
+        page.answer(done, {"badly": {"error": "out of order"}, "zero": good | {"step_seconds": [0.0]}}.get(how, good))
+        if how == "cuts":
+            page.close()
+            os.truncate(page.path, 0)
+            page = None
 """
 needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 
 
 def measured(lead, folder: Path, cache: Path, capsys) -> tuple[dict, pd.DataFrame, str]:
     keys = {"events": [], "topdown": 0, "profile": STEPS}
-    plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, keys, rounds=1)
+    plan = plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, keys, rounds=1, spare_rounds=0)
     measure_block(plan, plan.blocks[0].path, folder, cache)
     said = capsys.readouterr().err
     return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "layers.parquet"), said
@@ -67,11 +89,12 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     assert (found["steps"] == STEPS).all()
     for _, rows in found.groupby("scene"):
         assert dict(zip(rows["kind"], rows["ms_per_step"], strict=True)) == pytest.approx(
-            {"convolution": 3.0, "unattributed": 2.0}
+            {"convolution": 30.0, "unattributed": 20.0}
         )
     cost = record["costs"]["profiler"]
     assert cost["pairs"] == 2
-    assert cost["change_pct"] < -20, "steps of 5 ms against 2 ms and a little"
+    assert cost["change_pct"] < -20, "steps of 50 ms against 2 ms and a little"
+    assert record["afterwards"] == ""
 
 
 @needs_two
@@ -80,8 +103,10 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     [
         (counter(), "cannot be profiled"),
         (answering("badly"), "was not profiled: the profiler of lead@0 says: out of order"),
+        (answering("zero"), "was not profiled: its answer is not as docs/layers.md says"),
+        (answering("no page"), "cannot be profiled: its page was removed, replaced or cut"),
     ],
-    ids=["does not look at the page", "fails"],
+    ids=["does not look at the page", "fails", "answers with steps of no time", "removes its page"],
 )
 def test_a_lead_that_cannot_be_profiled_is_told_and_measured_all_the_same(tmp_path, cache, capsys, lead, sentence):
     record, found, said = measured(lead, tmp_path, cache, capsys)
@@ -89,6 +114,78 @@ def test_a_lead_that_cannot_be_profiled_is_told_and_measured_all_the_same(tmp_pa
     assert record["status"] == "measured"
     assert found.empty
     assert "profiler" not in record["costs"]
+
+
+@needs_two
+def test_a_page_that_is_cut_while_it_is_mapped_does_not_kill_the_runner(tmp_path, cache, capsys):
+    record, found, said = measured(answering("cuts"), tmp_path, cache, capsys)
+    assert "was not profiled: its page was removed, replaced or cut" in said
+    assert record["status"] == "measured"
+    assert found["scene"].nunique() == 1, "what came before it was cut is kept"
+
+
+@needs_two
+def test_a_lead_that_dies_when_it_is_to_be_profiled_loses_no_window(tmp_path, cache, capsys):
+    record, found, said = measured(answering("dies"), tmp_path, cache, capsys)
+    assert record["status"] == "measured"
+    assert record["windows"] == 5
+    assert "lead@0 ended by itself with status 5" in record["afterwards"]
+    assert record["afterwards"] in said
+    assert set(record["without_verdict"]) >= {"lead@0"}, "nobody was asked whether its result was right"
+    assert found.empty
+
+
+@needs_two
+def test_a_lead_that_finds_its_result_wrong_when_it_is_to_be_profiled_fails_its_block(tmp_path, cache, capsys):
+    record, found, _ = measured(answering("wrong"), tmp_path, cache, capsys)
+    assert record["status"] == "failed"
+    assert (record["windows"], record["costs"]) == (0, {})
+    assert found.empty
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NUMBER = st.integers() | st.floats()
+OPERATION = st.tuples(st.text() | JSON, st.text() | JSON, st.booleans(), NUMBER, NUMBER | JSON)
+ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": st.lists(OPERATION) | JSON})
+
+
+@given(JSON | ANSWER)
+@settings(max_examples=60)
+def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
+    block = planned(study(["lead"], ["beside"])).blocks[0]
+    try:
+        rows, seconds = profiling._understood(block, Outcome(block), block.company.scenes[0], answer)
+    except (profiling.NoAnswer, *profiling.UNREADABLE):
+        return
+    assert seconds > 0
+    assert all(math.isfinite(row["ms_per_step"]) for row in rows)
+    key = {"study": "s", "company": "c", "block": 1}
+    pyarrow.Table.from_pandas(tables.frame([key | row for row in rows], tables.LAYERS))
+
+
+@pytest.mark.parametrize("content", ["{", "\udc80", "[" * 100_000], ids=["cut", "not UTF-8", "deep"])
+def test_an_answer_that_cannot_be_read_is_told(tmp_path, content):
+    page = Page.create(tmp_path / "page")
+    (tmp_path / "page.1.json").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(PageError, match="the answer cannot be read"):
+        page.answered(1)
+
+
+def test_a_job_without_room_for_its_trace_goes_on_and_says_so(tmp_path, monkeypatch):
+    page = Page.create(tmp_path / "page")
+    job = Profiler(page, SimpleNamespace(errors=SimpleNamespace(OpError=KeyError)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    number = page.ask(STEPS)
+    job.step_is_over()
+    assert "No such file" in page.answered(number)["error"]
+    (tmp_path / "page.2.unfinished").mkdir()  # nor is there room for the answer
+    number = page.ask(STEPS)
+    job.step_is_over()
+    assert page.answered(number) is None
 
 
 @pytest.mark.tensorflow

@@ -38,6 +38,8 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
         "After the rounds of a block: up to 6 short windows of the lead alone, which tell what measuring costs; "
         "8 profiled steps of the lead in each of up to 2 scenes, which enter no rate (about "
     )
+    assert line([block]).endswith(" s and the time of these steps).")
+    assert line([block_of(cost_pairs=3, profile=0)]).endswith(" s).")
 
 
 def test_nothing_is_said_where_nothing_is_added():

@@ -66,6 +66,8 @@ def test_launches_are_the_units_where_there_are_enough():
         (-3.0, -1.0, "costs"),
         (0.5, 1.0, "speeds up"),
         (-0.4, 0.3, "none seen"),
+        (-1.9, 0.05, "unresolved"),
+        (-0.05, 1.9, "unresolved"),
         (-WIDE_PCT - 0.1, WIDE_PCT + 0.1, "unresolved"),
         (math.nan, math.nan, "too few pairs"),
     ],

@@ -60,6 +60,13 @@ def test_sets_of_ones_own_stand_beside_the_named_ones():
         ("{sets: {mine: ['{cycles}']}}", "an event in perf's words"),
         ("{sets: {mine: ['-a']}}", "an event in perf's words"),
         ("{sets: {mine: [r1a8, 'cpu/event=1,name=r1a8/']}}", "events of different names in the set mine"),
+        (
+            "{events: [mine, basic], sets: {mine: ['cpu/event=0x76,name=cycles/']}}",
+            "one event for each name, and not two for cycles, in mine and basic",
+        ),
+        ("{sets: {mine: ['cycles:pp']}}", "no other letters behind an event than u, k and h"),
+        ("{sets: {mine: ['instructions:uG']}}", "no other letters behind an event than u, k and h"),
+        ("{sets: {mine: ['cpu/event=1/p']}}", "no other letters behind an event than u, k and h"),
         ("{topdown: 3}", "0, 1 or 2"),
         ("{how: process}", "'auto', 'cgroup', 'thread' or 'cpu'"),
         ("{series: 1000}", "less than or equal to 100"),
@@ -71,6 +78,11 @@ def test_mistakes_get_a_sentence(counters, said):
         study(counters)
     assert said in str(caught.value)
     assert "study.yaml, line 4" in str(caught.value)
+
+
+def test_one_event_in_two_sets_and_names_that_end_like_modes_are_no_mistake():
+    chosen = study("{events: [mine, cache, memory], sets: {mine: ['sched:sched_switch:u', cpu/event=1/uk]}}").counters
+    assert [name for name, _ in chosen.chosen] == ["mine", "cache", "memory"]
 
 
 def test_an_event_is_called_what_it_calls_itself():

@@ -123,6 +123,22 @@ def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
     assert "cycles (not supported" in counters_figure.caption(found)
 
 
+def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
+    def spoil(row):
+        row = row | {"scope": "cpu" if row["block"] == 1 else "thread"}
+        return row | ({"note": "user mode only"} if row["event"] == "cycles" else {})
+
+    found = results(tmp_path, *made_up(spoil=spoil))
+    figure, source = counters_figure.draw(found)
+    said = "counted by CPU (whatever ran there) and thread, some events in user mode only"
+    assert said in " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    assert said[1:] in counters_figure.caption(found)
+    assert set(source["scope"]) == {"cpu, thread"}
+    modes = source.set_index("metric")["mode"]
+    assert (modes["cycles"], modes[IPC], modes["instructions"]) == ("user mode only", "user mode only", "")
+    assert counters_figure.how_counted(changes(*made_up())) == "counted by control group"
+
+
 def test_without_anything_counted_the_figure_says_why(tmp_path):
     counts, windows = made_up(
         spoil=lambda row: row | {"value": np.nan, "status": "not supported", "note": "no counter"}

@@ -28,9 +28,9 @@ def made(layers: pd.DataFrame | None = None) -> Made:
     return Made("made-up", *empty, layers=layers)
 
 
-def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unmanaged") -> list[dict]:
+def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unmanaged", **others: str) -> list[dict]:
     head = {"study": "made-up", "company": "a", "block": block, "scene": scene, "mix": mix, "partition": partition}
-    head |= {"member": "lead@0", "platform": "measured", "calls": 1.0, "steps": 5}
+    head |= {"member": "lead@0", "platform": "measured", "calls": 1.0, "steps": 5} | others
     return [
         head
         | {
@@ -74,6 +74,25 @@ def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv
         assert sum(parts) == pytest.approx(lines[-1][1][beside]["ms_per_step"])
     words = " ".join(text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title])
     assert "profiled, not measured" in words
+
+
+@pytest.mark.parametrize(
+    ("other", "titles"),
+    [
+        ({"member": "lead@2", "company": "b"}, ["lead@0", "lead@2"]),
+        ({"platform": "emulated", "company": "b"}, ["lead (emulated)", "lead (measured)"]),
+    ],
+    ids=["seats", "platforms"],
+)
+def test_seats_and_platforms_have_panels_of_their_own(other, titles):
+    table = made(frame([*rows(1, "solo", "", 1.0), *rows(1, "solo", "", 3.0, **other)], LAYERS))
+    figure, source = layers_figure.draw(table)
+    assert sorted(axes.get_title("left").split(",")[0] for axes in figure.axes) == titles
+    assert (source["blocks"] == 1).all()
+    wholes = [layers_figure.lines_of(part)[-1][1]["solo"]["ms_per_step"] for _, part in layers_figure.panels_of(source)]
+    assert sorted(wholes) == pytest.approx([sum(KINDS.values()), 3 * sum(KINDS.values())])
+    said = captions.alternatives(table, ["layers"])["layers"]
+    assert all(title in said for title in titles)
 
 
 def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):

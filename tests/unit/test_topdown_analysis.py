@@ -86,6 +86,14 @@ def test_pairs_are_of_the_same_round_and_of_valid_windows():
     assert np.isnan(row["points_low"])
 
 
+@pytest.mark.parametrize("running", [0.94, 0.96])
+def test_a_share_that_was_counted_for_part_of_the_time_is_shown_and_in_no_difference(running):
+    edges, values = pair(1, 1, 0.5, 0.4)
+    values[0] |= {"status": "scaled", "running": running}
+    assert changes(counted(values), windows(edges)).empty == (running < 0.95)
+    assert list(shares(counted(values), windows(edges))["running"]) == [running, 1.0]
+
+
 def test_what_has_no_value_is_no_zero():
     edges, values = pair(1, 1, 0.5, float("nan"))
     values[1] |= {"status": "not counted", "note": "perf stat: it ended"}
@@ -136,4 +144,5 @@ def test_shares_that_were_counted_for_part_of_the_time_are_pale(tmp_path):
     assert set(source["running"]) == {0.3}
     bars = [patch for patch in figure.axes[0].patches if patch.get_hatch() is None]
     assert {bar.get_alpha() for bar in bars} == {0.5}
+    assert "points" not in source  # no difference is formed of them
     assert "pale: counted for part of the time" in " ".join(" ".join(texts(figure)).split())

@@ -85,6 +85,27 @@ def test_phases_within_phases_are_told_by_whole_intervals_alone():
     assert list(values(of_phases(made, spans))) == ["step"]
 
 
+def test_phases_within_phases_and_those_never_met_leave_the_others_their_regression():
+    spans, until = steps([(3, 9), (9, 3), (5, 5), (8, 4)] * 8)
+    made = intervals(spans, until, 25)
+    inner = [(begin, (begin + end) // 2) for begin, end in spans["forward"]]
+    more = spans | {"forward/attention": inner, "save": [(2 * until, 3 * until)], "threads/decode": [(0, until)]}
+    told = values(of_phases(made, more))
+    assert told.pop("threads/decode") == pytest.approx(np.mean([one.shares["Retiring"] for one in made]))
+    assert told == pytest.approx({"forward": 0.3, "backward": 0.7})
+
+
+def test_a_category_that_some_intervals_lack_is_told_from_the_others():
+    spans, until = steps([(3, 9), (9, 3), (5, 5), (8, 4)] * 8)
+    made = intervals(spans, until, 25)
+    half = [Interval(one.begin_ns, one.end_ns, {"Other": 0.5, **(one.shares if place % 3 else {})})
+            for place, one in enumerate(made)]  # fmt: skip
+    told = {(one.metric, one.phase): one.value for one in of_phases(half, spans)}
+    assert told["Retiring", "forward"] == pytest.approx(0.3)
+    assert told["Retiring", "backward"] == pytest.approx(0.7)
+    assert told["Other", "backward"] == pytest.approx(0.5)
+
+
 def test_samples_become_intervals_between_the_edges_and_counts_with_a_phase():
     spans, until = steps([(50, 80)] * 3)
     made = intervals(spans, until, 10)

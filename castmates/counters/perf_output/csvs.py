@@ -45,8 +45,7 @@ def parse_csv(text: str, separator: str | None = None) -> Report:
             reader.line(_Fields(row, line, cut))
     if not reader.lines and not reader.metrics:
         raise CastmatesError("perf stat printed headings and no count.")
-    shape = "CSV as of perf 6.5" if reader.grouped else "CSV as of perf 5"
-    return Report(shape, tuple(reader.lines), tuple(reader.metrics))
+    return Report(tuple(reader.lines), tuple(reader.metrics))
 
 
 def _separator(line: str) -> str:
@@ -110,7 +109,6 @@ class _Reader:
     def __init__(self, cut: str) -> None:
         self.lines: list[Line] = []
         self.metrics: list[Metric] = []
-        self.grouped = False
         self._cut = cut
         self._group = self._pmu = ""
         self._running: float | None = None
@@ -161,7 +159,7 @@ class _Reader:
         self._group, self._running, self._pmu = "", known, pmu_of(event)
         metric, text = fields.take_number(), fields.take()
         if text:
-            self._metric(metric, text, fields.peek() if fields.peek() in _THRESHOLDS else "", place)
+            self._metric(metric, text, place)
 
     def _further(self, fields: _Fields, place: Place) -> None:
         running = None
@@ -170,19 +168,19 @@ class _Reader:
             share = number(fields.take_number())
             running = None if share is None else share / 100
         cells = fields.left()
-        threshold = cells.pop() if cells and cells[-1] in _THRESHOLDS else ""
+        cells = cells[:-1] if cells and cells[-1] in _THRESHOLDS else cells
         *before, last = cells or [""]
         if not last:
             raise fields.wrong("a metric or the heading of a group")
         if running is not None and not any(before) and "  " not in last and "%" not in last:
-            self._group, self._running, self._pmu, self.grouped = last, running, pmu_of(last), True
+            self._group, self._running, self._pmu = last, running, pmu_of(last)
             return
         self._running = running if running is not None else self._running
-        self._metric(before[-1] if before else "", last, threshold, place)
+        self._metric(before[-1] if before else "", last, place)
 
-    def _metric(self, value: str, text: str, threshold: str, place: Place) -> None:
+    def _metric(self, value: str, text: str, place: Place) -> None:
         unit, name = unit_and_name(text)
-        self.metrics.append(Metric(name, number(value), unit, self._group, self._running, threshold, self._pmu, place))
+        self.metrics.append(Metric(name, number(value), unit, self._group, self._running, self._pmu, place))
 
 
 def _place(fields: _Fields) -> Place:

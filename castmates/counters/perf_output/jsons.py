@@ -30,11 +30,9 @@ def parse_json(text: str) -> Report:
     """Read what one perf printed."""
     lines: list[Line] = []
     metrics: list[Metric] = []
-    seen: set[str] = set()
     group, running, pmu = "", None, ""
     heads: list[str] = []  # of metrics that follow without a name of their own (metrics only, 6.0 and 6.1)
     for row, found in _objects(text):
-        seen |= found.keys()
         place, own = _place(found), _share(found.get("pcnt-running"))
         if "metricgroup" in found:
             group, running = found["metricgroup"], own
@@ -52,7 +50,7 @@ def parse_json(text: str) -> Report:
             metrics += _only_metrics(row, found, place)
     if not lines and not metrics:
         raise CastmatesError('perf stat printed no count: expected a line with "counter-value" or a metric.')
-    return Report(_shape(text, seen), tuple(lines), tuple(metrics))
+    return Report(tuple(lines), tuple(metrics))
 
 
 def _objects(text: str) -> Iterator[tuple[int, Object]]:
@@ -112,7 +110,7 @@ def _line(row: int, found: Object, place: Place, running: float | None) -> Line:
 def _metric(text: str, found: Object, place: Place, group: str, running: float | None, pmu: str) -> Metric:
     unit, name = unit_and_name(text)
     value = number(found.get("metric-value", ""))
-    return Metric(name, value, unit, group, running, found.get("metric-threshold", ""), pmu, place)
+    return Metric(name, value, unit, group, running, pmu, place)
 
 
 def _only_metrics(row: int, found: Object, place: Place) -> Iterator[Metric]:
@@ -130,14 +128,3 @@ def _only_metrics(row: int, found: Object, place: Place) -> Iterator[Metric]:
 def _share(text: str | None) -> float | None:
     value = number(text) if text is not None else None
     return None if value is None else value / 100
-
-
-def _shape(text: str, seen: set[str]) -> str:
-    """Which kind of perf prints so."""
-    if "metric-threshold" in seen or "counters" in seen:
-        return "JSON as of perf 6.13"
-    if "metricgroup" in seen or re.search(r'"metric-value"\s*:\s*"', text):
-        return "JSON as of perf 6.5"
-    if re.search(r'"metric-value"\s*:\s*[-\d]', text):
-        return "JSON as of perf 6.0"
-    return "JSON"

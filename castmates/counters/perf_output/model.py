@@ -43,16 +43,14 @@ class Metric:
     unit: str = ""  # "%", "percent of slots"; "" where the name is all
     group: str = ""  # the heading that it stands below, such as "TopdownL1 (cpu_core)"
     running: float | None = None  # of the event that it stands beside, or the heading
-    threshold: str = ""  # good, less good, nearly bad, bad
     pmu: str = ""  # cpu_core, cpu_atom of hybrid processors
     place: Place = Place()
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was printed, and by what kind of perf."""
+    """All that was printed."""
 
-    shape: str
     lines: tuple[Line, ...]
     metrics: tuple[Metric, ...]
 

@@ -66,8 +66,8 @@ static const char *kernel_touch(uint64_t units)
     return why;
 }
 
-#define APART 16u            /* pages from one that is read to the next, so that no neighbour comes with it */
-#define FILE_PAGES (4096 * APART)
+#define APART 16u                 /* pages from one that is read to the next, so that no neighbour comes with it */
+#define FILE_PAGES (1024 * APART) /* more units begin anew: each start writes and syncs all of it */
 
 static struct {
     int file;

@@ -19,14 +19,27 @@ Keep = Callable[[tf.Tensor], Any]  # what is done with a mark
 
 @contextlib.contextmanager
 def gradient_marked(keep: Keep) -> Iterator[None]:
-    """Read the clock before and after the gradient of the step that is traced meanwhile."""
-    original = tf.GradientTape.gradient
+    """Read the clock before and after the gradient of the step that is traced meanwhile.
 
-    def gradient(tape: tf.GradientTape, target: tf.Tensor, sources: Any, *rest: Any, **more: Any) -> Any:
+    The gradients that models take of their own layers, which they recompute (RevNet, BigBird), are left as they are:
+    they begin from a gradient that is known, or lie within the step's.
+    """
+    original = tf.GradientTape.gradient
+    within = False
+
+    def gradient(tape: Any, target: Any, sources: Any, output_gradients: Any = None, *rest: Any, **more: Any) -> Any:
+        nonlocal within
+        if within or output_gradients is not None or not tf.is_tensor(target):
+            return original(tape, target, sources, output_gradients, *rest, **more)
         before = stamp_after([target], keep)
         with tf.control_dependencies([before]):
             seed = tf.ones_like(target)
-        return passed_after(original(tape, target, sources, seed, *rest, **more), keep)
+        within = True
+        try:
+            found = original(tape, target, sources, seed, *rest, **more)
+        finally:
+            within = False
+        return passed_after(found, keep)
 
     tf.GradientTape.gradient = gradient
     try:

@@ -16,7 +16,7 @@ SIZE = 4096
 
 
 class PageError(ValueError):
-    """A page that cannot be opened; the message is one sentence for the user."""
+    """A page that cannot be opened, or an answer that cannot be read; the message is one sentence for the user."""
 
 
 class Page:
@@ -27,6 +27,7 @@ class Page:
         try:
             with path.open("r+b") as file:
                 self._memory = mmap.mmap(file.fileno(), SIZE)
+                self._identity = _identity(os.fstat(file.fileno()))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "it is too short"
             raise PageError(
@@ -45,6 +46,14 @@ class Page:
         """The page that the runner named, if it named one."""
         path = os.environ.get(VARIABLE)
         return cls(Path(path)) if path else None
+
+    @property
+    def sound(self) -> bool:
+        """Whether the file is as it was mapped: to touch the page of a file that was cut kills who does."""
+        try:
+            return _identity(self.path.stat()) == self._identity
+        except OSError:
+            return False
 
     @property
     def able(self) -> bool:
@@ -83,8 +92,11 @@ class Page:
         place = self._answer(number)
         if not place.is_file():
             return None
-        content: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-        place.unlink()
+        try:
+            content: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+            place.unlink()
+        except (OSError, ValueError, RecursionError) as error:
+            raise PageError(f"the answer cannot be read: {error}") from error
         return content
 
     def close(self) -> None:
@@ -94,3 +106,7 @@ class Page:
 
     def _answer(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}.json")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size

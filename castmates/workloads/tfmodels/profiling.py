@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ class Profiler:
         self._done = page.asked
         self._left = 0  # steps of the profile that is being made
         self._mark: Any = None
-        self._folder = Path()
+        self._folder = ""  # of the profile that is being made
         page.offer()
 
     @classmethod
@@ -37,11 +38,11 @@ class Profiler:
 
     def _begin(self) -> None:
         self._done = self._page.asked
-        self._folder = Path(tempfile.mkdtemp(prefix="profile-"))
         try:
-            self._tf.profiler.experimental.start(str(self._folder))
-        except self._tf.errors.OpError as error:
-            self._answer({"error": str(error).splitlines()[0]})
+            self._folder = tempfile.mkdtemp(prefix="profile-")
+            self._tf.profiler.experimental.start(self._folder)
+        except (self._tf.errors.OpError, OSError) as error:
+            self._answer(_error(error))
             return
         self._left = max(self._page.steps, 1)
         self._open()
@@ -64,23 +65,34 @@ class Profiler:
         try:
             self._tf.profiler.experimental.stop()
             written = time.monotonic()
-            found = xspace.rolled(_read(self._folder))
+            found = xspace.rolled(_read(Path(self._folder)))
         except (self._tf.errors.OpError, OSError, ImportError) as error:
-            return {"error": next(iter(str(error).splitlines()), type(error).__name__)}
+            return _error(error)
         return found | {"seconds": {"write": written - begin, "read": time.monotonic() - written}}
 
     def _answer(self, content: dict[str, Any]) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._page.answer(self._done, content)
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
+        with suppress(OSError):  # the job goes on without its profile; the runner says that nothing came
+            self._page.answer(self._done, content)
+
+
+def _error(error: Exception) -> dict[str, Any]:
+    return {"error": next(iter(str(error).splitlines()), type(error).__name__)}
 
 
 def _read(folder: Path) -> Any:
     """The trace that the profiler has left there."""
+    from google.protobuf.message import DecodeError
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     files = sorted(folder.rglob("*.xplane.pb"))
     if not files:
         raise OSError("the profiler left no trace")
     space = xplane_pb2.XSpace()
-    space.ParseFromString(files[-1].read_bytes())
+    try:
+        space.ParseFromString(files[-1].read_bytes())
+    except DecodeError:
+        raise OSError("the profiler's trace was cut, as where the temporary folder is full") from None
     return space

@@ -2,11 +2,25 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
+from castmates.counters import groups as groups_module
+from castmates.counters import kernel_events
 from castmates.counters.groups import open_groups
-from castmates.counters.kernel_events import EXCLUDE_KERNEL, HARDWARE, RAW, SOFTWARE, Attr, Target
+from castmates.counters.kernel_events import (
+    AGAIN,
+    EXCLUDE_HV,
+    EXCLUDE_KERNEL,
+    EXCLUDE_USER,
+    HARDWARE,
+    RAW,
+    SOFTWARE,
+    Attr,
+    Target,
+    read_group,
+)
 from castmates.counters.resolving import Event
 
 
@@ -65,8 +79,8 @@ def test_the_kernels_clocks_are_never_grouped_with_others():
 @pytest.mark.parametrize(
     ("code", "why"),
     [(errno.ENOENT, "not supported: this processor"), (errno.EINVAL, "not supported: the kernel does not count"),
-     (errno.EMFILE, "not counted: too many files"), (errno.EACCES, "not supported: perf is refused"),
-     (errno.ENOSYS, "not supported: this kernel"), (errno.EBUSY, "not counted: perf_event_open failed")],
+     (errno.EACCES, "not counted: perf is refused"), (errno.ENOSYS, "not supported: this kernel"),
+     (errno.EBUSY, "not counted: perf_event_open failed")],
 )  # fmt: skip
 def test_a_refused_leader_leaves_the_others_and_says_why(code, why):
     _, groups, found = opened([CYCLES, MISSES], [HERE], lambda attr, *_: code if attr.config == 0 else 0)
@@ -86,8 +100,10 @@ def test_without_the_kernels_part_where_that_is_refused_but_never_for_what_happe
         return 0 if attr.exclude & EXCLUDE_KERNEL else errno.EACCES
 
     switches = event("context-switches", Attr(SOFTWARE, 3))
-    _, groups, found = opened([CYCLES, switches], [HERE], refuses)
+    kernels_part = event("cycles:k", Attr(HARDWARE, 0, exclude=EXCLUDE_USER | EXCLUDE_HV))
+    _, groups, found = opened([CYCLES, switches, kernels_part], [HERE], refuses)
     assert groups == [(HERE, ["cycles"])]
+    assert "perf is refused" in found.refused["cycles:k"]
     assert found.notes == {"cycles": "user mode only"}
     assert "perf is refused" in found.refused["context-switches"]
 
@@ -111,3 +127,54 @@ def test_a_member_that_has_ended_is_not_counted():
     assert found.refused["cycles"].startswith("not counted: the member had ended")
     _, _, found = opened([CYCLES], [])
     assert found.refused["cycles"].startswith("not counted: the member had ended")
+
+
+def test_too_many_files_refuse_all_and_leave_none_open():
+    def refuses(_, target, leader):
+        return errno.EMFILE if target is THERE and leader >= 0 else 0
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    found = open_groups([CYCLES, MISSES, FAULTS], [HERE, THERE], False, Kernel(refuses))
+    assert found.groups == []
+    assert set(found.refused) == {"cycles", "misses", "faults"}
+    assert all(why.startswith("not counted: too many files are open") for why in found.refused.values())
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EBUSY])
+def test_who_is_refused_on_some_targets_is_in_no_sum(code, monkeypatch):
+    def refuses(attr, target, _):
+        return code if attr.config == 0 and target is THERE else 0
+
+    found = open_groups([CYCLES, MISSES], [HERE, THERE], False, Kernel(refuses))
+    monkeypatch.setattr(groups_module, "read_group", lambda _, events: [10, 10, *([7] * events)])
+    assert {name: one.count for name, one in found.read().items()} == {"misses": 14}
+    assert found.refused["cycles"].startswith("not counted: ")
+    assert not found.notes
+    found.close()
+
+
+def test_what_cannot_be_read_on_one_target_is_in_no_sum(monkeypatch):
+    found = open_groups([CYCLES, FAULTS], [HERE, THERE], False, Kernel())
+    broken = found.groups[1].leader  # the cycles of one of them
+    monkeypatch.setattr(groups_module, "read_group", lambda fd, _: None if fd == broken else [10, 10, 7])
+    assert {name: one.count for name, one in found.read().items()} == {"faults": 14}
+    found.close()
+
+
+def test_a_group_is_read_again_while_somebody_who_inherits_it_is_born(monkeypatch):
+    """The kernel says ECHILD for the moment in which a new thread has a part of a group."""
+    answers = [ChildProcessError] * 3 + [bytes(32)]
+
+    def answer(*_):
+        found = answers.pop(0) if answers else ChildProcessError
+        if isinstance(found, bytes):
+            return found
+        answered.append(found)
+        raise found
+
+    answered = []
+    monkeypatch.setattr(kernel_events.os, "read", answer)
+    assert read_group(0, 1) == [0, 0, 0]
+    assert read_group(0, 1) is None
+    assert len(answered) == 3 + AGAIN

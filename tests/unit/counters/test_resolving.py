@@ -83,19 +83,36 @@ def test_perf_tries_again_with_less_and_tries_out_things_for_itself():
     assert attributes(own + again) == (Attr(9, 1),)
 
 
-def test_all_events_are_asked_for_at_once_and_one_by_one_where_that_does_not_tell_them_apart():
+HYBRID = asked("0", "0x400000000") + asked("0", "0xa00000000")
+SAYS = {"cycles": HYBRID, "page-faults": asked("1", "0x2") * 2, "num_cpus": "", "dummy:u": asked("1", "0x9")}
+BOTH_CORES = (Attr(0, 0x400000000), Attr(0, 0xA00000000))
+
+
+def test_all_events_are_asked_for_at_once_and_a_mark_tells_them_apart():
     calls = []
 
     def ask(words):
         calls.append(list(words))
-        return "".join(asked("0", "0x0") if word == "cycles" else asked("1", "0x2") * 2 for word in words)
+        return "".join(SAYS[word] for word in words)
 
     cycles, faults = resolve([("one", ["cycles", "page-faults"]), ("two", ["cycles"])], ask)
-    assert calls == [["cycles", "page-faults"], ["cycles"], ["page-faults"]]
-    assert (cycles.attrs, cycles.group, faults.attrs) == ((Attr(0, 0),), "one", (Attr(1, 2),))
+    assert calls == [["cycles", "dummy:u", "page-faults", "dummy:u"]]
+    assert (cycles.attrs, cycles.group, faults.attrs) == (BOTH_CORES, "one", (Attr(1, 2),))
     calls.clear()
-    assert resolve([("one", ["cycles", "cycles:u"])], lambda w: "".join(asked("0", "0x0") for _ in w))[1].attrs
-    assert not calls
+    cycles, nothing = resolve([("one", ["cycles", "num_cpus"])], ask)  # as many tries as events, and yet not theirs
+    assert calls[1:] == [["cycles"], ["num_cpus"]]
+    assert (cycles.attrs, nothing.attrs) == (BOTH_CORES, ())
+
+
+def test_what_perf_measures_itself_is_no_counter_and_is_not_asked_for():
+    def ask(words):
+        return "".join(SAYS.get(word, SAYS["dummy:u"]) for word in words)
+
+    names = ["duration_time", "user_time", "system_time:u", "dummy", "bpf-output"]
+    *own, config, faults = resolve([("mine", [*names, "software/config=9/", "page-faults"])], ask)
+    assert {(one.attrs, one.note) for one in own} == {((), "not supported: perf measures it itself; it is no counter")}
+    assert config.attrs == ()
+    assert faults.attrs == (Attr(1, 2),)
 
 
 def test_what_perf_does_not_know_says_so_in_perfs_words():
@@ -123,4 +140,5 @@ def test_the_table_agrees_with_perf_where_perf_is():
         pytest.skip("the perf that is installed is not for this kernel")
     for event in resolve(list(SETS.items())):
         table = look_up(event.words)
+        assert event.attrs, event
         assert {(attr.kind, attr.config & 0xFFFFFFFF) for attr in event.attrs} <= {(table.kind, table.config)}, event

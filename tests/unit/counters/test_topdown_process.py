@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_perf_counts_between_its_edges_and_not_outside(form):
         perf.order("disable")
         assert perf.obeyed("disable", within(10)), perf.why
         time.sleep(0.1)
-        outer = used_s(pid)
+        told = time.monotonic()
         perf.order("enable")
         assert perf.obeyed("enable", within(5)), perf.why
         inner = used_s(pid)
@@ -69,13 +70,13 @@ def test_perf_counts_between_its_edges_and_not_outside(form):
         inner = used_s(pid) - inner
         perf.order("disable")
         assert perf.obeyed("disable", within(5)), perf.why
-        outer = used_s(pid) - outer
+        outer = time.monotonic() - told
         time.sleep(0.2)
         answer = perf.end()
     assert answer.why == ""
     clock = next(line for line in parse(answer.text).lines if line.event == "task-clock")
-    # The scheduler's own account is brought up to date at ticks; between the edges lies what perf saw.
-    assert inner - 0.02 <= clock.value / 1000 <= outer + 0.02
+    # The scheduler's account is brought up to date at ticks, and lacks what a hypervisor stole, which perf's clock has.
+    assert inner - 0.02 <= clock.value / 1000 <= outer
     assert gone(perf.pid)
 
 
@@ -129,7 +130,8 @@ def test_a_perf_that_does_not_obey(tmp_path, text, word):
     before = children()
     perf = PerfProcess(program(tmp_path, text), EVENTS)
     perf.order("disable")
-    assert not perf.obeyed("disable", within(0.3))
+    assert not perf.obeyed("disable", within(10 if "exit" in text else 0.3))
+    assert perf.ended_by_itself == ("exit" in text)
     assert word in perf.end().why
     assert perf.end().why  # twice does no harm
     assert children() == before
@@ -150,6 +152,25 @@ def test_it_obeys_where_more_than_a_thousand_files_are_open(tmp_path):
         for fd in held:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("left", range(7))
+def test_where_no_more_files_may_be_opened_it_says_so_and_leaks_none(tmp_path, left):
+    here, (soft, hard) = Path("/proc/self/fd"), resource.getrlimit(resource.RLIMIT_NOFILE)
+    file, first = program(tmp_path, "exit 3"), os.dup(0)
+    os.close(first)
+    tempfile.gettempdir()  # is looked for once
+    before = len([*here.iterdir()])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first + left, hard))
+    try:
+        perf = PerfProcess(file, EVENTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "cannot be started: Too many open files" in perf.why
+    perf.order("disable")
+    assert not perf.obeyed("disable", within(5))
+    assert "Too many open files" in perf.end().why
+    assert len([*here.iterdir()]) == before
 
 
 def test_no_perf_at_all(tmp_path):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.counts_check import ways
 from castmates.counts_check.check import record_of, wrong
 from castmates.counts_check.table import summary
 from castmates.counts_check.tasks import BEYOND, SOFTWARE, too_large, trials
@@ -65,6 +66,16 @@ def test_what_was_not_counted_all_the_time_is_never_verified(status):
     judged = judge(trial, [Portion(trial.short, 10.0)], [Portion(trial.long, value, status, "why")])
     assert judged.verdict == "not checked"
     assert judged.why == f"{status}: why"
+
+
+def test_a_kind_of_core_that_did_not_count_is_the_status_of_perf_stat():
+    told = [
+        f'{{"counter-value" : "{value}", "event" : "cpu_{kind}/cycles/", "pcnt-running" : 100.00}}'
+        for kind, value in (("atom", "5.0"), ("core", "<not counted>"))
+    ]
+    script = f"echo done 0 0 0 0 0; echo '{told[0]}' >&2; echo '{told[1]}' >&2"
+    one = ways._one_run(["sh", "-c", script], 100, EXACT[0])
+    assert (one.value, one.status, one.note) == (None, "not counted", "perf stat")
 
 
 def test_without_portions_or_with_equal_ones_nothing_is_checked():

@@ -30,6 +30,9 @@ def test_counted_zero_scaled_and_not_counted_are_four_things():
         starved = difference("page-faults", ORIGIN, counter)
         assert (starved.value, starved.status) == (None, "not counted")
         assert starved.note
+    for before, after in ((ORIGIN, Reading(None, 0, 0)), (Reading(None, 0, 0), ORIGIN)):
+        broken = difference("page-faults", before, after)
+        assert (broken.value, broken.status, broken.note) == (None, "not counted", "the kernel gave no count")
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12), st.floats(0.951, 1.0))

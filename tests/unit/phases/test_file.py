@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.runner.phase_log import PhaseLog
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import PhasesError, Reader, phases_in, wanted_counters
 from castmates.workloads.phase_writer import Writer
@@ -116,6 +117,8 @@ def test_what_cannot_be_made_is_refused_in_a_sentence(tmp_path):
         phase_file.create(tmp_path / "a", capacity=3)
     with pytest.raises(PhasesError, match="9 are wanted"):
         phase_file.create(tmp_path / "b", [f"event-{number}" for number in range(9)])
+    with pytest.raises(PhasesError, match="names one twice"):
+        phase_file.create(tmp_path / "e", ["page-faults", "cs", "page-faults"])
     with pytest.raises(PhasesError, match="1 to 55 bytes"):
         phase_file.create(tmp_path / "c", ["e" * 56])
     with pytest.raises(PhasesError, match="Cannot create"):
@@ -129,6 +132,30 @@ def test_counters_are_named_as_perf_does():
         "cpu/event=0xd1,umask=0x20/",
         "r01c2",
     ]
+    assert wanted_counters("page-faults,page-faults, minor-faults,page-faults") == ["page-faults", "minor-faults"]
+
+
+def test_a_job_that_overwrites_the_names_of_counters_does_not_spoil_its_records(tmp_path):
+    log = PhaseLog.create(tmp_path / "file", ["page-faults", "minor-faults"])
+    Writer(tmp_path / "file").record("a", 1, 2)
+    with (tmp_path / "file").open("r+b") as file:
+        file.seek(phase_file.COUNTER_TABLE + phase_file.COUNTER_SLOT)
+        file.write(b"page-faults\0")
+    log.read()
+    ((phases, _),) = log.parts()
+    assert [(one.name, len(one.counts)) for one in phases] == [("a", 2)]
+    assert list(log.counters) == ["page-faults", "minor-faults"]
+
+
+def test_flags_behind_the_status_say_what_numbers_lack(tmp_path):
+    phase_file.create(tmp_path / "file", ["a", "b", "c"])
+    with (tmp_path / "file").open("r+b") as file:
+        for place, flags in enumerate((0, 1, 3)):
+            file.seek(64 + 64 * place + 56)
+            file.write(struct.pack("II", 1, flags))
+    reader = Reader(tmp_path / "file")
+    assert reader.counters == dict.fromkeys("abc", "counted")
+    assert reader.lacks == {"b": "user mode only", "c": "user mode only; threads may be missing"}
 
 
 def test_the_layout_is_the_one_that_is_documented(tmp_path):

@@ -16,8 +16,9 @@ SECOND = 1_000_000_000
 class Log:
     """As much of a PhaseLog as is asked for."""
 
-    def __init__(self, *parts: list[Phase], torn: tuple[int, ...] = (), counters: dict[str, str] | None = None) -> None:
-        self._parts, self._torn, self.counters = parts, torn, counters or {}
+    def __init__(self, *parts: list[Phase], torn: tuple[int, ...] = (), **more) -> None:
+        self._parts, self._torn = parts, torn
+        self.counters, self.lacks, self.trouble = ({"counters": {}, "lacks": {}, "trouble": ""} | more).values()
 
     def parts(self):
         for number, part in enumerate(self._parts):
@@ -68,6 +69,25 @@ def test_steps_in_which_records_were_lost_say_nothing():
     assert [bool(row) for row in rows] == [False, False, False, True]
 
 
+def test_time_for_which_a_phase_lay_frozen_before_the_scene_is_not_the_steps():
+    """A thread was stopped inside its phase for 98 s, and another phase began in the scene before."""
+    log = reported(
+        Phase("threads/decode", 0, 100 * SECOND),
+        Phase("input", SECOND, 99 * SECOND),
+        Phase("work", 99 * SECOND, 99 * SECOND + 5),
+    )
+    (row,) = steps_phases(log, Progress([(101 * SECOND, 7)], before_ns=98 * SECOND))
+    assert row == {"begin_ns": 98 * SECOND, "threads/decode_s": 2.0, "input_s": 1.0, "work_s": 5e-9}
+    first, second = steps_phases(log, Progress([(98 * SECOND, 6), (101 * SECOND, 7)]))
+    assert (first, second) == ({}, row)
+
+
+def test_a_phase_that_began_in_an_earlier_step_of_the_same_scene_counts_whole():
+    log = reported(Phase("threads/decode", 10, 250), Phase("work", 210, 220), Phase("work", 110, 120))
+    _, second = steps_phases(log, Progress([(200, 1), (300, 2)], before_ns=5))
+    assert second["threads/decode_s"] == pytest.approx(240e-9)
+
+
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=30), st.data())
 def test_lengths_of_all_steps_add_up_to_all_phases(gaps, data):
     beats = [sum(gaps[: number + 1]) for number in range(len(gaps))]
@@ -100,11 +120,35 @@ def test_a_phase_counted_at_some_edges_only_is_not_counted():
     assert "not at every edge" in one.note
 
 
+@pytest.mark.parametrize("status", ["not counted", "not supported"])
+def test_a_counter_that_was_given_up_has_no_value_though_there_are_numbers(status):
+    log = reported(Phase("a", 0, 5, None, (3,)), counters={"page-faults": status})
+    (one,) = _counts("lead", log, window())
+    assert (one.status, one.value) == (status, None)
+
+
+def test_what_the_numbers_lack_stands_in_the_note():
+    counters = {"page-faults": "counted", "cs": "counted"}
+    log = reported(Phase("a", 0, 5, None, (3, 4)), counters=counters, lacks={"page-faults": "user mode only"})
+    notes = {one.name: one.note for one in _counts("lead", log, window())}
+    assert notes["page-faults"] == f"{notes['cs']}; user mode only"
+
+
+def test_a_window_in_which_the_file_was_spoilt_has_no_counts_and_those_before_have():
+    phases = Phase("a", 0, 5, None, (3,)), Phase("a", 2 * SECOND, 3 * SECOND, None, (4,))
+    log = reported(*phases, counters={"page-faults": "counted"}, trouble="the phases file was spoilt")
+    (before,) = _counts("lead", log, window(close_ns=SECOND))
+    (spoilt,) = _counts("lead", log, window())
+    assert (before.status, before.value) == ("counted", 3.0)
+    assert (spoilt.status, spoilt.value) == ("not counted", None)
+    assert "lost" in spoilt.note
+
+
 def series(event: str, values: list[tuple[float, float]], source: str = "counters") -> list[Sample]:
     return [Sample(int(t * SECOND), source, "lead", event, value) for t, value in values]
 
 
-COUNTED = [Count("lead", "page-faults", 1.0, "counted", "perf_event_open")]
+COUNTED = [Count("lead", "page-faults", 1.0, "counted", "perf_event_open", scope="thread")]
 
 
 def test_a_long_phase_is_counted_by_the_readings_that_lie_in_it():
@@ -113,7 +157,7 @@ def test_a_long_phase_is_counted_by_the_readings_that_lie_in_it():
     found = {one.phase: one for one in _counts("lead", log, window(series("page-faults", every), COUNTED))}
     assert found["load"].value == pytest.approx(400.0)
     assert found["work"].value == pytest.approx(160.0)
-    assert {(one.source, one.status) for one in found.values()} == {("by time", "scaled")}
+    assert {(one.source, one.status, one.scope) for one in found.values()} == {("by time", "scaled", "thread")}
     assert found["load"].note == "from 4 intervals wholly in it, which are 100% of its 2.000 s"
 
 

@@ -65,6 +65,21 @@ def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
     assert largest_loss(found.reset_index().to_dict("records"))["phase"] == "forward"
 
 
+@pytest.mark.parametrize(
+    "names", [("step", "rest"), ("step", "step (phase)"), ("seconds", "phase"), ("length", "done")]
+)
+def test_whatever_phases_are_called_the_numbers_stay_the_same(names):
+    steps, windows = tables(2, 2, known)
+    usual = estimate_phases(steps, windows).set_index("phase")["loss_pct"]
+    columns = dict(zip(("input_s", "forward_s"), (f"{name}_s" for name in names), strict=True))
+    found = estimate_phases(steps.rename(columns=columns), windows).set_index("phase")
+    assert found["loss_pct"].tolist() == pytest.approx(usual.tolist(), abs=1e-9)
+    assert found["loss_pct"][[REST, STEP]].tolist() == pytest.approx([0, 14], abs=1e-4)
+    assert found.index.is_unique
+    assert not found.loc[STEP, "outermost"]
+    assert found["outermost"].sum() == 4
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_the_parts_add_up_to_the_step(seed, blocks):

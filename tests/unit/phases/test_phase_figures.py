@@ -16,6 +16,10 @@ from tests.unit.results_maker import make
 PARTS = {"input": 0.1, "forward": 0.4, "backward": 0.4}  # of a step alone; the rest of it is 0.1
 FORWARD = 1.25  # times longer beside others
 
+needs_ruptures = pytest.mark.skipif(
+    not change_points.available(), reason="the extra castmates[phases] is not installed"
+)
+
 
 def results(folder, blocks: int = 3, rounds: int = 4, warm_up: float = 1.0) -> Results:
     """Synthetic results whose lead reports phases, with one that is slower beside others, and a slow first round."""
@@ -81,7 +85,7 @@ def test_without_phases_the_figure_says_so(tmp_path):
     assert alternatives(told, ["phases"])["phases"] == phases_figure.why_empty(told)
 
 
-@pytest.mark.skipif(not change_points.available(), reason="the extra castmates[phases] is not installed")
+@needs_ruptures
 def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
     told = results(tmp_path / "study", warm_up=1.3)
     figure, source = evolution_figure.draw(told)
@@ -91,9 +95,10 @@ def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
         assert last == pytest.approx(5 * 40, abs=6), "the first round has five windows of forty steps"
         assert launch["change"].sum() == 1
     assert "warm-up until 2" in alternatives(told, ["evolution"])["evolution"]
-    assert "one launch in twenty, at most, has a false alarm" in captions(told, ["evolution"])["evolution"]
+    assert "about one launch in twenty, at worst, has a false alarm" in captions(told, ["evolution"])["evolution"]
 
 
+@needs_ruptures
 def test_what_others_cost_is_no_change(usual):
     _, source = evolution_figure.draw(usual)
     assert not source["change"].any()
