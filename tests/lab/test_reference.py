@@ -4,6 +4,7 @@ import difflib
 import re
 import shlex
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,24 @@ from tests.lab.shapes import SHAPES
 
 RECORDED = Path(__file__).parents[1] / "data/resctrl"
 OPERATION = re.compile(r"^(?P<what>.*\S) +-> (?P<outcome>\w+) +\| (?P<after>.*)$")
+ATTEMPTS = 2  # on a busy host a process that has ended is listed a moment longer (seen once)
 PROCESS = re.compile(r"<\w+>|\b\d{3,5}\b|\b0x[0-9a-f]{2,4}\b")
 
 
 @pytest.mark.parametrize("series", ["6.1", "6.12"])
 def test_kernel_answers_as_recorded(lab, tmp_path, series):
     command = f"cd {shlex.quote(str(PROJECT))} && {shlex.quote(sys.executable)} -m tests.lab.kit.reference"
-    done = boot(lab, SHAPES[f"linux-{series}"], command, tmp_path, timeout=600)
-    assert done.code == 0, done.told
     recorded = operations((RECORDED / f"ref-{series}.txt").read_text())
     assert len(recorded) > 230
-    differences = list(difflib.unified_diff(recorded, operations(done.stdout), "recorded", "now", lineterm="", n=1))
-    assert not differences, "\n".join(differences)
+    for _ in range(ATTEMPTS):
+        done = boot(lab, SHAPES[f"linux-{series}"], command, tmp_path, timeout=600)
+        assert done.code == 0, done.told
+        now = operations(done.stdout)
+        differences = list(difflib.unified_diff(recorded, now, "recorded", "now", lineterm="", n=1))
+        if not differences:
+            return
+        warnings.warn("\n".join(differences), stacklevel=1)
+    pytest.fail("it differed each time: " + "\n".join(differences), pytrace=False)
 
 
 def operations(transcript):
