@@ -68,9 +68,14 @@ def test_a_wall_clock_that_jumps_by_hours_changes_no_figure(compiler, tmp_path, 
     assert seconds.between(0.1, min(lasted, 3600)).all()
 
 
+# TensorFlow's marks are of the wall's clock. Each step finds out how far that is from the steady one, and a step in
+# which it was set is given up (tests/unit/test_tfmodels.py).
+MARKS = Path("castmates/workloads/tfmodels/phases.py")
+
+
 @pytest.mark.parametrize("room", ["runner", "counters", "workloads", "machine"])
 def test_the_wall_clock_is_for_stamps_alone(room):
-    for file in Path("castmates", room).rglob("*.py"):
+    for file in {*Path("castmates", room).rglob("*.py")} - {MARKS}:
         for node in ast.walk(ast.parse(file.read_text())):
             text = ast.unparse(node) if isinstance(node, ast.Attribute | ast.BinOp) else ""
             assert text not in ("time.time", "time.time_ns", "time.CLOCK_REALTIME"), file
