@@ -34,7 +34,8 @@ def test_every_table_and_figure_says_that_it_is_modelled(swept):
     }
     for file in files:
         table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
-        assert set(table["platform"].dropna()) == {"modelled"}, file
+        nothing = file.stem in ("counters", "topdown", "layers")  # which a modelled machine has not
+        assert set(table["platform"].dropna()) == (set() if nothing else {"modelled"}), file
     for figure in swept.results.glob("figures/*.svg"):
         assert figure.with_suffix(".png").stat().st_size > 0
 
