@@ -15,9 +15,9 @@ from castmates.counters.budget import Budget, probe
 from castmates.counters.groups import Opened, Reading, open_groups
 from castmates.counters.resolving import Event, resolve
 from castmates.counters.rota import Rota
-from castmates.counters.series import Series
 from castmates.counters.values import Value, between, without
 from castmates.protocols import Count, Held, Sample
+from castmates.sampler import Sampler
 from castmates.study.spec import Counting
 
 MOST_FILES = 65536
@@ -58,7 +58,7 @@ class Counters:
         self._turn: int | None = 0 if budget.turns else None  # of ours that counts now
         self._opening: dict[str, dict[str, Reading]] = {}
         self._counts: list[Count] = []
-        self._series: Series | None = None
+        self._series: Sampler | None = None
         self._cpu_ns = self._open_ns = self._opened_at = 0
 
     @property
@@ -120,7 +120,7 @@ class Counters:
         self._opened_at = time.monotonic_ns()
         self._cpu_ns += time.thread_time_ns() - begin
         if self.series_rate:
-            self._series = Series(self._look, 1 / self.series_rate)
+            self._series = Sampler("counters", self._look, 1 / self.series_rate)
             self._series.start()
 
     def stop(self) -> list[Sample]:

@@ -1,6 +1,5 @@
 """Reads members' cache occupancy and memory traffic through resctrl, at a steady rate while a window is open."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from castmates.rdt.readings import Source
 from castmates.rdt.tasks import Tasks
 from castmates.rdt.tree import Tree
 from castmates.rdt.watched import Watched
+from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
 OCCUPANCY = "llc_occupancy"
@@ -76,7 +76,7 @@ class ResctrlMonitor:
         self._domain_of, self._clock = domain_of, clock
         self._series: list[Series] = []
         self._parts: dict[str, int] = {}  # member -> into how many parts (SNC) its caches are divided
-        self._thread: _Sampler | None = None
+        self._thread: Sampler | None = None
 
     def attach(self, members: Mapping[str, Held]) -> None:
         """Begin to watch these members, once, after their launch and after the allocator made its groups."""
@@ -99,7 +99,7 @@ class ResctrlMonitor:
         self.stop()
         for series in self._series:
             series.restart()
-        self._thread = _Sampler(self._look, 1 / self.rate)
+        self._thread = Sampler("monitor", self._look, 1 / self.rate, edges=True)
         self._thread.start()
 
     def stop(self) -> list[Sample]:
@@ -189,42 +189,3 @@ def _samples(
         for domain, (value, reason) in values.items()
     ]
     return [Sample(now, source, member, metric, total, why), *parts]
-
-
-class _Sampler(threading.Thread):
-    """Looks at once, then at a steady rate, and at the end; never twice in a moment, over which a rate is noise."""
-
-    def __init__(self, look: Callable[[], list[Sample]], period: float) -> None:
-        super().__init__(name="castmates-monitor", daemon=True)
-        self.cpu_ns = self.open_ns = 0
-        self._look, self._period = look, period
-        self._samples: list[Sample] = []
-        self._error: BaseException | None = None
-        self._end = threading.Event()
-
-    def finish(self) -> list[Sample]:
-        """Take the last look and return everything."""
-        self._end.set()
-        self.join()
-        if self._error:
-            raise self._error
-        return self._samples
-
-    def run(self) -> None:
-        """Look until told to end; a look that comes late is not made up for."""
-        cpu, begin = time.thread_time_ns(), time.monotonic_ns()
-        try:
-            last = due = time.monotonic()
-            self._samples += self._look()
-            while not self._end.wait(self._until(due := max(due + self._period, last + self._period / 2))):
-                last = time.monotonic()
-                self._samples += self._look()
-            if time.monotonic() - last >= self._period / 2:
-                self._samples += self._look()
-        except BaseException as error:  # told to whoever ends the series
-            self._error = error
-        self.cpu_ns, self.open_ns = time.thread_time_ns() - cpu, time.monotonic_ns() - begin
-
-    @staticmethod
-    def _until(due: float) -> float:
-        return max(0.0, due - time.monotonic())
