@@ -11,20 +11,13 @@ from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import captions, costs, health, machine, plan, words
+from castmates.report import captions, costs, health, machine, plan, verdict, words
+from castmates.report.contents import contents, figure_parts
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
 from castmates.study.figure_names import figure_names
 
-# Figures that explain, and their titles; they never decide.
-REASONS = {
-    "topdown": "Top-Down",
-    "counters": "Counters",
-    "phases": "Phases of a step",
-    "layers": "Layers, profiled",
-    "evolution": "Step by step",
-}
 TEMPLATES = files("castmates.report") / "templates"
 
 
@@ -78,17 +71,18 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
 
     names = shown(results)
     alternatives, texts = captions.alternatives(results, names), captions.captions(results, names)
-    parts = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    parts, rejections = figure_parts(names), health.rejections(results.windows)
     return {
         "results": results,
         "lang": "en-GB",
-        "css": Markup(parts["report.css"]),
-        "script": Markup(parts["report.js"]),
+        "css": Markup(sources["report.css"]),
+        "script": Markup(sources["report.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
-        "verdicts": _verdicts(results),
+        "verdict": verdict.verdict(results),
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
@@ -97,12 +91,14 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "stamps": stamps(results),
         "checks": health.checks(results),
         "health": health.summary(results),
-        "rejections": health.rejections(results.windows),
+        "rejections": rejections,
+        "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
             name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in names
         },
-        "reasons": [(name, title) for name, title in REASONS.items() if name in names],
+        "figure_parts": parts,
+        "contents": contents(parts, rejected=bool(rejections)),
         "costs": costs.rows(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
@@ -122,21 +118,6 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "bias_level": words.percent_of(BIAS_LEVEL),
         "bias_points": round(100 * BIAS_POINTS),
     }
-
-
-def _verdicts(results: Results) -> list[str]:
-    """All sentences on the leads, against solo; one that says so where there is no effect at all."""
-    effects = results.lead_effects("solo")
-    measured = int((results.blocks["status"] == "measured").sum())
-    if not measured:
-        return ["No block of this study was measured, so it says nothing about any loss."]
-    comparisons = int(effects["p_value"].notna().sum())  # what Holm's adjustment was taken over
-    sentences: list[str] = []
-    for lead in dict.fromkeys(effects["lead"]):
-        rows = records(effects[effects["lead"] == lead])
-        sentences += words.lead_sentences(lead, rows, results.margin, comparisons)
-    sentences += words.partition_sentences(records(results.lead_effects("solo", under_partitions=True)))
-    return sentences or ["No effect could be computed from the blocks of this study."]
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,27 +1,94 @@
-// Sorts a table by a click on a header; without this script the tables stand in the study's order.
-for (const table of document.querySelectorAll("table.sortable")) {
-  const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const number = cell.dataset.value;
-    if (number === undefined) return cell.textContent.trim();
-    return number === "nan" ? -Infinity : Number(number);
+// Tables: sorted by a button in each header, filtered by words, long ones folded. Without this script every table
+// stands whole in the study's order.
+const FOLD = 50; // rows that a table shows before it is unfolded
+const collator = new Intl.Collator("en", { numeric: true });
+
+const make = (tag, properties, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+// A cell's number, or its text; null where there is nothing.
+const key = (cell) => {
+  const text = cell.textContent.trim(), value = cell.dataset.value;
+  if (value !== undefined) return value === "" || Number.isNaN(Number(value)) ? null : Number(value);
+  return text === "" || text === "–" ? null : text;
+};
+
+// What is missing comes last whichever way the table is sorted.
+const compare = (a, b, sign) => {
+  if (a === null || b === null) return (a === null) - (b === null);
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return sign * collator.compare(a, b);
+};
+
+const enhance = (table, number) => {
+  const body = table.tBodies[0], all = [...body.rows], heads = [...table.tHead.rows[0].cells];
+  const frame = table.closest(".scroll") ?? table;
+  const texts = all.map((row) => row.textContent.toLowerCase());
+  let order = all.map((_, place) => place), words = [], unfolded = false, sorting = "";
+
+  table.id ||= `table-${number + 1}`;
+  const name = frame.getAttribute("aria-label") ?? "table";
+  const box = make("input", { type: "search", autocomplete: "off" });
+  box.setAttribute("aria-label", `Filter: ${name}`);
+  box.setAttribute("aria-controls", table.id);
+  const count = make("output", { className: "count" });
+  count.setAttribute("aria-live", "polite");
+  const fold = make("button", { type: "button" });
+  fold.setAttribute("aria-controls", table.id);
+  const tools = make("div", { className: "tools" }, make("label", {}, "Filter ", box), count, fold);
+  if (all.length > 1) frame.before(tools);
+
+  const show = () => {
+    const found = order.filter((place) => words.every((word) => texts[place].includes(word)));
+    const folds = found.length > FOLD, limit = unfolded ? Infinity : FOLD, kept = new Set(found);
+    all.forEach((row, place) => { row.hidden = !kept.has(place); });
+    found.forEach((place, turn) => all[place].classList.toggle("folded", turn >= limit));
+    const shown = Math.min(found.length, limit);
+    const of = words.length ? `${found.length} of ${all.length} rows match` : `${all.length} rows`;
+    count.textContent = (folds && !unfolded ? `first ${shown} shown, ${of}` : of) + sorting;
+    tools.classList.toggle("filtered", words.length > 0);
+    fold.hidden = !folds;
+    fold.textContent = unfolded ? `Show the first ${FOLD}` : `Show all ${found.length}`;
+    fold.setAttribute("aria-expanded", String(unfolded));
   };
+
+  const sort = (head, column) => {
+    const state = { ascending: "descending", descending: "" }[head.getAttribute("aria-sort")] ?? "ascending";
+    heads.forEach((other) => other.removeAttribute("aria-sort"));
+    order = all.map((_, place) => place);
+    sorting = "";
+    if (state) {
+      head.setAttribute("aria-sort", state);
+      const keys = all.map((row) => key(row.cells[column])), sign = state === "ascending" ? 1 : -1;
+      order.sort((a, b) => compare(keys[a], keys[b], sign));
+      sorting = `, by ${head.textContent.trim()}, ${state}`;
+    }
+    body.append(...order.map((place) => all[place]));
+    show();
+  };
+
   heads.forEach((head, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
+    const button = make("button", { type: "button" }, ...head.childNodes);
+    button.addEventListener("click", () => sort(head, column));
     head.append(button);
-    button.addEventListener("click", () => {
-      const down = head.getAttribute("aria-sort") === "ascending";
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const rows = [...body.rows].sort((one, other) => {
-        const a = value(one, column), b = value(other, column);
-        return typeof a === "number" ? (a < b ? -1 : a > b ? 1 : 0) : a.localeCompare(b, "en", { numeric: true });
-      });
-      body.append(...(down ? rows.reverse() : rows));
-    });
   });
-}
+  box.addEventListener("input", () => {
+    words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    show();
+  });
+  fold.addEventListener("click", () => { unfolded = !unfolded; show(); });
+  show();
+};
+
+document.querySelectorAll("table.sortable").forEach(enhance);
+
+// Paper cannot be unfolded.
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details:not([open])")];
+  opened.forEach((one) => { one.open = true; });
+});
+addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));

@@ -1,0 +1,107 @@
+"""The verdict in sentences: lead by lead, and the worst first where there are too many to read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from castmates.report import words
+from castmates.report.read import Results, records
+from castmates.report.style import plain
+
+READABLE = 14  # so many sentences, or so many mixes, stand as they are; more are folded behind the worst
+WORST = 5
+
+Row = Mapping[str, Any]
+Source = Callable[[Results, str], list[str]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is said of one lead."""
+
+    lead: str
+    summary: str
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Sentences that everybody reads, and those on each lead, which are folded where they are many."""
+
+    first: list[str]
+    groups: list[Group]
+
+
+def verdict(results: Results) -> Verdict:
+    """All sentences on the leads, against solo; one that says so where there is no effect at all."""
+    if not (results.blocks["status"] == "measured").any():
+        return Verdict(["No block of this study was measured, so it says nothing about any loss."], [])
+    groups = [group for lead in results.leads if (group := _group(results, lead)).sentences]
+    if not groups:
+        return Verdict(["No effect could be computed from the blocks of this study."], [])
+    mixes = len(results.lead_effects("solo"))
+    if max(mixes, sum(len(group.sentences) for group in groups)) <= READABLE:
+        return Verdict([sentence for group in groups for sentence in group.sentences], [])
+    return Verdict(_worst(results), groups)
+
+
+def effects(results: Results, lead: str) -> list[str]:
+    """What the lead loses beside each of its antagonists."""
+    rows = results.lead_effects("solo")
+    return words.lead_sentences(lead, records(rows[rows["lead"] == lead]), results.margin, _comparisons(results))
+
+
+def partitions(results: Results, lead: str) -> list[str]:
+    """How far apart its losses under the partitions are."""
+    rows = results.lead_effects("solo", under_partitions=True)
+    return words.partition_sentences(records(rows[rows["lead"] == lead]))
+
+
+SOURCES: tuple[Source, ...] = (effects, partitions)  # each says something of one lead, in the order of the page
+
+
+def _group(results: Results, lead: str) -> Group:
+    sentences = [sentence for source in SOURCES for sentence in source(results, lead)]
+    rows = results.lead_effects("solo")
+    return Group(plain(lead), _summary(records(rows[rows["lead"] == lead])), sentences)
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    """How many mixes came to which verdict, and the largest certain loss."""
+    if not rows:
+        return "under partitions only"
+    verdicts = [row["verdict"] for row in rows]
+    counts = [f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts)]
+    worst = _slower(rows)[:1]
+    most = f"; at most {_loss(worst[0])}" if worst else ""
+    return f"{words.counted(len(rows), 'mix')}: {', '.join(counts)}{most}"
+
+
+def _worst(results: Results) -> list[str]:
+    """How many mixes came to which verdict, and a sentence on each of the largest certain losses."""
+    rows = records(results.lead_effects("solo"))
+    leads = words.counted(len({row["lead"] for row in rows}), "lead")
+    verdicts = [row["verdict"] for row in rows]
+    counts = words.listed([f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts)])
+    slower = _slower(rows)
+    few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
+    said = [f"{words.counted(len(rows), 'mix')} of {leads}: {counts}.{few}"] if rows else []
+    return said + [
+        sentence
+        for row in slower[:WORST]
+        for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results))
+    ]
+
+
+def _slower(rows: Sequence[Row]) -> list[Row]:
+    return sorted((row for row in rows if row["verdict"] == "slower"), key=lambda row: -row["degradation_pct"])
+
+
+def _loss(row: Row) -> str:
+    interval = words.interval(row["degradation_low"], row["degradation_high"])
+    return f"{words.number(row['degradation_pct'])} % {interval} beside {plain(row['antagonists'])}"
+
+
+def _comparisons(results: Results) -> int:
+    """What Holm's adjustment was taken over."""
+    return int(results.lead_effects("solo")["p_value"].notna().sum())
