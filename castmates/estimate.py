@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from castmates import block_tables
 from castmates.analysis.blocks import blocks_table
 from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.stamps import stamps_table
-from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.project import read_record
 from castmates.study.looks import part_of
 from castmates.study.spec import Plan
-from castmates.tables import WINDOWS, frame
+from castmates.tables import WINDOWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,28 +41,20 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine:
     }
     for name, table in tables.items():
         _write(table, folder / name)
+    for name in block_tables.GATHERED:
+        _write_parquet(block_tables.read(places, name), folder / name)
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
     """All windows of the blocks in these folders."""
-    import pandas as pd
-
-    return pd.concat([frame([], WINDOWS), *map(_windows, places)], ignore_index=True)
-
-
-def _windows(block: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(block / "windows.parquet", columns=list(WINDOWS)).astype(dict(WINDOWS))
-    except (OSError, ValueError, KeyError) as problem:
-        why = str(problem).splitlines()[0].rstrip(".:")
-        raise CastmatesError(
-            f"{block / 'windows.parquet'} cannot be read ({why}); remove {block} to have the block measured again."
-        ) from None
+    return block_tables.read(places, "windows", list(WINDOWS))
 
 
 def _write(table: "pd.DataFrame", stem: Path) -> None:
     # Floats in full: reading them back gives the same bits.
     replace(stem.with_suffix(".csv"), lambda file: table.to_csv(file, index=False))
-    replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False))
+    _write_parquet(table, stem)
+
+
+def _write_parquet(table: "pd.DataFrame", stem: Path) -> None:
+    replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

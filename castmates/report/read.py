@@ -1,13 +1,14 @@
 """Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from castmates import block_tables
 from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
@@ -16,7 +17,7 @@ from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,16 +43,28 @@ class Results:
     study_text: str = ""
     folder: Path = Path()  # results/<study>
 
-    def block_table(self, name: str, only: Collection[tuple[str, int]] | None = None) -> "pd.DataFrame":
-        """One table of all blocks, or of these (company, number); blocks from before it was written have no rows."""
-        import pandas as pd
+    def block_table(
+        self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """One table of all blocks, or of these (company, number); blocks from before it was written have no rows.
 
-        files = [file.with_name(f"{name}.parquet") for file in _block_files(self.folder, self.plan)]
-        if only is not None:
-            wanted = {(company, str(number)) for company, number in only}
-            files = [file for file in files if (file.parts[-3], file.parts[-2]) in wanted]
-        read = [table for file in files if file.is_file() and not (table := pd.read_parquet(file)).empty]
-        return pd.concat(read, ignore_index=True) if read else frame([], BLOCK_TABLES[name])
+        All steps or samples of a large study do not fit into memory: take `block_parts` for them.
+        """
+        whole = self.folder / "tables" / f"{name}.parquet"
+        if only is None and name in block_tables.GATHERED and whole.is_file():
+            return block_tables.read_gathered(whole, name, columns)
+        wanted = None if only is None else {(company, str(number)) for company, number in only}
+        chosen = [place for place in self.places if wanted is None or (place.parts[-2], place.parts[-1]) in wanted]
+        return block_tables.read(chosen, name, columns)
+
+    def block_parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator["pd.DataFrame"]:
+        """One table of all blocks, some blocks at a time."""
+        return block_tables.parts(self.places, name, columns)
+
+    @cached_property
+    def places(self) -> list[Path]:
+        """The folders of the plan's blocks that are measured."""
+        return [file.parent for file in _block_files(self.folder, self.plan)]
 
     @property
     def title(self) -> str:
@@ -134,11 +147,10 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
 
 def _block_files(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
     """The plan's blocks as far as they are measured: a block that no plan names any more says nothing here."""
-    found = sorted(folder.glob("blocks/*/*/block.json"))
     if "blocks" not in plan:
-        return found
-    planned = {folder / "blocks" / place / "block.json" for place in places(plan)}
-    return [file for file in found if file in planned]
+        return sorted(folder.glob("blocks/*/*/block.json"))
+    planned = (folder / "blocks" / place / "block.json" for place in dict.fromkeys(places(plan)))
+    return sorted(file for file in planned if file.is_file())
 
 
 def _looks(folder: Path, plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ BASE = {"errors", "tables", "protocols", "sampler", "files", "__version__"}
 ALLOWED = {
     "study": {"study"},
     "analysis": {"analysis", "study"},
-    "report": {"report", "analysis", "study"},
+    "report": {"report", "analysis", "study", "block_tables"},
     "machine": {"machine", "study"},
     "counters": {"counters", "study"},
     "rdt": {"rdt", "counters", "machine", "study"},

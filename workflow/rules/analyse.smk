@@ -36,6 +36,8 @@ rule estimate_effects:
             table=["effects", "controls", "carryover", "blocks", "stamps", "windows"],
             suffix=["csv", "parquet"],
         ),
+        # What no block has yet, or none has any more, is a table without rows.
+        expand("results/{{study}}/tables/{table}.parquet", table=GATHERED),
     log:
         "logs/estimate_effects/{study}.log",
     conda:

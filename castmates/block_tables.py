@@ -1,0 +1,93 @@
+"""Reads the tables that blocks left, of thousands of blocks: whole, or in parts that fit into memory."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.errors import CastmatesError
+from castmates.tables import BLOCK_TABLES, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+BLOCKS_AT_A_TIME = 500
+NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
+GATHERED = ("counters", "topdown", "layers")  # that the analysis also leaves whole, as tables/NAME.parquet
+
+
+def read(places: Sequence[Path], name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+    """One table of the blocks in these folders, in their order; with these columns alone, where some are given.
+
+    A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
+    """
+    return _frame(_read([place / f"{name}.parquet" for place in places], name, columns), name, columns)
+
+
+def parts(
+    places: Sequence[Path], name: str, columns: Sequence[str] | None = None, blocks: int = BLOCKS_AT_A_TIME
+) -> Iterator["pd.DataFrame"]:
+    """The same rows in the same order, so many blocks at a time; a part without rows is left out."""
+    for begin in range(0, len(places), blocks):
+        part = read(places[begin : begin + blocks], name, columns)
+        if len(part):
+            yield part
+
+
+def read_gathered(file: Path, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+    """A table of all blocks in one file, as the analysis leaves it."""
+    return _frame(_read([file], name, columns), name, columns)
+
+
+def _read(files: Sequence[Path], name: str, columns: Sequence[str] | None) -> "list[pa.Table]":
+    """The tables that have rows. Most of the time goes into their footers, and threads share it."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        tables = threads.map(lambda file: _table(file, name, columns), files)
+        return [table for table in tables if table is not None]
+
+
+def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | None":
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(file, pre_buffer=False) as opened:
+            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - {*opened.schema_arrow.names}):
+                raise ValueError(f"it has no column '{min(lacking)}'")
+            if not opened.metadata.num_rows:
+                return None
+            return opened.read(columns=None if columns is None else list(columns), use_threads=False)
+    except FileNotFoundError as problem:
+        if name != NEEDED:
+            return None
+        raise _unreadable(file, problem) from None
+    except (OSError, ValueError, pa.ArrowException) as problem:
+        raise _unreadable(file, problem) from None
+
+
+def _unreadable(file: Path, problem: Exception) -> CastmatesError:
+    why = str(problem).splitlines()[0].rstrip(".:")
+    return CastmatesError(f"{file} cannot be read ({why}); remove {file.parent} to have the block measured again.")
+
+
+def _frame(tables: "Sequence[pa.Table]", name: str, columns: Sequence[str] | None) -> "pd.DataFrame":
+    """The rows of all, with the types of the data contract."""
+    import pandas as pd
+    import pyarrow as pa
+
+    types = {column: BLOCK_TABLES[name].get(column, "float64") for column in columns or BLOCK_TABLES[name]}
+    if not tables:
+        return frame([], types)
+    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    own = [column for column in whole.column_names if column not in types] if columns is None else []
+    found = {}
+    for column in (*types, *own):
+        values = whole[column] if column in whole.column_names else pa.nulls(whole.num_rows)
+        # By way of floats, nanoseconds would lose their last digits.
+        series = values.to_pandas(
+            types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
+        )
+        found[column] = series.astype(types[column]) if column in types else series
+    return pd.DataFrame(found)
