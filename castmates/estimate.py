@@ -10,6 +10,7 @@ from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.stamps import stamps_table
+from castmates.analysis.system import system_metrics
 from castmates.files import replace
 from castmates.project import read_record
 from castmates.study.looks import part_of
@@ -35,6 +36,7 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine:
         "effects": effects,
         "controls": controls,
         "carryover": estimate_carryover(plan, windows),
+        "system": system_metrics(plan, windows),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,
         "stamps": stamps_table(plan.study, controls, effects, platforms, machine),

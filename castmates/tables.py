@@ -245,6 +245,25 @@ STAMPS: Columns = {
     "platform": "str",  # of the numbers that it speaks of; several are separated by ", "
 }
 
+# tables/system.csv: what the members of a mix give together; a row per mix × partition × metric. The lead's slowdown is
+# against solo, an antagonist's against being alone.
+SYSTEM: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "lead_ways": "Int64",  # NA where no mask was set
+    "members": "int64",
+    "metric": "str",  # STP, ANTT, harmonic speedup, unfairness, max slowdown, Jain
+    "value": "float64",  # geometric mean over blocks of the metric of each block
+    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "high": "float64",
+    "blocks": "int64",  # in which every member has a pair
+    "blocks_incomplete": "int64",  # in which some member has one, and not every
+    "platform": "str",
+}
+
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
     """A table with exactly these columns and types, also when there are no rows."""

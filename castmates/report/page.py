@@ -11,7 +11,7 @@ from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import captions, costs, health, machine, plan, verdict, words
+from castmates.report import captions, costs, health, machine, plan, system, verdict, words
 from castmates.report.contents import contents, figure_parts
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
@@ -100,6 +100,9 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "figure_parts": parts,
         "contents": contents(parts, rejected=bool(rejections)),
         "costs": costs.rows(results),
+        "system": system.rows(results),
+        "system_words": system.sentences(results),
+        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.get("notes") or ()),

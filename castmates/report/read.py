@@ -17,7 +17,7 @@ from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, Columns, frame
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, SYSTEM, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +33,7 @@ class Results:
     carryover: "pd.DataFrame"
     blocks: "pd.DataFrame"
     windows: "pd.DataFrame"
+    system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
     machine: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     records: tuple[
@@ -135,6 +136,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         carryover=_table(folder, "carryover", CARRYOVER),
         blocks=_table(folder, "blocks", BLOCKS),
         windows=_table(folder, "windows", WINDOWS),
+        system=_later(folder, "system", SYSTEM),
         machine=_json(folder / "machine.json"),
         plan=plan,
         records=tuple(_json(file) for file in _block_files(folder, plan)),
@@ -189,6 +191,11 @@ def _table(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
         raise CastmatesError(
             f"{file}: this is not a table of this version ({problem}); analyse the study again."
         ) from None
+
+
+def _later(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
+    """A table that studies analysed by an earlier version lack: empty there."""
+    return _table(folder, name, columns) if (folder / "tables" / f"{name}.parquet").exists() else frame([], columns)
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -33,7 +33,15 @@ rule estimate_effects:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=["effects", "controls", "carryover", "blocks", "stamps", "windows"],
+            table=[
+                "effects",
+                "controls",
+                "carryover",
+                "system",
+                "blocks",
+                "stamps",
+                "windows",
+            ],
             suffix=["csv", "parquet"],
         ),
         # What no block has yet, or none has any more, is a table without rows.

@@ -1,0 +1,97 @@
+"""Do the intervals of the system's metrics hold what they claim? Simulated launches, through the very functions.
+
+`python -m tests.unit.test_system_coverage` prints the table of docs/methodology.md.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.system import METRICS, of_launches, over_launches
+
+SEED = 20261123
+STUDIES = 1000
+MANY = 200_000  # launches that tell the truth
+COMMON, OWN = 0.01, 0.015  # sd between launches, of all members and of each; log units
+MIXES = {
+    "two, one loses": (0.0, 0.25),
+    "two alike": (0.1, 0.1),
+    "four, graded": (0.02, 0.1, 0.2, 0.4),
+}
+CONDITIONS = [(mix, blocks) for mix in MIXES for blocks in (3, 5, 10)]
+ALIKE = ("unfairness", "max slowdown", "Jain")  # noise alone moves these where members are alike
+
+
+def launches(losses, studies, blocks, rng):
+    """Members' slowdowns: a row per study, block and member."""
+    shape = (studies, blocks, len(losses))
+    logs = np.array(losses) + rng.normal(0, COMMON, (*shape[:2], 1)) + rng.normal(0, OWN, shape)
+    study, block, _ = np.indices(shape).reshape(3, -1)
+    table = {"study": study, "company": "c", "block": block, "slowdown": np.exp(logs).ravel()}
+    return of_launches(pd.DataFrame(table), ["study", "company", "block"])
+
+
+@cache
+def truths(mix):
+    """What launches show on average, and what the mean slowdowns give."""
+    losses = MIXES[mix]
+    many = over_launches(launches(losses, 1, MANY, np.random.default_rng(SEED)), ["study"]).set_index("metric")["value"]
+    exact = of_launches(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
+    return many, exact
+
+
+@cache
+def covered(mix, blocks):
+    """By metric: how often the interval holds each of the two truths."""
+    many, exact = truths(mix)
+    values = launches(MIXES[mix], STUDIES, blocks, np.random.default_rng(SEED + blocks))
+    found = over_launches(values, ["study"])
+    shares = {}
+    for name, truth in (("launches", many), ("mean slowdowns", exact)):
+        value = found["metric"].map(truth)
+        holds = (found["low"] <= value) & (value <= found["high"])
+        shares[name] = holds.groupby(found["metric"]).mean()
+    return shares
+
+
+@pytest.mark.parametrize(("mix", "blocks"), CONDITIONS)
+def test_intervals_hold_what_launches_show_on_average(mix, blocks):
+    shares = covered(mix, blocks)["launches"]
+    skewed = ALIKE if mix == "two alike" else ()
+    for metric in METRICS:
+        assert shares[metric] >= (0.88 if metric in skewed else 0.93), metric
+        assert shares[metric] <= 0.975, metric
+
+
+@pytest.mark.parametrize("mix", ["two, one loses", "four, graded"])
+def test_where_members_differ_they_hold_the_metric_of_the_mean_slowdowns_too(mix):
+    assert (covered(mix, 5)["mean slowdowns"] >= 0.93).all()
+
+
+def test_where_members_are_alike_noise_alone_looks_unfair():
+    many, exact = truths("two alike")
+    assert exact["unfairness"] == 1
+    assert many["unfairness"] > 1.01
+    assert covered("two alike", 10)["mean slowdowns"]["unfairness"] < 0.5
+
+
+def table():
+    """The figures as the rows of a Markdown table."""
+    rows = [f"| mix | blocks | {' | '.join(METRICS)} |", "|" + " --- |" * (len(METRICS) + 2)]
+    for mix, blocks in CONDITIONS:
+        shares = covered(mix, blocks)
+        cells = (f"{100 * shares['launches'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
+        rows.append(f"| {mix} | {blocks} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def test_the_documented_figures_are_these():
+    page = Path(__file__).parents[2] / "docs" / "methodology.md"
+    assert table() in page.read_text(), "put the output of `python -m tests.unit.test_system_coverage` into the page"
+
+
+if __name__ == "__main__":
+    print(table())
