@@ -70,7 +70,7 @@ def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     The mean is taken on the log scale; that of Jain's index on the scale of the relative spread of the members'
     progress, √(1/J - 1), on which launches scatter alike however fair they are. No end lies where the metric cannot be.
     """
-    long = values.rename_axis(columns="metric").stack().reset_index(name="value")
+    long = values.reset_index().melt(id_vars=[*values.index.names], var_name="metric")
     jain, value = (long["metric"] == JAIN).to_numpy(), long["value"].to_numpy(dtype=float)
     long["difference"] = np.where(jain, np.sqrt(np.maximum(1 / value - 1, 0)), np.log(value))
     found = estimate(long, by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
