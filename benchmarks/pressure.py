@@ -114,7 +114,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--window", type=float, default=0.25, help="seconds")
     parser.add_argument("--settle", type=float, default=0.08, help="seconds before each window")
     parser.add_argument("--duel", type=int, default=16, help="further rounds of the strongest of both sides")
-    parser.add_argument("--figure", type=Path, help="where to draw the losses: FIGURE.png, .svg and .csv")
+    parser.add_argument("--figure", type=Path, help="where to draw the losses: FIGURE.svg, .pdf, .png and .csv")
     return parser.parse_args()
 
 

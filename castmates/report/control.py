@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 from castmates.report.health import control_name
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
-from castmates.report.style import COLOURS, GREY, INK, badge, badge_room, broken, empty_figure, plain, stamp, styled
+from castmates.report.style import (
+    COLOURS,
+    GREY,
+    INK,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
 from castmates.report.words import interval, number
 
 if TYPE_CHECKING:
@@ -59,8 +72,8 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
     width = left + ACROSS + 0.9
-    notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / 0.052))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / 0.052))
+    notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / SMALL_LETTER))
+    notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / SMALL_LETTER))
     foot = 0.5 + 0.115 * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
     height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
@@ -78,7 +91,7 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
     axes.spines["left"].set_visible(False)
     _limits(axes, rows, by_block, results.margin)
     axes.set_xlabel("ratio of two rates that must be the same")
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 

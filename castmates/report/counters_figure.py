@@ -12,6 +12,8 @@ from castmates.report.style import (
     GREY,
     MARKERS,
     PAGE,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     broken,
@@ -80,8 +82,8 @@ def _figure(table: "pd.DataFrame", lacking: "pd.DataFrame", results: Results) ->
     looks = _looks(table)
     panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
     heights = [_height(rows) for rows in panels]
-    notes = textwrap.wrap(_words_below(table, lacking, results), int((PAGE - 0.2) / 0.052))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / 0.052))
+    notes = textwrap.wrap(_words_below(table, lacking, results), int((PAGE - 0.2) / SMALL_LETTER))
+    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
     legend = 0.17 * math.ceil(len(looks) / columns)
     foot = 0.62 + legend + 0.115 * len(notes)
@@ -95,7 +97,7 @@ def _figure(table: "pd.DataFrame", lacking: "pd.DataFrame", results: Results) ->
         box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
         _panel(figure.add_axes(box), rows, looks, reach, is_last=rows is panels[-1])
     _legend(figure, looks, (foot - 0.48) / height, columns)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 

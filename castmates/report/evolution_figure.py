@@ -17,6 +17,7 @@ from castmates.report.style import (
     GREY,
     INK,
     PAGE,
+    SMALL,
     badge,
     badge_room,
     empty_figure,
@@ -158,7 +159,7 @@ def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "
         _strip(strip, steps, colours, axes.get_xlim())
         y -= STRIP + GAP
     _legend(figure, colours, any(one.warmed_up for one in found), any(one.changes for one in found), foot / height)
-    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
     if not change_points.available():
         figure.text(
             0.5, (foot + 0.02) / height, textwrap.shorten(change_points.MISSING, 130), ha="center", fontsize=6.5

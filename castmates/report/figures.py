@@ -30,6 +30,6 @@ FIGURES = {
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
-    """Draw one figure and write STEM.svg, STEM.png and STEM.csv."""
+    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png and STEM.csv."""
     figure, source = FIGURES[name](results)
     write(figure, source, stem)

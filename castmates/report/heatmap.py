@@ -14,6 +14,8 @@ from castmates.report.style import (
     PAGE,
     PALE,
     SHADES,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     broken,
@@ -116,7 +118,7 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
     width, height = grid.panel
     across, down = (1, len(grid.baselines)) if grid.stacked else (len(grid.baselines), 1)
     total_width = max(COLUMN, grid.left + across * (width + GAP))
-    notes = _notes(grid, source, results, int((total_width - 0.2) / 0.052))
+    notes = _notes(grid, source, results, int((total_width - 0.2) / SMALL_LETTER))
     foot = 0.62 + 0.115 * len(notes)
     top_room = badge_room(caveat(results), total_width)
     total_height = top_room + down * (height + grid.head) + foot + 0.05
@@ -135,7 +137,7 @@ def _figure(grid: Grid, source: "pd.DataFrame", results: Results) -> "Figure":
         axes = axes_at(x, top_room + grid.head + line * (height + grid.head), width, height)
         _panel(axes, grid, source[source["baseline"] == baseline], baseline, names=column == 0)
     _colour_bar(axes_at(total_width * 0.2, total_height - foot + 0.16, total_width * 0.6, 0.09), grid.limit)
-    figure.text(0.1 / total_width, 0.06 / total_height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / total_width, 0.06 / total_height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 
@@ -176,7 +178,7 @@ def _cell(axes: "Axes", x: int, y: int, row: dict[str, Any] | None, limit: float
     first += " †" if row["possibly_biased"] else ""
     weight = "bold" if verdict in ("slower", "faster") else "normal"
     axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=8, color=ink, fontweight=weight)
-    axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=6.3, color=ink)
+    axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=SMALL, color=ink)
 
 
 def _frame(axes: "Axes", x: int, y: int, colour: str, dashed: bool) -> None:

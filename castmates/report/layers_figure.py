@@ -16,6 +16,8 @@ from castmates.report.style import (
     INK,
     MARKERS,
     PAGE,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     empty_figure,
@@ -166,7 +168,7 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
         "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
         + stamp(results.platforms, results.name)
     )
-    notes = textwrap.wrap(note, int((PAGE - 0.2) / 0.052))
+    notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
     foot = 0.55 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
     top = 0.08 + badge_room(caveat(results), PAGE)
@@ -181,7 +183,7 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
         axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
     axes.set_xlabel("ms of a step")
     _legend(figure, looks, (foot - 0.5) / height, columns)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 

@@ -15,6 +15,8 @@ from castmates.report.style import (
     INK,
     MARKERS,
     PAGE,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     broken,
@@ -148,7 +150,7 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     lines = max(title.count("\n") + 1 for title in titles)
     names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
     under_axis = 0.32 + 0.055 * names
-    notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / 0.052))
+    notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(width / (0.45 + 0.062 * max(map(len, [*looks, "without a partition"]))))))
     foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + 0.115 * len(notes)
     head = 0.12 + badge_room(caveat(results), width)
@@ -170,7 +172,7 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     figure.text(0.07 / width, middle, "degradation of the lead (%)", rotation=90, va="center", ha="left", fontsize=8)
     figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
     _legend(figure, looks, foot / height, columns)
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 
@@ -205,7 +207,7 @@ def _panel(axes: "Axes", panel: Panel, looks: dict[str, tuple[str, str]]) -> Non
     names = ["\n".join(_tick(name)) for name in beside]
     axes.set_xticks([*ticks[::step], *beside.values()], [*map(str, ticks[::step]), *names])
     for label in axes.get_xticklabels()[len(ticks[::step]) :]:
-        label.set(rotation=90, fontsize=6.2, linespacing=0.9)
+        label.set(rotation=90, fontsize=SMALL, linespacing=0.9)
     axes.margins(x=0.06, y=0.08)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)

@@ -13,6 +13,7 @@ from castmates.report.style import (
     INK,
     MARKERS,
     PAGE,
+    SMALL,
     badge,
     badge_room,
     broken,
@@ -138,7 +139,7 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
         _panel(left, right, lead, rows, looks)
         y -= 0.42
     _legend(figure, looks, (foot - 0.05) / height)
-    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
     badge(figure, caveat(results))
     return figure
 

@@ -1,10 +1,11 @@
-"""How every figure looks, and how it is written: SVG, PNG and the CSV of what it shows."""
+"""How every figure looks, and how it is written: SVG, PDF, PNG and the CSV of what it shows."""
 
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0
+SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
 BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
@@ -23,43 +25,20 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SHADES = "RdBu_r"  # red: slower, blue: faster; told apart with any common colour blindness
 
-STYLE = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that figures are the same everywhere
-    "font.size": 8.0,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 8.0,
-    "axes.titlesize": 8.0,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.0,
-    "hatch.linewidth": 0.5,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "savefig.dpi": 200,
-    "svg.fonttype": "path",  # the same letters on every machine, with no font to load
-    "svg.hashsalt": "castmates",
+STYLE_FILE = files("castmates.report") / "castmates.mplstyle"
+ABOUT: Mapping[str, Mapping[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "Castmates"},
+    "pdf": {"CreationDate": None, "Creator": "Castmates", "Producer": "Castmates"},
+    "png": {"Software": "Castmates"},
 }
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the house style, without leaving a trace in the caller's settings."""
-    import matplotlib as mpl
+    """Draw in the house style and nothing else, without leaving a trace in the caller's settings."""
+    from matplotlib import style
 
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+    with style.context(str(STYLE_FILE), after_reset=True):
         yield
 
 
@@ -87,7 +66,7 @@ def badge(figure: "Figure", words: str) -> None:
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
         figure.text(
             1 - 0.08 / width, 1 - 0.07 / height, "\n".join(_badge_lines(words, width)),
-            fontsize=6.5, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box,
+            fontsize=SMALL, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box,
         )  # fmt: skip
 
 
@@ -112,9 +91,9 @@ def empty_figure(message: str, caveat: str) -> "Figure":
 
 
 def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
-    """Write STEM.svg, STEM.png and STEM.csv, each whole or not at all."""
+    """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
     with styled():
-        for suffix, about in (("svg", {"Date": None, "Creator": "Castmates"}), ("png", {"Software": "Castmates"})):
+        for suffix, about in ABOUT.items():
             replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
     replace(stem.with_name(f"{stem.name}.csv"), lambda file: source.to_csv(file, index=False))
 

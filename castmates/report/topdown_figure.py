@@ -13,6 +13,8 @@ from castmates.report.style import (
     GREY,
     INK,
     PAGE,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     broken,
@@ -79,8 +81,8 @@ def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> 
 
     panels = [rows for _, rows in table.groupby(["platform", "lead", "member"], sort=False)]
     heights = [_height(rows) for rows in panels]
-    notes = textwrap.wrap(_key(table, change, results), int((PAGE - 0.2) / 0.052))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / 0.052))
+    notes = textwrap.wrap(_key(table, change, results), int((PAGE - 0.2) / SMALL_LETTER))
+    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
     foot = 0.95 + 0.115 * len(notes)
     top = 0.08 + badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + one for one in heights) + foot
@@ -91,7 +93,7 @@ def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> 
         box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
         _panel(figure.add_axes(box), rows, change, is_last=rows is panels[-1])
     _legend(figure, table, (foot - 0.45) / height)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 
@@ -121,7 +123,7 @@ def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: 
         ticks.append(_label(mix))
         _bar(axes, y, told)
         mine = [one for one in records(change) if _is_of(one, first, mix)]
-        axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=6.4, color=INK)
+        axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(ticks) - 0.5, -0.5)
@@ -151,7 +153,9 @@ def _bar(axes: "Axes", y: float, told: dict[str, Row]) -> None:
             part = width * max(below[marked[0]], 0.0) / sum(below.values())
             axes.barh(y, part, left=at, height=0.68, color="none", edgecolor="white", hatch="/////", linewidth=0)
         if width >= 7:
-            axes.text(at + width / 2, y, f"{row['share']:.0f}", va="center", ha="center", fontsize=6.4, bbox=_ON_HATCH)
+            axes.text(
+                at + width / 2, y, f"{row['share']:.0f}", va="center", ha="center", fontsize=SMALL, bbox=_ON_HATCH
+            )
         at += width
 
 

@@ -11,6 +11,7 @@ from castmates.report.style import (
     INK,
     MARKERS,
     PAGE,
+    SMALL,
     badge,
     badge_room,
     empty_figure,
@@ -105,7 +106,7 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     )
     figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
     _legend(figure, looks, (foot - 0.46) / height, columns)
-    figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=6.2, color=GREY)
+    figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
     badge(figure, caveat(results))
     return figure
 

@@ -39,7 +39,7 @@ def test_every_figure_is_written_whole(tmp_path, variant, figure):
     stem = folder / "figures" / figure
     draw_figure(figure, read_results(folder), stem)
     assert sorted(file.name for file in stem.parent.iterdir()) == [
-        f"{figure}.{suffix}" for suffix in ("csv", "png", "svg")
+        f"{figure}.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
     ]
     assert ElementTree.parse(stem.with_suffix(".svg")).getroot().tag.endswith("svg")
     width, height = struct.unpack(">II", stem.with_suffix(".png").read_bytes()[16:24])
@@ -53,7 +53,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path, figure):
     folder = make(tmp_path / "study", leads=["dlrm-train"], blocks=3)
     for run in ("a", "b"):
         draw_figure(figure, read_results(folder), tmp_path / run / figure)
-    for suffix in (".svg", ".png", ".csv"):
+    for suffix in (".svg", ".pdf", ".png", ".csv"):
         assert (tmp_path / "a" / f"{figure}{suffix}").read_bytes() == (
             tmp_path / "b" / f"{figure}{suffix}"
         ).read_bytes()

@@ -59,7 +59,7 @@ def test_a_window_without_a_rate_is_left_out_and_few_rounds_say_nothing():
 def test_the_figure_has_a_row_for_everyone(tmp_path):
     bars = [Bar("gups", 20.0, 2.0, True, False), Bar("ng-cache", 5.0, 1.0, False, False)]
     draw([("chase", bars), ("stream", bars)], tmp_path / "pressure")
-    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".png", ".svg"]
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".pdf", ".png", ".svg"]
     assert len((tmp_path / "pressure.csv").read_text().splitlines()) == 1 + 4
 
 

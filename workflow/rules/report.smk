@@ -13,6 +13,7 @@ rule draw_figure:
             labels={"study": "{study}", "figure": "{figure}"},
             caption="../report/figure.rst",
         ),
+        pdf="results/{study}/figures/{figure}.pdf",
         png="results/{study}/figures/{figure}.png",
         csv="results/{study}/figures/{figure}.csv",
     log:
