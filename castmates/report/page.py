@@ -63,7 +63,10 @@ def inline_svg(file: Path) -> str:
         raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figure.py first.") from None
     # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
     element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    return element.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
+    # HTML knows svg elements without their namespaces, which are addresses too.
+    head, _, rest = element.partition(">")
+    head = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", head)
+    return head.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1) + ">" + rest
 
 
 def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:

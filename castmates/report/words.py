@@ -42,7 +42,7 @@ def percent_of(share: float) -> str:
 
 def counted(count: int, thing: str) -> str:
     """1 launch, 5 launches."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith('ch') else 's'}"
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'x')) else 's'}"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -46,9 +46,9 @@ const enhance = (table, number) => {
     const folds = found.length > FOLD, limit = unfolded ? Infinity : FOLD, kept = new Set(found);
     all.forEach((row, place) => { row.hidden = !kept.has(place); });
     found.forEach((place, turn) => all[place].classList.toggle("folded", turn >= limit));
-    const shown = Math.min(found.length, limit);
+    const folded = folds && !unfolded ? `, the first ${FOLD} shown` : "";
     const of = words.length ? `${found.length} of ${all.length} rows match` : `${all.length} rows`;
-    count.textContent = (folds && !unfolded ? `first ${shown} shown, ${of}` : of) + sorting;
+    count.textContent = of + folded + sorting;
     tools.classList.toggle("filtered", words.length > 0);
     fold.hidden = !folds;
     fold.textContent = unfolded ? `Show the first ${FOLD}` : `Show all ${found.length}`;

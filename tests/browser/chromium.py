@@ -1,0 +1,76 @@
+"""Where Chromium comes from: this machine's own, or Debian's packages unpacked without root: `make browser`.
+
+python -m tests.browser.chromium
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.lab.kit.common import NoLab, whole
+from tests.lab.kit.debian import Debian, unfit, unpack
+
+PROJECT = Path(__file__).resolve().parents[2]
+INSTALLED = ("chromium", "chromium-browser", "google-chrome")
+PACKAGES = ("chromium", "fonts-dejavu-core")
+RUN = """\
+#!/bin/sh
+# Chromium with the libraries and the letters that lie beside it.
+here=$(dirname "$(readlink -f "$0")")
+export LD_LIBRARY_PATH="{libraries}" FONTCONFIG_FILE="$here/fonts.conf"
+exec "$here/usr/lib/chromium/chromium" "$@"
+"""
+FONTS = """\
+<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir prefix="relative">usr/share/fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
+"""
+
+
+class Packages(Debian):
+    """Debian's packages, and what this machine lacks of what they need."""
+
+    def lacking(self, *names: str) -> list[str]:
+        """Name what apt would add here to have these packages."""
+        said = self._call("apt-get", "-q", "--simulate", "--no-install-recommends", "install", *names)
+        return re.findall(r"^Inst (\S+)", said, re.M)
+
+
+def cache() -> Path:
+    """Where the packages are unpacked: $CASTMATES_BROWSER_CACHE, or .cache/browser in the project."""
+    return Path(os.environ.get("CASTMATES_BROWSER_CACHE") or PROJECT / ".cache/browser").absolute()
+
+
+def here() -> Path | None:
+    """The Chromium that is here already."""
+    found = next((path for name in INSTALLED if (path := shutil.which(name))), None)
+    unpacked = cache() / "chromium/run"
+    return Path(found) if found else unpacked if unpacked.is_file() else None
+
+
+def fetch(say: Callable[[str], object]) -> Path:
+    """Unpack Debian's Chromium and what it needs into the cache; NoLab says why that cannot be."""
+    if reason := unfit():
+        raise NoLab(reason)
+    say(f"Fetching Chromium into {cache()} (once; about 150 MB to fetch)")
+    packages = Packages(cache() / "debian")
+    packages.update()
+    with whole(cache() / "chromium") as folder:
+        unpack(packages.fetch(*packages.lacking(*PACKAGES)), folder)
+        holders = sorted({file.parent.relative_to(folder) for file in folder.glob("**/lib*.so*")})
+        (folder / "fonts.conf").write_text(FONTS)
+        run = folder / "run"
+        run.write_text(RUN.format(libraries=":".join(f"$here/{holder}" for holder in holders)))
+        run.chmod(0o755)
+    packages.forget()
+    return cache() / "chromium/run"
+
+
+if __name__ == "__main__":
+    try:
+        print(here() or fetch(print))
+    except NoLab as problem:
+        sys.exit(f"Chromium cannot be had here: {problem}.")

@@ -1,0 +1,101 @@
+"""The page in a real browser: nothing is loaded, nothing overflows, everything has a name, and it prints."""
+
+import re
+import zlib
+from itertools import pairwise
+
+import pytest
+
+HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map(head => Number(head.tagName[1]))"
+COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelector(of));
+  return [seen("body").backgroundColor, seen("body").color, seen(".drawing").backgroundColor]; })()"""
+FOCUSED = """(() => { const one = document.activeElement, look = getComputedStyle(one);
+  return [one.textContent.trim().slice(0, 40), look.outlineStyle, one.getBoundingClientRect().left >= 0]; })()"""
+PRINTED = """[...document.querySelectorAll(".tools, nav, .skip")].filter(one => one.offsetHeight).length"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, usual, width, dark):
+    tab.open(usual, width, dark)
+    assert tab.complaints() == []
+    assert [url for url in tab.requests() if not url.startswith("data:")] == [usual.as_uri()]
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    wide = "[...document.querySelectorAll('main > *, section > *')].filter(one => one.getBoundingClientRect().right"
+    assert tab.ask(f"{wide} > innerWidth + 0.5).map(one => one.outerHTML.slice(0, 80))") == []
+
+
+def test_light_and_dark_differ_and_drawings_keep_their_white_card(tab, usual):
+    tab.open(usual)
+    page, ink, card = tab.ask(COLOURS)
+    tab.media(dark=True)
+    dark_page, dark_ink, dark_card = tab.ask(COLOURS)
+    assert card == dark_card == "rgb(255, 255, 255)"
+    assert _brightness(page) > 200 > 60 > _brightness(ink)
+    assert _brightness(dark_page) < 60 < 200 < _brightness(dark_ink)
+
+
+def test_no_address_of_another_machine_is_in_the_file(usual):
+    assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", usual.read_text(encoding="utf-8")) == []
+
+
+def test_screen_readers_find_names_landmarks_and_headings_in_order(tab, usual):
+    tab.open(usual)
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    told = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+    for role in ("image", "button", "link", "table", "region", "searchbox", "navigation"):
+        names = [name for kind, name in told if kind == role]
+        assert names, role
+        assert all(len(name) > 2 for name in names), (role, names)
+    assert {"banner", "main", "contentinfo"} <= {role for role, _ in told}
+    assert all(len(name) > 20 for role, name in told if role == "image")
+    assert tab.ask("document.querySelectorAll('figure').length") == sum(role == "image" for role, _ in told)
+    levels = tab.ask(HEADINGS)
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+    assert tab.ask("[...document.querySelectorAll('table')].filter(one => !one.caption).length") == 0
+    assert tab.ask("[...document.querySelectorAll('th')].filter(one => !one.scope).length") == 0
+    unreachable = "[...document.querySelectorAll('.scroll, .drawing, pre')].filter(one => one.tabIndex < 0).length"
+    assert tab.ask(unreachable) == 0
+
+
+def test_the_first_key_leads_to_the_verdict_and_the_focus_is_seen(tab, usual):
+    tab.open(usual)
+    tab.press("Tab")
+    assert tab.ask(FOCUSED) == ["To the verdict", "solid", True]
+    tab.press("Enter", "\r")
+    assert tab.ask("location.hash") == "#verdict"
+
+
+def test_it_prints_whole_and_without_what_only_a_screen_needs(tab, large):
+    tab.open(large)
+    assert tab.ask(PRINTED) > 0
+    tab.media("print")
+    tab.ask("dispatchEvent(new Event('beforeprint'))")
+    assert tab.ask(PRINTED) == 0
+    assert tab.ask("[...document.querySelectorAll('tbody tr')].filter(row => !row.offsetHeight).length") == 0
+    assert tab.ask("document.querySelectorAll('details:not([open])').length") == 0
+    tab.ask("dispatchEvent(new Event('afterprint'))")
+    assert tab.ask("document.querySelectorAll('details[open]').length") == 0
+
+
+def test_every_page_of_the_print_has_content(tab, usual):
+    tab.open(usual)
+    paper = tab.pdf()
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 4
+    streams = [_inflated(part) for part in re.findall(rb"stream\r?\n(.*?)endstream", paper, re.DOTALL)]
+    pages = [text for text in streams if b"BT" in text and b"ET" in text]
+    assert len(pages) >= 4
+    assert all(text.count(b"BT") > 3 for text in pages)
+
+
+def _inflated(stream):
+    try:
+        return zlib.decompress(stream)
+    except zlib.error:
+        return b""
+
+
+def _brightness(colour):
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3

@@ -1,0 +1,128 @@
+"""The page's tables in a real browser: they sort, filter and fold, with the keyboard too, and say so."""
+
+import pytest
+
+# What stands in the effects' table as it is shown: the texts of a column, top down.
+COLUMN = """(number) => [...document.querySelectorAll('[aria-label="Table of effects"] tbody tr')]
+  .filter(row => row.offsetHeight).map(row => row.cells[number].textContent)"""
+TOOLS = """document.querySelector('[aria-label="Filter: Table of effects"]').closest(".tools")"""
+HEAD = """document.querySelectorAll('[aria-label="Table of effects"] thead th')"""
+LOSS = 4  # the column of the degradation
+
+
+def column(tab, number=LOSS):
+    return tab.ask(f"({COLUMN})({number})")
+
+
+def losses(tab):
+    return [float(text.replace("−", "-")) for text in column(tab) if text != "–"]
+
+
+def press_head(tab, number=LOSS):
+    tab.ask(f"{HEAD}[{number}].querySelector('button').click()")
+    return tab.ask(f"{HEAD}[{number}].getAttribute('aria-sort')")
+
+
+def type_filter(tab, words):
+    tab.ask(f"(() => {{ const box = {TOOLS}.querySelector('input'); box.focus(); box.value = ''; }})()")
+    tab.call("Input.insertText", text=words)
+
+
+def said(tab):
+    return tab.ask(f"{TOOLS}.querySelector('[aria-live=polite]').textContent")
+
+
+@pytest.fixture
+def opened(tab, usual):
+    tab.open(usual)
+    return tab
+
+
+def test_a_header_sorts_up_down_and_back(opened):
+    before = column(opened)
+    assert press_head(opened) == "ascending"
+    assert losses(opened) == sorted(losses(opened))
+    assert said(opened) == f"{len(before)} rows, by Degradation (%), ascending"
+    assert press_head(opened) == "descending"
+    assert losses(opened) == sorted(losses(opened), reverse=True)
+    assert press_head(opened) is None
+    assert column(opened) == before
+
+
+def test_only_one_header_says_that_it_sorts(opened):
+    press_head(opened)
+    press_head(opened, 0)
+    assert opened.ask(f"[...{HEAD}].filter(head => head.ariaSort).length") == 1
+    assert column(opened, 0) == sorted(column(opened, 0))
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_what_is_missing_comes_last_both_ways(opened, presses):
+    opened.ask(f"(() => {{ const cell = {HEAD}[0].closest('table').tBodies[0].rows[2].cells[{LOSS}];"
+               "cell.dataset.value = 'nan'; cell.textContent = '–'; })()")  # fmt: skip
+    for _ in range(presses):
+        press_head(opened)
+    assert column(opened)[-1] == "–"
+    assert column(opened).count("–") == 1
+
+
+def test_numbers_are_sorted_as_numbers(opened):
+    opened.ask(f"""[..."10 9 100 -2".split(" ").entries()].forEach(([place, text]) => {{
+      const cell = {HEAD}[0].closest("table").tBodies[0].rows[place].cells[{LOSS}];
+      cell.dataset.value = text; cell.textContent = text; }})""")
+    press_head(opened)
+    assert losses(opened) == sorted(losses(opened))
+    assert 100 in losses(opened)
+
+
+def test_a_filter_keeps_the_rows_with_all_words_and_tells_how_many(opened):
+    rows = list(zip(column(opened, 0), column(opened, 1), column(opened, 3), strict=True))
+    type_filter(opened, "RESNET placebo")
+    wanted = [row for row in rows if "resnet" in "".join(row) and row[2] == "placebo"]
+    assert list(zip(column(opened, 0), column(opened, 1), column(opened, 3), strict=True)) == wanted
+    assert 0 < len(wanted) < len(rows)
+    assert said(opened) == f"{len(wanted)} of {len(rows)} rows match"
+    press_head(opened)
+    assert losses(opened) == sorted(losses(opened))
+    assert len(column(opened)) == len(wanted)
+    type_filter(opened, "no such row")
+    assert column(opened) == []
+    assert said(opened).startswith(f"0 of {len(rows)} rows match")
+
+
+def test_the_keyboard_reaches_filter_and_headers(opened):
+    opened.ask(f"{TOOLS}.querySelector('input').focus()")
+    opened.press("s", "s")
+    assert opened.ask(f"{TOOLS}.querySelector('input').value") == "s"
+    opened.press("Tab")  # the table, which scrolls
+    assert opened.ask("document.activeElement.getAttribute('aria-label')") == "Table of effects"
+    opened.ask(f"{HEAD}[0].querySelector('button').focus()")
+    opened.press("Enter", "\r")
+    assert opened.ask(f"{HEAD}[0].ariaSort") == "ascending"
+
+
+def test_a_long_table_is_folded_sorted_as_a_whole_and_unfolds(tab, large):
+    tab.open(large)
+    assert tab.complaints() == []
+    every = tab.ask(f"{HEAD}[0].closest('table').tBodies[0].rows.length")
+    assert every >= 800
+    assert len(column(tab)) == 50
+    assert said(tab) == f"{every} rows, the first 50 shown"
+    press_head(tab)
+    press_head(tab)
+    rows = f"[...{HEAD}[0].closest('table').tBodies[0].rows]"
+    largest = tab.ask(f"Math.max(...{rows}.map(row => Number(row.cells[{LOSS}].dataset.value)))")
+    assert losses(tab)[0] == pytest.approx(largest, abs=0.05)
+    tab.ask(f"{TOOLS}.querySelector('button').click()")
+    assert len(column(tab)) == every
+    assert tab.ask(f"{TOOLS}.querySelector('button').ariaExpanded") == "true"
+    type_filter(tab, "train-3+")
+    assert 0 < len(column(tab)) < every
+
+
+def test_a_long_verdict_is_the_worst_and_a_fold_for_each_lead(tab, large):
+    tab.open(large)
+    assert tab.ask("document.querySelectorAll('.verdict > ul > li').length") == 6
+    assert tab.ask("document.querySelectorAll('.verdict details:not([open])').length") == 20
+    assert tab.ask("document.querySelector('.verdict').offsetHeight") < 2000
+    assert "400 mixes of 20 leads:" in tab.ask("document.querySelector('.verdict li').textContent")
