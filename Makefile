@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast lab lab-test chaos lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor test test-fast lab lab-test browser chaos lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -46,6 +46,9 @@ lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, in which th
 
 lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: the longest tests too)
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
+
+browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is tested (once, without root; Debian 12)
+	@python -m tests.browser.chromium
 
 chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
 	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos

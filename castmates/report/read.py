@@ -104,6 +104,14 @@ class Results:
         """Whether the masks of its partitions were seen to do something; None where none was set."""
         return masks_stamp(set(self.effects["partition"]), self.platforms, self.machine)
 
+    @cached_property
+    def against_solo(self) -> dict[str, list[dict[str, Any]]]:
+        """Each lead's rows against solo, under partitions too."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in records(self.lead_effects("solo", under_partitions=True)):
+            found.setdefault(row["lead"], []).append(row)
+        return found
+
     @property
     def partitioned(self) -> bool:
         """Whether anything was tried on the cache."""

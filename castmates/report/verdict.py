@@ -1,12 +1,15 @@
 """The verdict in sentences: lead by lead, and the worst first where there are too many to read."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from castmates.report import words
-from castmates.report.read import Results, records
+from castmates.report.read import Results
 from castmates.report.style import plain
+from castmates.study.spec import UNMANAGED
 
 READABLE = 14  # so many sentences, or so many mixes, stand as they are; more are folded behind the worst
 WORST = 5
@@ -36,61 +39,61 @@ def verdict(results: Results) -> Verdict:
     """All sentences on the leads, against solo; one that says so where there is no effect at all."""
     if not (results.blocks["status"] == "measured").any():
         return Verdict(["No block of this study was measured, so it says nothing about any loss."], [])
-    groups = [group for lead in results.leads if (group := _group(results, lead)).sentences]
+    groups = [group for lead in results.against_solo if (group := _group(results, lead)).sentences]
     if not groups:
         return Verdict(["No effect could be computed from the blocks of this study."], [])
-    mixes = len(results.lead_effects("solo"))
-    if max(mixes, sum(len(group.sentences) for group in groups)) <= READABLE:
+    mixes = [row for lead in results.against_solo for row in _mixes(results, lead)]
+    if max(len(mixes), sum(len(group.sentences) for group in groups)) <= READABLE:
         return Verdict([sentence for group in groups for sentence in group.sentences], [])
-    return Verdict(_worst(results), groups)
+    return Verdict(_worst(results, mixes), groups)
 
 
 def effects(results: Results, lead: str) -> list[str]:
     """What the lead loses beside each of its antagonists."""
-    rows = results.lead_effects("solo")
-    return words.lead_sentences(lead, records(rows[rows["lead"] == lead]), results.margin, _comparisons(results))
+    return words.lead_sentences(lead, _mixes(results, lead), results.margin, _comparisons(results))
 
 
 def partitions(results: Results, lead: str) -> list[str]:
     """How far apart its losses under the partitions are."""
-    rows = results.lead_effects("solo", under_partitions=True)
-    return words.partition_sentences(records(rows[rows["lead"] == lead]))
+    return words.partition_sentences(results.against_solo[lead])
 
 
 SOURCES: tuple[Source, ...] = (effects, partitions)  # each says something of one lead, in the order of the page
 
 
+def _mixes(results: Results, lead: str) -> list[Row]:
+    return [row for row in results.against_solo[lead] if row["partition"] == UNMANAGED]
+
+
 def _group(results: Results, lead: str) -> Group:
     sentences = [sentence for source in SOURCES for sentence in source(results, lead)]
-    rows = results.lead_effects("solo")
-    return Group(plain(lead), _summary(records(rows[rows["lead"] == lead])), sentences)
+    return Group(plain(lead), _summary(_mixes(results, lead)), sentences)
 
 
 def _summary(rows: Sequence[Row]) -> str:
     """How many mixes came to which verdict, and the largest certain loss."""
     if not rows:
         return "under partitions only"
-    verdicts = [row["verdict"] for row in rows]
-    counts = [f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts)]
     worst = _slower(rows)[:1]
     most = f"; at most {_loss(worst[0])}" if worst else ""
-    return f"{words.counted(len(rows), 'mix')}: {', '.join(counts)}{most}"
+    return f"{words.counted(len(rows), 'mix')}: {words.listed(_counts(rows))}{most}"
 
 
-def _worst(results: Results) -> list[str]:
+def _worst(results: Results, rows: Sequence[Row]) -> list[str]:
     """How many mixes came to which verdict, and a sentence on each of the largest certain losses."""
-    rows = records(results.lead_effects("solo"))
-    leads = words.counted(len({row["lead"] for row in rows}), "lead")
-    verdicts = [row["verdict"] for row in rows]
-    counts = words.listed([f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts)])
     slower = _slower(rows)
+    leads = words.counted(len({row["lead"] for row in rows}), "lead")
     few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
-    said = [f"{words.counted(len(rows), 'mix')} of {leads}: {counts}.{few}"] if rows else []
+    said = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
     return said + [
         sentence
         for row in slower[:WORST]
         for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results))
     ]
+
+
+def _counts(rows: Sequence[Row]) -> list[str]:
+    return [f"{count} {verdict}" for verdict, count in Counter(row["verdict"] for row in rows).most_common()]
 
 
 def _slower(rows: Sequence[Row]) -> list[Row]:
@@ -104,4 +107,5 @@ def _loss(row: Row) -> str:
 
 def _comparisons(results: Results) -> int:
     """What Holm's adjustment was taken over."""
-    return int(results.lead_effects("solo")["p_value"].notna().sum())
+    rows = (row for lead in results.against_solo for row in _mixes(results, lead))
+    return sum(not math.isnan(row["p_value"]) for row in rows)
