@@ -23,6 +23,7 @@ from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.plan_text import Common, plan_of
 from castmates.study.reading import read
 from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
 from castmates.suites.expand import expanded
@@ -235,12 +236,13 @@ def layout_of(topology: Topology) -> Layout:
 
 def measured_blocks(results: Path) -> Iterator[Block]:
     """The blocks whose outputs are there, whole; failed ones too, those of another protocol not."""
+    common = Common()
     for file in sorted(results.glob("blocks/*/*/block.json")):
         spec = read_record(file).get("spec", {})
         if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
             continue
         try:
-            yield Block.model_validate(spec)
+            yield common.block_of(spec)
         except (ValueError, KeyError) as problem:
             raise _no_record(file, problem) from None
 
@@ -295,7 +297,7 @@ def remembered_cache(plan_file: Path) -> Cache | None:
 def read_plan(file: Path) -> Plan:
     """The plan as a rule wrote it."""
     try:
-        return Plan.model_validate_json(_text(file, "the plan"))
+        return plan_of(_text(file, "the plan"))
     except ValueError as problem:
         raise CastmatesError(f"{file}: this is not a plan: {str(problem).splitlines()[0]}.") from None
 

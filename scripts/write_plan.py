@@ -1,12 +1,12 @@
 """Rule write_plan: study, catalogue and the blocks measured so far -> plan.json."""
 
 import argparse
-import json
 from pathlib import Path
 
 import castmates.script
 from castmates import project
 from castmates.files import replace_text
+from castmates.study.plan_text import text_of
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     plan = project.load(arguments.study).plan()
-    replace_text(arguments.output, json.dumps(plan.model_dump(mode="json"), indent=1) + "\n")
+    replace_text(arguments.output, text_of(plan))
 
 
 castmates.script.run(main)

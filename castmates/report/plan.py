@@ -30,9 +30,9 @@ def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
 
 def designs(plan: Plan) -> list[Design]:
     """The distinct designs in the plan's order; measured blocks keep the one that they were measured with."""
-    found: list[tuple[dict[str, Any], int]] = []
+    found: list[tuple[Mapping[str, Any], int]] = []
     blocks = [block["design"] for block in _blocks(plan) if block.get("design")]
-    for design in blocks:
+    for design in {id(one): one for one in blocks}.values():  # blocks may share one
         if design not in [known for known, _ in found]:
             found.append((design, blocks.count(design)))
     return [(_heading(count, len(found)), _pairs(design)) for design, count in found]
@@ -87,4 +87,6 @@ def _company(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _members(plan: Plan) -> list[Mapping[str, Any]]:
-    return [member for block in _blocks(plan) for member in _company(block).get("members") or ()]
+    """The members of every company, once however many blocks share it."""
+    companies = {id(company): company for company in map(_company, _blocks(plan))}
+    return [member for company in companies.values() for member in company.get("members") or ()]

@@ -15,6 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.report.plan import places
 from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
+from castmates.study.plan_text import unfolded
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
 from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, SYSTEM, WINDOWS, Columns, frame
@@ -135,7 +136,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         raise CastmatesError(
             f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study."
         )
-    plan = _measured_part(folder, _json(folder / "plan.json"))
+    plan = _measured_part(folder, _plan(folder / "plan.json"))
     text = _text(study_file) if study_file else ""
     return Results(
         name=str(plan.get("study") or folder.resolve().name),
@@ -204,6 +205,14 @@ def _table(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
 def _later(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
     """A table that studies analysed by an earlier version lack: empty there."""
     return _table(folder, name, columns) if (folder / "tables" / f"{name}.parquet").exists() else frame([], columns)
+
+
+def _plan(file: Path) -> dict[str, Any]:
+    content = _json(file)
+    try:
+        return unfolded(content)
+    except ValueError as problem:
+        raise CastmatesError(f"{file}: this is not a plan ({problem}); remove it and make it again.") from None
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -1,0 +1,51 @@
+"""The plan's text tells each company once, and gives the plan back."""
+
+import json
+
+import pytest
+
+from castmates.study.plan_text import Common, plan_of, text_of, unfolded
+from tests.unit.windows_maker import company, mix, plan
+
+PLAN = plan([company("a-1", mix("bert@0", "stream@1")), company("b-2", mix("dlrm@0", "stream@1"))], blocks=30)
+
+
+def test_the_plan_comes_back_and_is_short():
+    text = text_of(PLAN)
+    assert plan_of(text) == PLAN
+    content = json.loads(text)
+    assert list(content["companies"]) == ["a-1", "b-2"]
+    assert len(content["designs"]) == 1
+    assert content["blocks"][30] == {"study": "example", "company": "b-2", "number": 1, "seed": 1, "design": "design"}
+    assert unfolded(content) == PLAN.model_dump(mode="json")
+
+
+def test_blocks_of_one_company_share_it():
+    found = plan_of(text_of(PLAN))
+    assert len({id(block.company) for block in found.blocks}) == 2
+    assert len({id(block.design) for block in found.blocks}) == 1
+    common = Common()
+    again = [common.block_of(block.model_dump(mode="json")) for block in PLAN.blocks]
+    assert tuple(again) == PLAN.blocks
+    assert len({id(block.company) for block in again}) == 2
+
+
+def test_companies_of_the_same_id_that_differ_are_told_apart():
+    first, *rest = PLAN.blocks
+    rebuilt = first.model_copy(update={"company": first.company.model_copy(update={"native_key": "rebuilt"})})
+    changed = PLAN.model_copy(update={"blocks": (rebuilt, *rest)})
+    assert plan_of(text_of(changed)) == changed
+    assert len(json.loads(text_of(changed))["companies"]) == 3
+
+
+def test_a_plan_from_before_is_read_as_it_was():
+    assert plan_of(PLAN.model_dump_json()) == PLAN
+    assert unfolded(json.loads(PLAN.model_dump_json())) == PLAN.model_dump(mode="json")
+
+
+@pytest.mark.parametrize("change", [{"companies": {}}, {"designs": {"design": {}}}, {"blocks": [{"company": "x"}]}])
+def test_a_plan_that_lacks_something_is_none(change):
+    with pytest.raises(ValueError):
+        plan_of(json.dumps(json.loads(text_of(PLAN)) | change))
+    with pytest.raises(ValueError):
+        plan_of("[]")
