@@ -1,0 +1,79 @@
+"""Freezes the blocks of the golden study, once they must be others: `python -m tests.golden.freeze`.
+
+Before it, `snakemake --cores 1 --config study=tests/data/golden/study.yaml` makes them in results/golden; after it,
+`python -m tests.golden` writes the golden tables and page.
+"""
+
+import io
+import json
+import lzma
+import tarfile
+from pathlib import Path
+
+import pandas as pd
+
+from tests.golden.report import BLOCKS
+
+RESULTS = Path("results/golden")
+HERE = {
+    "host": "golden-host",
+    "boot_id": "0",
+    "started": "2026-01-05T10:00:00+00:00",
+}  # of no machine
+VERSIONS = {"castmates": "0", "kernel": "golden", "python": "3"}
+FAILED = ("chase", "4")  # what a real study has too: a block that failed, and windows that were rejected
+REJECTED = (("vision", "2", "corun"), ("ranking", "3", "solo"))
+REASON = "steal: 2.4 % of cpu0"
+
+
+def main() -> None:
+    """Write the archive, which is the same for the same blocks."""
+    files = [RESULTS / "plan.json", RESULTS / "machine.json", *sorted(RESULTS.glob("blocks/*/*/*.*"))]
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for file in files:
+            if (content := _content(file)) is not None:
+                about = tarfile.TarInfo(str(file.relative_to(RESULTS)))
+                about.size = len(content)
+                archive.addfile(about, io.BytesIO(content))
+    BLOCKS.write_bytes(lzma.compress(packed.getvalue(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _content(file: Path) -> bytes | None:
+    company, number = file.parts[-3].rpartition("-")[0], file.parts[-2]
+    failed = (company, number) == FAILED
+    if file.name == "machine.json":
+        return _json(json.loads(file.read_bytes()) | {"read_at": HERE["started"]})
+    if file.name == "block.json":
+        record = json.loads(file.read_bytes()) | HERE | {"versions": VERSIONS}
+        lost = sum((company, number) == one[:2] for one in REJECTED)
+        return _json(record | {"windows_rejected": lost} | (_failure(record) if failed else {}))
+    if file.suffix != ".parquet":
+        return file.read_bytes()
+    table = pd.read_parquet(file)
+    if table.empty:
+        return None  # of what a modelled machine does not count
+    if file.name == "windows.parquet":
+        table = _rejected(table, company, number)
+    return (table.head(0) if failed else table).to_parquet(index=False, compression="none")
+
+
+def _rejected(windows: pd.DataFrame, company: str, number: str) -> pd.DataFrame:
+    for name, block, kind in REJECTED:
+        if (company, number) == (name, block):
+            first = windows.loc[windows["kind"] == kind, "window"].iloc[0]
+            windows.loc[windows["window"] == first, ["valid", "reasons"]] = [False, REASON]
+    return windows
+
+
+def _failure(record: dict) -> dict:
+    reason = "stream@1 ended with status 1 before it was ready"
+    return {"status": "failed", "reason": reason, "rounds": 0, "windows": 0, "truth": {}, "settle": {}}
+
+
+def _json(content: dict) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
+
+
+if __name__ == "__main__":
+    main()

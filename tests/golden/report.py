@@ -1,0 +1,121 @@
+"""The golden study's tables and page: made from its frozen blocks, and put into a form that can be compared."""
+
+import json
+import tarfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from castmates.estimate import write_tables
+from castmates.project import read_plan
+from castmates.report.page import page, shown
+from castmates.report.read import read_results
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+BLOCKS, STUDY, PAGE, TABLES = (GOLDEN / name for name in ("blocks.tar.xz", "study.yaml", "page.json", "tables"))
+MARGIN = 0.02
+LEFT_OUT = {"windows"}  # what the blocks hold, no result
+
+
+def make(folder: Path) -> tuple[dict[str, str], dict]:
+    """The tables as CSV by name, and the page's content."""
+    with tarfile.open(BLOCKS) as archive:
+        archive.extractall(folder, filter="data")
+    machine = json.loads((folder / "machine.json").read_bytes())
+    write_tables(read_plan(folder / "plan.json"), folder / "blocks", MARGIN, folder / "tables", machine)
+    results = read_results(folder, STUDY)
+    html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
+    files = sorted(folder.glob("tables/*.csv"))
+    return {file.stem: file.read_text() for file in files if file.stem not in LEFT_OUT}, content(html)
+
+
+def content(html: str) -> dict:
+    """What the page says: headings, sentences by section, figures by id, and tables by name."""
+    reader = _Reader()
+    reader.feed(html)
+    sections = {id: texts for id, texts in reader.sections.items() if id not in ("provenance", "machine")}
+    return {"headings": reader.headings, "sections": sections, "figures": reader.figures, "tables": reader.tables}
+
+
+def differences(golden: object, found: object, where: str = "page") -> Iterator[str]:
+    """Where what is found is another than the golden one; what the golden one lacks is not looked at."""
+    if isinstance(golden, dict):
+        for name, part in golden.items():
+            if not isinstance(found, dict) or name not in found:
+                yield f"{where}: {name!r} is missing"
+            else:
+                yield from differences(part, found[name], f"{where} / {name}")
+    elif isinstance(golden, list) and isinstance(found, list) and len(golden) == len(found):
+        for place, (one, other) in enumerate(zip(golden, found, strict=True), 1):
+            yield from differences(one, other, f"{where} {place}")
+    elif isinstance(golden, list):
+        count = f"{len(found)} instead of {len(golden)} entries" if isinstance(found, list) else "no list"
+        yield f"{where}: {count}"
+    elif not alike(golden, found):
+        yield f"{where}: {found!r} instead of {golden!r}"
+
+
+def alike(golden: object, found: object) -> bool:
+    """Whether two texts are the same, or two numbers within 1e-9."""
+    try:
+        one, other = float(str(golden)), float(str(found))
+    except ValueError:
+        return golden == found
+    return one == other or abs(one - other) <= 1e-9 * max(1.0, abs(one)) or (one != one and other != other)
+
+
+class _Reader(HTMLParser):
+    """Collects headings, paragraphs and entries by section, figures, and tables cell by cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headings: list[str] = []
+        self.sections: dict[str, list[str]] = {}
+        self.figures: dict[str, dict[str, str]] = {}
+        self.tables: dict[str, dict[str, list[str]]] = {}  # by name: column by column
+        self._section = self._figure = self._table = ""
+        self._cells: list[tuple[str, str | None]] = []  # of the row: text, and the number behind it
+        self._heads: list[str] = []
+        self._text: list[str] = []
+        self._value: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if tag == "section":
+            self._section = told.get("id") or ""
+        if tag == "figure":
+            self._figure = told.get("id") or ""
+        if told.get("role") == "img":
+            self.figures[self._figure] = {"alternative": told.get("aria-label") or ""}
+        if told.get("role") == "region":
+            self._table = told.get("aria-label") or ""
+        if tag == "thead":
+            self._heads = []
+        if tag == "tr":
+            self._cells = []
+        if tag in ("h1", "h2", "h3", "p", "li", "dt", "dd", "figcaption", "caption", "th", "td", "summary"):
+            self._text, self._value = [], told.get("data-value")
+
+    def handle_data(self, data: str) -> None:
+        self._text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        text = " ".join("".join(self._text).split())
+        if tag == "section":
+            self._section = ""
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append(text)
+        elif tag in ("p", "li", "dt", "dd", "summary") and self._section:
+            self.sections.setdefault(self._section, []).append(text)
+        elif tag == "figcaption":
+            self.figures[self._figure]["caption"] = text
+        elif tag in ("th", "td"):
+            self._cells.append((text, self._value))
+        elif tag == "tr" and not self._heads:
+            self._heads = [text for text, _ in self._cells]
+        elif tag == "tr":
+            columns = self.tables.setdefault(self._table, {})
+            for head, (shown, value) in zip(self._heads, self._cells, strict=True):
+                columns.setdefault(head, []).append(shown)
+                if value is not None:
+                    columns.setdefault(f"{head} (value)", []).append(value)

@@ -1,0 +1,65 @@
+"""Tables and page of the frozen study say what they said before: numbers within 1e-9, texts to the letter."""
+
+import csv
+import json
+
+import pytest
+
+from tests.golden.report import PAGE, TABLES, alike, content, differences, make
+
+ADVICE = """
+Where this is wanted, `python -m tests.golden` writes the golden files anew: look at `git diff`, and say why."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("golden") / "golden")
+
+
+def columns(text):
+    """A table column by column."""
+    rows = list(csv.DictReader(text.splitlines()))
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else [])}
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in TABLES.glob("*.csv")))
+def test_the_tables_hold_the_golden_numbers(made, name):
+    golden = columns((TABLES / f"{name}.csv").read_text())
+    found = list(differences(golden, columns(made[0].get(name, "")), name))
+    assert not found, "\n".join(found[:20]) + ADVICE
+
+
+def test_the_page_says_the_golden_words(made):
+    found = list(differences(json.loads(PAGE.read_text()), made[1]))
+    assert not found, "\n".join(found[:20]) + ADVICE
+
+
+def test_the_golden_page_is_worth_comparing():
+    page = json.loads(PAGE.read_text())
+    assert any("loses" in sentence for sentence in page["sections"]["verdict"])
+    assert len(page["tables"]["Table of effects"]["Degradation (%) (value)"]) > 20
+    assert len(page["figures"]) >= 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "seen"),
+    [
+        ({"a": ["1.0000000001"]}, False),
+        ({"a": ["1.00000001"]}, True),
+        ({"a": ["1", "2"]}, True),
+        ({"b": ["1"]}, True),
+        ({"a": ["1"], "b": ["new"]}, False),
+        ({"a": ["one"]}, True),
+    ],
+)
+def test_what_differs_is_seen_and_what_is_new_is_not(changed, seen):
+    assert bool(list(differences({"a": ["1"]}, changed))) is seen
+    assert alike("nan", "nan")
+
+
+def test_a_table_is_read_cell_by_cell():
+    html = """<section id="s"><p>A [1, 2]</p><div role="region" aria-label="T"><table>
+      <thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><th>x</th><td data-value="2.5">2.50</td></tr></tbody></table></div></section>"""
+    page = content(html)
+    assert page["tables"] == {"T": {"A": ["x"], "B": ["2.50"], "B (value)": ["2.5"]}}
+    assert page["sections"] == {"s": ["A [1, 2]"]}
