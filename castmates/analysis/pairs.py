@@ -21,14 +21,17 @@ def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate."""
+    """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate.
+
+    The baseline's own logarithm stands beside it, for those who ask how fast and not only how much slower.
+    """
     rates = log_rates(windows)
     scenes = rates.merge(contrasts[["row", "company", "scene", "member"]], on=["company", "scene", "member"])
     baselines = rates.merge(_baseline_side(contrasts), on=["company", "scene", "member"])
     place = ["row", "platform", "company", "block", "round"]
     both = scenes[[*place, "log_rate"]].merge(baselines[[*place, "log_rate"]], on=place, suffixes=("", "_baseline"))
     both["difference"] = both["log_rate_baseline"] - both["log_rate"]
-    return both[[*place, "difference"]]
+    return both[[*place, "difference", "log_rate_baseline"]]
 
 
 def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:

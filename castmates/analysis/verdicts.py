@@ -14,6 +14,8 @@ NO_DATA = "no data"
 TOO_FEW = "too few blocks"
 UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
+MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
+PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 
@@ -61,6 +63,30 @@ def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
             SEEN: _floats(estimates, "p_holm") < EFFECT_LEVEL,
         },
         otherwise=NONE_SEEN,
+    )
+
+
+def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Say whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
+
+    `log`, `log_low`, `log_high` and `p_holm` speak of log slowdown(B) - log slowdown(A).
+    """
+    edge = np.log1p(margin)
+    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
+    significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
+    platforms = estimates["platform_a"] != estimates["platform_b"]
+    return _first_that_holds(
+        {
+            ONE_SIDED: (estimates["where"] != "both").to_numpy(dtype=bool),
+            NO_DATA: fewest == 0,
+            PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
+            TOO_FEW: fewest < FEWEST_BLOCKS,
+            MORE: significant & (log > 0),
+            LESS: significant & (log < 0),
+            EQUIVALENT: (low >= -edge) & (high <= edge),
+        },
+        otherwise=UNCLEAR,
     )
 
 

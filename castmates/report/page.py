@@ -34,17 +34,22 @@ def shown(results: Results) -> list[str]:
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:
     """The page's HTML."""
+    return str(environment().get_template("report.html.j2").render(_context(results, drawings)))
+
+
+def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
+    """What all pages are made with."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("castmates.report"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": words.number, "plain": plain, "marked": marked}
-    return environment.get_template("report.html.j2").render(_context(results, drawings))
+    made.filters |= {"number": words.number, "plain": plain, "marked": marked}
+    return made
 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)

@@ -146,9 +146,9 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         blocks=_table(folder, "blocks", BLOCKS),
         windows=_table(folder, "windows", WINDOWS),
         system=_later(folder, "system", SYSTEM),
-        machine=_json(folder / "machine.json"),
+        machine=read_json(folder / "machine.json"),
         plan=plan,
-        records=tuple(_json(file) for file in _block_files(folder, plan)),
+        records=tuple(read_json(file) for file in _block_files(folder, plan)),
         looks=tuple(_looks(folder, plan)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
@@ -166,7 +166,7 @@ def _block_files(folder: Path, plan: Mapping[str, Any]) -> list[Path]:
 
 def _looks(folder: Path, plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     numbers = range(1, len(plan.get("looks") or ()) + 1)
-    found = (_json(folder / "looks" / f"{number}.json") for number in numbers)
+    found = (read_json(folder / "looks" / f"{number}.json") for number in numbers)
     return until_nobody_goes_on(takewhile(bool, found))
 
 
@@ -208,14 +208,15 @@ def _later(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
 
 
 def _plan(file: Path) -> dict[str, Any]:
-    content = _json(file)
+    content = read_json(file)
     try:
         return unfolded(content)
     except ValueError as problem:
         raise CastmatesError(f"{file}: this is not a plan ({problem}); remove it and make it again.") from None
 
 
-def _json(file: Path) -> dict[str, Any]:
+def read_json(file: Path) -> dict[str, Any]:
+    """A file that a study may lack: what it says, or nothing."""
     if not file.exists():
         return {}
     try:

@@ -1,0 +1,86 @@
+"""The command `castmates compare`: what two studies, or two machines, say of the same mixes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from castmates.report.compared import Compared
+
+SHOWN = 40  # rows in a terminal
+Named = Annotated[Path, typer.Argument(help="A study file, or a results folder.", show_default=False)]
+
+
+def compare(
+    a: Named,
+    b: Named,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Also write table, figure and page into this folder.")
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0001, max=0.9999, help="The largest difference that counts as none; the studies' if left out."
+        ),
+    ] = None,
+) -> None:
+    """Compare two studies of the same mixes, measured apart: two machines, kernels, or settings."""
+    from rich.console import Console
+
+    from castmates import comparing
+    from castmates.report.comparison_words import sentences
+
+    compared = comparing.compare_studies(a, b, margin)
+    console = Console(highlight=False)
+    if compared.origin:
+        console.print(f"{compared.origin}".upper(), style="bold red", markup=False)
+    for sentence in sentences(compared):
+        console.print(f"• {sentence}", markup=False)
+    console.print()
+    console.print(_table(compared))
+    _print_differences(console, compared)
+    if output is not None:
+        for file in comparing.write(compared, output):
+            typer.echo(file)
+
+
+def _table(compared: "Compared") -> "Table":
+    """What both have: all rows without a partition, then the leads' under partitions as far as they fit."""
+    from rich.table import Table
+
+    from castmates.report.comparison_rows import rows
+    from castmates.study.spec import UNMANAGED
+
+    every = rows(compared)
+    first = [row for row in every if row["partition_a"] == UNMANAGED]
+    under = [row for row in every if row["partition_a"] != UNMANAGED]
+    told = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
+    shown = [*first, *told[: max(0, SHOWN - len(first))]]
+    where = ["partition"] if under else []
+    heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict"]
+    table = Table(*heads, box=None)
+    for row in shown:
+        partition = [row["partition"]] if under else []
+        cells = [row["mix"], row["member"], *partition, row["baseline"]]
+        table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"])
+    if len(every) > len(shown):
+        table.caption = f"{len(every) - len(shown)} more rows: --output FOLDER writes them all."
+    return table
+
+
+def _print_differences(console: "Console", compared: "Compared") -> None:
+    from rich.table import Table
+
+    found = [*compared.differences, *compared.work]
+    if not found:
+        console.print("\nNothing that was recorded of machines, versions and designs differs.")
+        return
+    table = Table("what differs, as recorded", "A", "B", box=None)
+    for row in found:
+        table.add_row(*row)
+    console.print()
+    console.print(table)

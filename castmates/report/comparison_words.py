@@ -1,0 +1,154 @@
+"""A comparison -> plain sentences; pure, so that what they claim can be tested."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from castmates.analysis.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
+from castmates.report.compared import Compared
+from castmates.report.read import records
+from castmates.report.words import Row, as_degradation, counted, interval, listed, number, percent_of
+
+SHOWN = 8  # of a kind; the table has them all
+NOT_PAIRED = (
+    "Losses are paired within seconds inside each study; rates of A and B were taken at different times, so that the "
+    "intervals of their ratios speak of launches and not of what else changed in between."
+)
+
+
+def sentences(compared: Compared) -> list[str]:
+    """Everything that is said before the table, the weightiest first."""
+    return [
+        compared.a.sentence,
+        compared.b.sentence,
+        *_platforms(compared),
+        *_work(compared),
+        *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
+        *_rates(compared),
+        *_partitions(compared),
+        *_masks(compared),
+        *_one_sided(compared),
+    ]
+
+
+def _platforms(compared: Compared) -> Iterator[str]:
+    if compared.mixed:
+        yield (
+            f"A is {' and '.join(compared.a.platforms)} and B is {' and '.join(compared.b.platforms)}: what was "
+            "measured and what was not stand side by side here, and are never put into one interval."
+        )
+    elif compared.origin:
+        yield f"Both are {compared.origin}: the difference is one of models, and of no machine."
+
+
+def _work(compared: Compared) -> Iterator[str]:
+    """That not the same programs ran weighs more than any interval."""
+    if compared.work:
+        names = [what for what, _, _ in compared.work]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; a difference may be theirs."
+
+
+def _loss(row: Row, margin: float) -> str:
+    who = f"{row['lead']} beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else row["lead"]
+    said = f"{who} {_side(row, 'a')} in A and {_side(row, 'b').removeprefix(_verb(row, 'a'))} in B"
+    if row["verdict"] == NO_DATA:
+        return f"{said}."
+    if row["verdict"] == PLATFORMS_DIFFER:
+        return f"{said}; they are not compared, for their platforms differ."
+    value, ends = change(row)
+    many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    if row["verdict"] == TOO_FEW:
+        return f"{said}; too few launches ({many}) to compare them."
+    word = "smaller" if value < 0 else "larger"
+    amount = f"{number(abs(value))} % {interval(*ends)} {word}"
+    told = {
+        MORE: f"its slowdown is {amount} in B",
+        LESS: f"its slowdown is {amount} in B",
+        EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
+    }.get(row["verdict"], f"whether they differ the data cannot tell ({amount} in B)")
+    return f"{said}, in {many}: {told}."
+
+
+def change(row: Row) -> tuple[float, tuple[float, float]]:
+    """By how many per cent B's slowdown is above A's, with its interval; of a smaller one as a positive amount."""
+    value = 100 * (row["ratio"] - 1)
+    ends = [100 * (row[f"ratio_{end}"] - 1) for end in ("low", "high")]
+    low, high = sorted(-end for end in ends) if value < 0 else ends
+    return value, (low, high)
+
+
+def _side(row: Row, letter: str) -> str:
+    slowdown = row[f"slowdown_{letter}"]
+    if math.isnan(slowdown):
+        return "has no data"
+    sign = -1 if slowdown < 1 else 1
+    low, high = sorted(sign * as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
+    ends = "" if math.isnan(low) else " " + interval(low, high)
+    return f"{_verb(row, letter)}{number(sign * as_degradation(slowdown))} %{ends}"
+
+
+def _verb(row: Row, letter: str) -> str:
+    return "gains " if row[f"slowdown_{letter}"] < 1 else "loses "
+
+
+def _rates(compared: Compared) -> Iterator[str]:
+    """Who is faster alone, and beside others: who loses more may still do more."""
+    rows = [row for row in records(compared.leads(partitioned=False)) if not math.isnan(row["baseline_rate_ratio"])]
+    for row in rows[:SHOWN]:
+        alone, beside = (_times(row, name) for name in ("baseline", "scene"))
+        yield (
+            f"Alone, {row['lead']} makes {alone} times as many units ({row['unit']}) a second in B as in A, beside "
+            f"{row['antagonists'].replace('+', ' + ')} {beside} times as many{_yet(row)}."
+        )
+    if rows:
+        yield NOT_PAIRED
+
+
+def _times(row: Row, name: str) -> str:
+    low, high = row[f"{name}_rate_ratio_low"], row[f"{name}_rate_ratio_high"]
+    ends = "" if math.isnan(low) else " " + interval(low, high, 3)
+    return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
+
+
+def _yet(row: Row) -> str:
+    faster, slower = row["baseline_rate_ratio_low"] > 1, row["baseline_rate_ratio_high"] < 1
+    if faster and row["verdict"] == MORE:
+        return ": B is faster alone, but loses more"
+    if slower and row["verdict"] == LESS:
+        return ": B is slower alone, but loses less"
+    return ""
+
+
+def _partitions(compared: Compared) -> Iterator[str]:
+    rows = compared.leads(partitioned=True)
+    if len(rows):
+        words = Counter(rows["verdict"])
+        told = ", ".join(f"{count} {word}" for word, count in words.most_common())
+        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {told}."
+
+
+def _masks(compared: Compared) -> Iterator[str]:
+    if compared.masks:
+        more = len(compared.masks) - SHOWN // 4
+        said = "; ".join(compared.masks[: SHOWN // 4])
+        yield (
+            f"{counted(len(compared.masks), 'partition')} of the same name give something else in B: {said}"
+            + (f"; and {more} more" if more > 0 else "")
+            + "."
+        )
+
+
+def _one_sided(compared: Compared) -> Iterator[str]:
+    for where in ("only in A", "only in B"):
+        rows = compared.table[compared.table["where"] == where]
+        letter = where[-1].lower()
+        if len(rows):
+            mixes = rows.groupby("mix", sort=False)[f"partition_{letter}"].unique()
+            shared = set(compared.both["mix"])
+            told = [
+                f"{mix} ({counted(len(names), 'partition')})" if mix in shared else str(mix)
+                for mix, names in mixes.items()
+            ]
+            said = listed(told) if len(told) <= SHOWN else f"{', '.join(told[:SHOWN])} and {len(told) - SHOWN} more"
+            yield f"{where[:1].upper()}{where[1:]}: {said}."

@@ -1,0 +1,111 @@
+"""Finds a study that somebody names on the command line, by its file or by its results, and reads what it measured."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from castmates.errors import CastmatesError
+from castmates.project import RESULTS, read_plan, read_record
+from castmates.report.read import read_json
+from castmates.study.looks import part_of
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.spec import Plan
+from castmates.tables import WINDOWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml")
+# What effects are made of; windows of older blocks lack columns that were added since.
+NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is on disk of one study."""
+
+    folder: Path
+    plan: Plan  # its measured blocks only
+    windows: "pd.DataFrame"  # the columns of NEEDED
+    records: tuple[Mapping[str, Any], ...]  # the block.json of these blocks
+    machine: Mapping[str, Any]
+    study: Study | None  # where its file is known
+
+
+def find(named: Path) -> tuple[Path, Path | None]:
+    """The results folder, and the study file where it is known: given by either of the two."""
+    if named.is_dir():
+        return _results(named), _file_of(named)
+    if not named.is_file():
+        raise CastmatesError(
+            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
+            "results/<study>."
+        )
+    folder = RESULTS / _study(named).name
+    if not (folder / "plan.json").is_file():
+        raise CastmatesError(
+            f"{named}: this study has no results in {folder} yet; run snakemake --cores all --config study={named}"
+        )
+    return folder, named
+
+
+def read_measured(named: Path) -> Measured:
+    """Everything that a comparison needs of a study."""
+    folder, file = find(named)
+    plan = read_plan(folder / "plan.json")
+    there = [block.path for block in plan.blocks if (folder / "blocks" / block.path / "block.json").is_file()]
+    if not there:
+        raise CastmatesError(f"{folder}: none of its {len(plan.blocks)} planned blocks is measured yet.")
+    plan = part_of(plan, there)
+    places = [folder / "blocks" / block.path for block in plan.blocks]
+    return Measured(
+        folder=folder,
+        plan=plan,
+        windows=_windows(places),
+        records=tuple(read_record(place / "block.json") for place in places),
+        machine=read_json(folder / "machine.json"),
+        study=_study(file) if file else None,
+    )
+
+
+def _results(folder: Path) -> Path:
+    if not (folder / "plan.json").is_file():
+        raise CastmatesError(f"{folder}: there is no plan.json in it; give a study file, or a folder results/<study>.")
+    return folder
+
+
+def _file_of(folder: Path) -> Path | None:
+    """The study file of the project that has this name; None where there is none, or more than one."""
+    name = folder.resolve().name
+    found = [file for file in _study_files() if f"name: {name}\n" in file.read_text(encoding="utf-8", errors="replace")]
+    return found[0] if len(found) == 1 and _study(found[0]).name == name else None
+
+
+def _study_files() -> Iterator[Path]:
+    return (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)))
+
+
+def _study(file: Path) -> Study:
+    try:
+        return read(Study, file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the study cannot be read: {problem}.") from None
+
+
+def _windows(places: list[Path]) -> "pd.DataFrame":
+    import pandas as pd
+
+    types = {name: WINDOWS[name] for name in NEEDED}
+    tables = []
+    for place in places:
+        file = place / "windows.parquet"
+        try:
+            tables.append(pd.read_parquet(file, columns=NEEDED).astype(types))
+        except (OSError, ValueError, KeyError) as problem:
+            why = str(problem).splitlines()[0].rstrip(".:")
+            raise CastmatesError(
+                f"{file} cannot be read ({why}); remove {place} to have the block measured again."
+            ) from None
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,103 @@
+"""`castmates compare A B`: what it prints and writes, and what it refuses."""
+
+import csv
+import math
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates.cli import app
+from castmates.errors import CastmatesError
+from tests.unit import study_folder
+from tests.unit.windows_maker import company, mix, plan, written
+
+ONE = plan(
+    [company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-program-with-a-very-long-name-indeed@2"))], blocks=4
+)
+
+
+def windows(loss, speed=100.0, platform="measured"):
+    def rate(block, number, scene, member):
+        return speed * math.exp(
+            0.004 * block.number * number - (loss + 0.01 * block.number) * scene.startswith("corun")
+        )
+
+    return written(ONE, rate, platform=platform)
+
+
+def compare(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)], env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    place = tmp_path_factory.mktemp("studies")
+    versions = study_folder.VERSIONS | {"kernel": "6.18.0"}
+    return {
+        "a": study_folder.write(place / "one", ONE, windows(0.1)),
+        "b": study_folder.write(place / "two", ONE, windows(0.4, 120.0), host="there", versions=versions),
+        "modelled": study_folder.write(place / "three", ONE, windows(0.4, platform="modelled")),
+    }
+
+
+def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
+    done = compare(folders["a"], folders["b"], "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert (
+        "dlrm beside stream loses 11.8 % [9.9, 13.5] in A and 34.6 % [33.3, 36.0] in B, in 4 and 4 launches"
+        in done.output
+    )
+    assert "its slowdown is 35.0 % [32.0, 38.0] larger in B" in done.output
+    assert "Alone, dlrm makes 1.200 [1.179, 1.222] times as many units (step) a second in B" in done.output
+    assert "B is faster alone, but loses more" in done.output
+    assert re.search(r"Version of kernel +6\.1\.0 +6\.18\.0", done.output)
+    assert re.search(r"Host of the blocks +here +there", done.output)
+    rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").open()))
+    assert {row["where"] for row in rows} == {"both"}
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert page.count("<svg") == 1
+    assert "loses more in B" in page
+    drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").open()))
+    assert {row["baseline"] for row in drawn} == {"solo"}
+    assert (tmp_path / "out" / "comparison-figure.png").stat().st_size > 10_000
+
+
+def test_platforms_are_loudly_kept_apart(folders):
+    done = compare(folders["a"], folders["modelled"])
+    assert done.exit_code == 0
+    assert done.output.startswith("PARTLY MODELLED (NOT MEASURED)")
+    assert "never put into one interval" in done.output
+    assert "larger in B" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ("a", "are not independent: 4 of A's 4 blocks are B's too"),
+        ("nowhere", "there is neither a study file nor a results folder of this name"),
+        ("empty", "there is no plan.json in it"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(folders, tmp_path, monkeypatch, other, sentence):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CastmatesError, match=re.escape(sentence)):
+        raise compare(folders["a"], folders.get(other, tmp_path / other)).exception
+
+
+def test_nothing_in_common_is_refused(folders, tmp_path):
+    strange = plan([company("x", mix("bert@0", "lbm@1"))], blocks=3)
+    other = study_folder.write(tmp_path / "strange", strange, written(strange, lambda *_: 1.0))
+    with pytest.raises(CastmatesError, match=r"nothing in common|no mix, member and baseline in common"):
+        raise compare(folders["a"], other).exception
+
+
+def test_a_study_file_stands_for_its_results(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "study.yaml"
+    file.write_text("name: one\nleads: [dlrm]\nantagonists: [stream]\n")
+    with pytest.raises(CastmatesError, match="this study has no results in results/one yet"):
+        raise compare(file, folders["b"]).exception
+    study_folder.write(tmp_path / "results" / "one", ONE, windows(0.1))
+    assert compare(file, folders["b"]).exit_code == 0
