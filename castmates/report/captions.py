@@ -11,6 +11,7 @@ from castmates.report import (
     layers_figure,
     partitions,
     phases_figure,
+    timeline_figure,
     topdown_figure,
     windows,
 )
@@ -169,6 +170,10 @@ def _phases(results: Results) -> str:
     return phases_figure.caption(results) + _host(results)
 
 
+def _timeline(results: Results) -> str:
+    return timeline_figure.caption(results) + _host(results)
+
+
 def _evolution(results: Results) -> str:
     return evolution_figure.caption(results) + _host(results)
 
@@ -183,6 +188,7 @@ _CAPTIONS = {
     "layers": _layers,
     "phases": _phases,
     "evolution": _evolution,
+    "timeline": _timeline,
 }
 _ALTERNATIVES = {
     "heatmap": _heatmap_alt,
@@ -194,4 +200,5 @@ _ALTERNATIVES = {
     "layers": layers_figure.alternative,
     "phases": phases_figure.alternative,
     "evolution": evolution_figure.alternative,
+    "timeline": timeline_figure.alternative,
 }

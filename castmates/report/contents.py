@@ -20,6 +20,7 @@ PARTS = {
         "Why: what was counted beside the rates",
         {
             "topdown": "Top-Down",
+            "timeline": "Occupancy and bandwidth over time",
             "counters": "Counters",
             "phases": "Phases of a step",
             "layers": "Layers, profiled",

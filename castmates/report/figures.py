@@ -10,6 +10,7 @@ from castmates.report import (
     layers_figure,
     partitions,
     phases_figure,
+    timeline_figure,
     topdown_figure,
     windows,
 )
@@ -26,6 +27,7 @@ FIGURES = {
     "layers": layers_figure.draw,
     "phases": phases_figure.draw,
     "evolution": evolution_figure.draw,
+    "timeline": timeline_figure.draw,
 }
 
 

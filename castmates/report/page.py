@@ -29,7 +29,7 @@ def write_page(results: Results, figures: Path, output: Path) -> None:
 
 def shown(results: Results) -> list[str]:
     """The figures of the page."""
-    return figure_names(results.study, results.partitioned, results.phases)
+    return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
 def page(results: Results, drawings: Mapping[str, str]) -> str:

@@ -124,6 +124,11 @@ class Results:
         companies = [block.get("company") or {} for block in self.plan.get("blocks") or ()]
         return any(member.get("phases") for company in companies for member in (company.get("members") or ())[:1])
 
+    @property
+    def watched(self) -> bool:
+        """Whether the plan's machine tells what its last-level caches hold."""
+        return bool((self.plan.get("cache") or {}).get("events"))
+
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> "pd.DataFrame":
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""
         rows = self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]

@@ -41,6 +41,7 @@ FIGURES = figure_names(
     PROJECT.study,
     partitioned=any(mix.partitions for mix in PLAN.mixes),
     phases=any(block.company.lead.phases for block in PLAN.blocks),
+    watched=PLAN.cache is not None and bool(PLAN.cache.events),
 )
 BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
 
