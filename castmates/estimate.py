@@ -9,7 +9,9 @@ from castmates.analysis.blocks import blocks_table
 from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
+from castmates.analysis.latency import latencies
 from castmates.analysis.stamps import stamps_table
+from castmates.analysis.steps import COLUMNS
 from castmates.analysis.system import system_metrics
 from castmates.files import replace
 from castmates.project import read_record
@@ -37,6 +39,7 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine:
         "controls": controls,
         "carryover": estimate_carryover(plan, windows),
         "system": system_metrics(plan, windows),
+        "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS)),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,
         "stamps": stamps_table(plan.study, controls, effects, platforms, machine),

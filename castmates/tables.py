@@ -307,6 +307,36 @@ COMPARISON: Columns = {
     "scene_rate_ratio_high": "float64",
 }
 
+# tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two
+# heartbeats in one valid window. Each block has quantiles of its own; where it has too few steps, none.
+LATENCY: Columns = {
+    "study": "str",
+    "member": "str",
+    "workload": "str",
+    "role": "str",
+    "kind": "str",  # solo, placebo, corun, alone
+    "scene": "str",  # solo, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "unit": "str",
+    "units": "float64",  # that a step covers
+    "quantile": "str",  # p50, p95, p99
+    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where refused
+    "ms_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ms_high": "float64",
+    "baseline": "str",  # solo for a lead, alone for an antagonist; "" for a baseline itself
+    "ratio": "float64",  # over the baseline's, paired by block
+    "ratio_low": "float64",  # 95 % between launches
+    "ratio_high": "float64",
+    "blocks": "int64",  # with enough steps
+    "blocks_few": "int64",  # with too few, which are left out
+    "blocks_paired": "int64",  # in which the baseline has enough too
+    "steps": "int64",  # in the blocks with enough
+    "steps_needed": "int64",  # of a block
+    "refused": "str",  # why there is no number; "" where there is one
+    "platform": "str",
+}
+
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
     """A table with exactly these columns and types, also when there are no rows."""

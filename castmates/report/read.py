@@ -18,7 +18,7 @@ from castmates.study.model import Study
 from castmates.study.plan_text import unfolded
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, SYSTEM, WINDOWS, Columns, frame
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LATENCY, SYSTEM, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ class Results:
     blocks: "pd.DataFrame"
     windows: "pd.DataFrame"
     system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
+    latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
     machine: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     records: tuple[
@@ -151,6 +152,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         blocks=_table(folder, "blocks", BLOCKS),
         windows=_table(folder, "windows", WINDOWS),
         system=_later(folder, "system", SYSTEM),
+        latency=_later(folder, "latency", LATENCY),
         machine=read_json(folder / "machine.json"),
         plan=plan,
         records=tuple(read_json(file) for file in _block_files(folder, plan)),

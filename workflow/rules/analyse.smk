@@ -38,6 +38,7 @@ rule estimate_effects:
                 "controls",
                 "carryover",
                 "system",
+                "latency",
                 "blocks",
                 "stamps",
                 "windows",
