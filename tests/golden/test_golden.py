@@ -58,8 +58,9 @@ def test_what_differs_is_seen_and_what_is_new_is_not(changed, seen):
 
 
 def test_a_table_is_read_cell_by_cell():
-    html = """<section id="s"><p>A [1, 2]</p><div role="region" aria-label="T"><table>
-      <thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><th>x</th><td data-value="2.5">2.50</td></tr></tbody></table></div></section>"""
+    html = """<section id="s"><p>A [1, 2]</p></section><div role="region" aria-label="T"><table>
+      <thead><tr><th>A</th><th>B</th></tr></thead>
+      <tbody><tr><th>x</th><td data-value="2.5">2.50</td></tr></tbody></table></div>"""
     page = content(html)
     assert page["tables"] == {"T": {"A": ["x"], "B": ["2.50"], "B (value)": ["2.5"]}}
     assert page["sections"] == {"s": ["A [1, 2]"]}
