@@ -1,4 +1,4 @@
-"""Draws one figure of a study: SVG, PDF, PNG, and the CSV of what it shows."""
+"""Draws one figure of a study: SVG, PDF, PNG, the CSV of what it shows, and its caption."""
 
 import argparse
 from pathlib import Path

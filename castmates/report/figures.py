@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from castmates.files import replace_text
 from castmates.report import (
     control,
     counters_figure,
@@ -14,6 +15,7 @@ from castmates.report import (
     topdown_figure,
     windows,
 )
+from castmates.report.captions import captions
 from castmates.report.read import Results
 from castmates.report.style import write
 
@@ -32,6 +34,7 @@ FIGURES = {
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
-    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png and STEM.csv."""
+    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and its caption as STEM.txt."""
     figure, source = FIGURES[name](results)
     write(figure, source, stem)
+    replace_text(stem.with_name(f"{stem.name}.txt"), captions(results, [name])[name] + "\n")

@@ -206,6 +206,7 @@ def test_the_scripts_do_it_from_the_command_line(tmp_path):
     stem = folder / "figures" / "control"
     command = [SCRIPTS / "draw_figure.py", "--figure", "control", *common, "--output-stem", stem]
     subprocess.run([sys.executable, *map(str, command)], check=True)
+    assert "the interval should contain one" in stem.with_suffix(".txt").read_text()
     output = folder / "report" / "index.html"
     subprocess.run([sys.executable, str(SCRIPTS / "write_report.py"), *common, "--output", str(output)], check=True)
     assert output.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

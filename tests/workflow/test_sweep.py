@@ -1,8 +1,12 @@
 """The whole workflow, from a YAML file to a report, with native programs."""
 
+import html
 import itertools
+import json
 import re
 import shutil
+import zipfile
+from pathlib import Path
 
 import pandas as pd
 
@@ -41,7 +45,12 @@ def test_a_finished_sweep_has_nothing_to_do(finished):
 def test_snakemakes_own_report_works(finished):
     done = finished.run("--report", "report.zip")
     assert done.returncode == 0, done.stderr
-    assert (finished.folder / "report.zip").stat().st_size > 10_000
+    with zipfile.ZipFile(finished.folder / "report.zip") as archive:
+        words = html.unescape(archive.read("report/report.html").decode())
+        drawn = [Path(name).stem for name in archive.namelist() if name.endswith(".svg")]
+    captions = {file.stem: file.read_text().strip() for file in (finished.results / "figures").glob("*.txt")}
+    assert sorted(drawn) == sorted(captions)
+    assert all(caption in words or json.dumps(caption)[1:-1] in words for caption in captions.values())
 
 
 def test_blocks_never_overlap_even_with_jobs_given(project):

@@ -16,6 +16,7 @@ rule draw_figure:
         pdf="results/{study}/figures/{figure}.pdf",
         png="results/{study}/figures/{figure}.png",
         csv="results/{study}/figures/{figure}.csv",
+        caption="results/{study}/figures/{figure}.txt",
     log:
         "logs/draw_figure/{study}/{figure}.log",
     conda:
