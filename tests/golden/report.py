@@ -55,6 +55,14 @@ def differences(golden: object, found: object, where: str = "page") -> Iterator[
         yield f"{where}: {found!r} instead of {golden!r}"
 
 
+def left_out(golden: dict, found: dict) -> Iterator[str]:
+    """Which headings and sentences of the golden page are gone, or stand in another order; new ones may be between."""
+    texts = {name: (sentences, found["sections"].get(name, [])) for name, sentences in golden["sections"].items()}
+    for name, (wanted, there) in {**texts, "headings": (golden["headings"], found["headings"])}.items():
+        rest = iter(there)
+        yield from (f"{name}: {text!r} is missing" for text in wanted if text not in rest)
+
+
 def alike(golden: object, found: object) -> bool:
     """Whether two texts are the same, or two numbers within 1e-9."""
     try:
