@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates import block_tables
+from castmates.analysis.attribution import estimate_attribution
 from castmates.analysis.blocks import blocks_table
 from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine: Mapping[str, Any]) -> None:
+def write_tables(
+    plan: Plan, blocks: Path, margin: float, folder: Path, machine: Mapping[str, Any], isolated: str | None = None
+) -> None:
     """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`.
 
+    `isolated` is the partition that the study names as the isolating one.
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
     if plan.looks:
@@ -36,6 +40,7 @@ def write_tables(plan: Plan, blocks: Path, margin: float, folder: Path, machine:
     platforms = set(windows["platform"])
     tables = {
         "effects": effects,
+        "attribution": estimate_attribution(plan, windows, margin, isolated),
         "controls": controls,
         "carryover": estimate_carryover(plan, windows),
         "system": system_metrics(plan, windows),

@@ -18,13 +18,13 @@ from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.capabilities import read_cache
 from castmates.rdt.pqos_capabilities import expected
-from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study import catalogue, isolation, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.plan_text import Common, plan_of
-from castmates.study.reading import read
+from castmates.study.reading import line_of, read
 from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
@@ -116,7 +116,11 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        return mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
+        cast = mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
+        if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
+            line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
+            raise CastmatesError(f"{self.study_file}, line {line}: {why}")
+        return cast
 
     @cached_property
     def _keys(self) -> dict[str, str]:

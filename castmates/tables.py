@@ -177,6 +177,43 @@ EFFECTS: Columns = {
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline
 }
 
+# tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
+ATTRIBUTION: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+"
+    "member": "str",
+    "part": "str",  # total, busy neighbour, not given back, own smaller share, despite own ways, cache capacity …
+    "part_of": "str",  # whose part it is: parts of the same one add up to it; "" for the total
+    "start": "str",  # solo, placebo, placebo@mask, isolated; the part is log rate(start) - log rate(end)
+    "end": "str",  # …, unmanaged
+    "log": "float64",
+    "log_low": "float64",  # 95 % between launches; NaN below three blocks
+    "log_high": "float64",
+    "degradation_pct": "float64",  # the same in per cent of the rate at `start`
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "points": "float64",  # percentage points of the solo rate; they add up too
+    "points_low": "float64",
+    "points_high": "float64",
+    "blocks": "int64",  # that estimate
+    "rounds": "int64",  # in which every stage was measured, over these blocks
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the study's rows of this part
+    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "within_low": "float64",  # 95 % within launch, in log terms
+    "within_high": "float64",
+    "partition": "str",  # under which lead and antagonists are isolated; "" where there is none
+    "lead_ways": "Int64",
+    "cache_ways": "Int64",
+    "how": "str",  # named, the only one, chosen
+    "candidates": "int64",  # partitions that isolate, of which it is one
+    "blocks_choosing": "int64",  # that chose it, and do not estimate
+    "note": "str",  # what could not be told apart, and why
+    "platform": "str",
+}
+
 # tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
 CONTROLS: Columns = {
     "study": "str",

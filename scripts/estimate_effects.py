@@ -1,4 +1,4 @@
-"""Rule estimate_effects: the measured blocks -> effects, controls, stamps and all windows, as CSV and Parquet."""
+"""Rule estimate_effects: the measured blocks -> every table of the study, as CSV and Parquet."""
 
 import argparse
 import json
@@ -15,10 +15,12 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; the blocks lie beside it")
     parser.add_argument("--machine", type=Path, required=True, help="machine.json")
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
+    parser.add_argument("--isolated", help="the isolating partition, where the study names it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     given = parser.parse_args()
     machine = json.loads(given.machine.read_bytes())
-    write_tables(read_plan(given.plan), given.plan.parent / "blocks", given.margin, given.output, machine)
+    plan, blocks = read_plan(given.plan), given.plan.parent / "blocks"
+    write_tables(plan, blocks, given.margin, given.output, machine, given.isolated)
 
 
 castmates.script.run(main)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from castmates.report import (
+    attribution_figure,
     counters_figure,
     evolution_figure,
     heatmap,
@@ -154,6 +155,10 @@ def _host(results: Results) -> str:
     return f"Source: {source}{f', on {host}' if host else ''}. {stamped(results)}"
 
 
+def _attribution(results: Results) -> str:
+    return attribution_figure.caption(results) + _host(results)
+
+
 def _counters(results: Results) -> str:
     return counters_figure.caption(results) + _host(results)
 
@@ -180,6 +185,7 @@ def _evolution(results: Results) -> str:
 
 _CAPTIONS = {
     "heatmap": _heatmap,
+    "attribution": _attribution,
     "control": _control,
     "windows": _windows,
     "partitions": _partitions,
@@ -192,6 +198,7 @@ _CAPTIONS = {
 }
 _ALTERNATIVES = {
     "heatmap": _heatmap_alt,
+    "attribution": attribution_figure.alternative,
     "control": _control_alt,
     "windows": _windows_alt,
     "partitions": _partitions_alt,

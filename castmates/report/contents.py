@@ -15,7 +15,10 @@ class Part:
 
 # Figures that explain never decide; what is in no part comes last, so that no drawing is left out.
 PARTS = {
-    "losses": ("What the leads lose", {"heatmap": "Degradation", "partitions": "Under partitions"}),
+    "losses": (
+        "What the leads lose",
+        {"heatmap": "Degradation", "attribution": "Attribution", "partitions": "Under partitions"},
+    ),
     "why": (
         "Why: what was counted beside the rates",
         {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from castmates.files import replace_text
 from castmates.report import (
+    attribution_figure,
     control,
     counters_figure,
     evolution_figure,
@@ -21,6 +22,7 @@ from castmates.report.style import write
 
 FIGURES = {
     "heatmap": heatmap.draw,
+    "attribution": attribution_figure.draw,
     "windows": windows.draw,
     "control": control.draw,
     "partitions": partitions.draw,

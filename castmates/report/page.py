@@ -11,7 +11,7 @@ from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import captions, costs, health, latency, machine, plan, system, verdict, words
+from castmates.report import attribution, captions, costs, health, latency, machine, plan, system, verdict, words
 from castmates.report.contents import contents, figure_parts
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
@@ -107,6 +107,7 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         },
         "figure_parts": parts,
         "contents": contents(parts, rejected=bool(rejections)),
+        "attribution": attribution.rows(results),
         "costs": costs.rows(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),

@@ -18,7 +18,7 @@ from castmates.study.model import Study
 from castmates.study.plan_text import unfolded
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LATENCY, SYSTEM, WINDOWS, Columns, frame
+from castmates.tables import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LATENCY, SYSTEM, WINDOWS, Columns, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,7 @@ class Results:
     study: Study | None = None
     study_text: str = ""
     folder: Path = Path()  # results/<study>
+    attribution: "pd.DataFrame" = field(default_factory=lambda: frame([], ATTRIBUTION))
 
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
@@ -160,6 +161,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=folder,
+        attribution=_later(folder, "attribution", ATTRIBUTION),
     )
 
 

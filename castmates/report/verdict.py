@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.report import words
+from castmates.report.attribution import given_back
 from castmates.report.read import Results
 from castmates.report.style import plain
 from castmates.study.spec import UNMANAGED
@@ -50,7 +51,8 @@ def verdict(results: Results) -> Verdict:
 
 def effects(results: Results, lead: str) -> list[str]:
     """What the lead loses beside each of its antagonists."""
-    return words.lead_sentences(lead, _mixes(results, lead), results.margin, _comparisons(results))
+    comparisons, ends = _comparisons(results), given_back(results)
+    return words.lead_sentences(lead, _mixes(results, lead), results.margin, comparisons, ends)
 
 
 def partitions(results: Results, lead: str) -> list[str]:
@@ -81,14 +83,14 @@ def _summary(rows: Sequence[Row]) -> str:
 
 def _worst(results: Results, rows: Sequence[Row]) -> list[str]:
     """How many mixes came to which verdict, and a sentence on each of the largest certain losses."""
-    slower = _slower(rows)
+    slower, ends = _slower(rows), given_back(results)
     leads = words.counted(len({row["lead"] for row in rows}), "lead")
     few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
     said = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
     return said + [
         sentence
         for row in slower[:WORST]
-        for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results))
+        for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results), ends)
     ]
 
 

@@ -70,8 +70,17 @@ def launches(blocks: int) -> str:
     return "this launch" if blocks == 1 else f"these {blocks} launches"
 
 
-def lead_sentences(lead: str, rows: Sequence[Row], margin: float | None, comparisons: int) -> list[str]:
-    """What one lead loses beside each of its antagonists, one of so many comparisons: the heaviest loss first."""
+def lead_sentences(
+    lead: str,
+    rows: Sequence[Row],
+    margin: float | None,
+    comparisons: int,
+    given_back: Mapping[tuple[str, str, str], str] = {},
+) -> list[str]:
+    """What one lead loses beside each of its antagonists, one of so many comparisons: the heaviest loss first.
+
+    A loss of which it is known what ways of its own give back (by mix, member and platform) has a sentence of its own.
+    """
     ordered = sorted(rows, key=lambda row: -row["degradation_pct"] if row["blocks"] else math.inf)
     groups: dict[str, list[Row]] = {}
     for row in ordered:
@@ -85,7 +94,16 @@ def lead_sentences(lead: str, rows: Sequence[Row], margin: float | None, compari
         "too few blocks": _too_few,
         "no data": lambda group: f"has no data beside {listed([_beside(row) for row in group])}",
     }
-    return [f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if verdict in groups]
+    losses = groups.pop("slower", [])
+    told = {id(row): ending for row in losses if (ending := given_back.get(_of_mix(row)))}
+    if rest := [row for row in losses if id(row) not in told]:
+        groups["slower"] = rest
+    ended = [f"{plain(lead)} {said['slower']([row])}; {told[id(row)]}." for row in losses if id(row) in told]
+    return ended + [f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if verdict in groups]
+
+
+def _of_mix(row: Row) -> tuple[str, str, str]:
+    return row["mix"], row["member"], row["platform"]
 
 
 def partition_sentences(rows: Iterable[Row]) -> list[str]:

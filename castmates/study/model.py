@@ -313,6 +313,16 @@ class Machine(Written):
     prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a block")
 
 
+class Attribution(Written):
+    """How a loss is divided into its parts."""
+
+    isolated: Name | None = Field(
+        default=None,
+        description="the partition of 'cache.sweeps' under which lead and antagonists count as isolated; if left out, "
+        "the one that gives back most is chosen, on other blocks than those that estimate it",
+    )
+
+
 class Study(Written):
     """One YAML file: what to measure and how well."""
 
@@ -330,6 +340,7 @@ class Study(Written):
     budget: Budget = Budget()
     limits: Limits = Limits()
     cache: CacheKeys = CacheKeys()
+    attribution: Attribution = Attribution()
     counters: CounterKeys = CounterKeys()
     machine: Machine = Machine()
     platform: Literal["measured", "modelled"] = Field(
@@ -346,6 +357,14 @@ class Study(Written):
         description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
+
+    @field_validator("attribution")
+    @classmethod
+    def _of_a_partition(cls, attribution: Attribution, given: ValidationInfo) -> Attribution:
+        cache = given.data.get("cache")
+        if attribution.isolated is not None and cache is not None and not cache.sweeps:
+            raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
+        return attribution
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

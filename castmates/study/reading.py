@@ -34,6 +34,12 @@ def read(model: type[Model], text: str, file: str) -> Model:
         raise CastmatesError("\n".join(_sentences(problem, model, lines, file))) from None
 
 
+def line_of(text: str, file: str, key: Path) -> int:
+    """The line in which a key is written, or the nearest one around it; 1 where there is none."""
+    _, lines = _parse(text, file)
+    return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), 1)
+
+
 def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
     loader = None
     try:

@@ -35,6 +35,7 @@ rule estimate_effects:
             "results/{{study}}/tables/{table}.{suffix}",
             table=[
                 "effects",
+                "attribution",
                 "controls",
                 "carryover",
                 "system",
@@ -53,5 +54,6 @@ rule estimate_effects:
         "../../envs/castmates.yaml"
     params:
         margin=PROJECT.study.margin,
+        isolated=isolating_option(),
     shell:
-        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --output results/{wildcards.study}/tables 2> {log:q}"

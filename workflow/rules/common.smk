@@ -171,6 +171,12 @@ def environment_of_inputs(wildcards):
     return str(environments.ready_file(place))
 
 
+def isolating_option():
+    """The isolating partition for the script, where the study names it."""
+    named = PROJECT.study.attribution.isolated
+    return f"--isolated {named}" if named else ""
+
+
 def run_order(wildcards):
     block = block_of(wildcards)
     return schedule.block_priority(block.seed, block.number)

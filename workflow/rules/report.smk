@@ -4,7 +4,7 @@ rule draw_figure:
         machine="results/{study}/machine.json",
         tables=expand(
             "results/{{study}}/tables/{table}.parquet",
-            table=["effects", "controls", "windows"],
+            table=["effects", "attribution", "controls", "windows"],
         ),
     output:
         svg=report(

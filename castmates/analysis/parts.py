@@ -1,0 +1,79 @@
+"""Complete rounds of a chain -> its parts, which add up: in log terms, and in points of the solo rate."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.chains import AT_MASK, CHAINS, GROUP, ISOLATED, PLACEBO, ROUND, SOLO, STAGES, TOGETHER
+from castmates.analysis.intervals import BLOCK, FEWEST_BLOCKS, estimate, quantile
+
+TOTAL = "total"
+BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
+OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
+PARTS = {  # in the order of the tables and figures: from which stage to which
+    TOTAL: (SOLO, TOGETHER),
+    BUSY: (SOLO, PLACEBO),
+    NEIGHBOUR: (SOLO, ISOLATED),
+    NOT_GIVEN_BACK: (PLACEBO, ISOLATED),
+    OWN: (PLACEBO, AT_MASK),
+    DESPITE: (AT_MASK, ISOLATED),
+    CAPACITY: (ISOLATED, TOGETHER),
+    SHARING: (PLACEBO, TOGETHER),
+}
+DETAILS = {OWN: NOT_GIVEN_BACK, DESPITE: NOT_GIVEN_BACK}  # parts of a part
+_PART = [*GROUP, "part"]
+
+
+def parts_of(stages: Sequence[str]) -> list[str]:
+    """What a chain of these stages can tell: the total, its parts, and what one of them consists of."""
+    steps = {*pairwise(stages), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(stages) == STAGES else set())
+    return [part for part, step in PARTS.items() if step in steps]
+
+
+def estimated(whole: pd.DataFrame) -> pd.DataFrame:
+    """Every part of every mix, from its complete rounds: estimates, intervals, counts."""
+    by_chain = [_differences(whole[whole["chain"] == number], stages) for number, stages in enumerate(CHAINS)]
+    found = pd.concat(by_chain, ignore_index=True)
+    table = estimate(found, by=_PART).join(_points(found)).reset_index()
+    steps = table["part"].map(PARTS)
+    return table.assign(start=steps.str[0], end=steps.str[1])
+
+
+def _differences(rounds: pd.DataFrame, stages: Sequence[str]) -> pd.DataFrame:
+    """A row per round and part: what was lost before the part, after it, and by it."""
+    names = parts_of(stages)
+    logs = rounds[list(STAGES)].to_numpy(dtype=float)
+    start, end = ([STAGES.index(PARTS[name][side]) for name in names] for side in (0, 1))
+    solo = logs[:, [STAGES.index(SOLO)]]
+    found = rounds[[*GROUP, *ROUND]].take(np.repeat(np.arange(len(rounds)), len(names)))
+    return found.assign(
+        part=np.tile(np.array(names, dtype=object), len(rounds)),
+        before=(solo - logs[:, start]).ravel(),
+        after=(solo - logs[:, end]).ravel(),
+        difference=(logs[:, start] - logs[:, end]).ravel(),
+    )
+
+
+def _points(found: pd.DataFrame) -> pd.DataFrame:
+    """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with an interval.
+
+    From solo on it is the log interval in other words. Elsewhere both ends vary: the interval is that of the points'
+    linear part in the two means of each block, which is what a t-interval can be asked for (the delta method).
+    """
+    blocks = found.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    own = blocks.groupby(_PART, observed=True)
+    centre = own.transform("mean")
+    pull = np.exp(-centre) * (blocks - centre)
+    linear = (100 * (pull["after"] - pull["before"])).groupby(_PART, observed=True).std()
+    count = own.size().to_numpy(dtype=float)
+    half = quantile(np.where(count >= FEWEST_BLOCKS, count - 1, np.nan)) * linear / np.sqrt(count)
+    mean = own.mean()
+    points = lost(mean["after"]) - lost(mean["before"])
+    return pd.DataFrame({"points": points, "points_low": points - half, "points_high": points + half})
+
+
+def lost(log: pd.Series) -> pd.Series:
+    """A loss in log terms as per cent of the rate."""
+    return 100 * -np.expm1(-log)

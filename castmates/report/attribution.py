@@ -1,0 +1,117 @@
+"""What each lead's loss is due to, in words: sentences for the verdict, lines for the page's table."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from castmates.analysis.intervals import FEWEST_BLOCKS
+from castmates.analysis.isolated import NAMED, ONLY
+from castmates.analysis.parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
+from castmates.report.read import Results, records
+from castmates.report.style import plain
+from castmates.report.words import counted, interval, number, percent_of
+
+Row = Mapping[str, Any]
+WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
+
+
+def mixes(results: Results) -> Iterator[tuple[Row, list[Row]]]:
+    """The total of each mix on each platform, with all its parts in their order."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in records(results.attribution):
+        groups.setdefault((row["mix"], row["member"], row["platform"]), []).append(row)
+    for rows in groups.values():
+        yield rows[0], [row for row in rows if row["part"] != TOTAL]
+
+
+def leaves(parts: list[Row]) -> list[Row]:
+    """The parts that consist of no others: they stand side by side in the waterfall."""
+    split = any(row["part"] in DETAILS for row in parts)
+    return [row for row in parts if not (split and row["part"] == NOT_GIVEN_BACK)]
+
+
+def who(total: Row) -> str:
+    """`bert-train beside stream`."""
+    return f"{plain(total['lead'])} beside {plain(total['antagonists'])}"
+
+
+def isolation(total: Row) -> str:
+    """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
+    launches = counted(int(total["blocks"]), "launch")
+    if not total["partition"]:
+        return f"{total['note']} · {launches}" if total["blocks"] else str(total["note"])
+    how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
+        total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
+    )
+    others = f"{total['blocks']} others" if total["blocks_choosing"] else launches
+    note = f" · {total['note']}" if total["note"] else ""
+    return f"isolated under {total['partition']} ({ways(total)}), {how} · estimated on {others}{note}"
+
+
+def ways(total: Row) -> str:
+    """`4 of 11 ways`."""
+    own, all_ways = total["lead_ways"], total["cache_ways"]
+    return f"{own} of {all_ways} ways" if all_ways == all_ways and str(all_ways) != "<NA>" else f"{own} ways"
+
+
+def given_back(results: Results) -> dict[tuple[str, str, str], str]:
+    """By mix, member and platform: what ways of its own give the lead back, as the end of a sentence on its loss."""
+    comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
+    return {
+        (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)
+        for _, parts in mixes(results)
+        for row in parts
+        if row["part"] == CAPACITY
+    }
+
+
+def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
+    """Say it in points of the solo rate, no further than the interval of these very points allows."""
+    own, verdict = ways(row), row["verdict"]
+    if verdict == "too few blocks":
+        return f"what {own} ({row['partition']}) give back takes at least {FEWEST_BLOCKS} launches to tell"
+    low, high = row["points_low"], row["points_high"]
+    points = f"{number(row['points'])} points {interval(low, high)}"
+    about = f"{row['partition']}, {_launches(row)}"
+    if verdict == "slower":
+        return f"{own} give back {points} ({about})"
+    if verdict == "faster":
+        return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
+    if verdict == "equivalent":
+        size = percent_of(margin) if margin is not None else "the study's margin"
+        return f"{own} change its rate by no more than {size} ({points}; {about})"
+    if round(low, 1) > 0 or round(high, 1) < 0:
+        return (
+            f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but chance can produce as "
+            f"much in {counted(comparisons, 'comparison')}"
+        )
+    return f"whether {own} give anything back the data cannot tell ({points}; {about})"
+
+
+def _launches(row: Row) -> str:
+    launches = counted(int(row["blocks"]), "launch")
+    chose = int(row["blocks_choosing"])
+    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others" if chose else launches
+
+
+def _interval(row: Row) -> str:
+    low, high = row["points_low"], row["points_high"]
+    return "\N{EN DASH}" if math.isnan(low) else interval(low, high)
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """The lines of the page's table, one for each part of each mix."""
+    found = []
+    for total, parts in mixes(results):
+        for row in [total, *parts]:
+            found.append(
+                {
+                    **row,
+                    "who": who(total),
+                    "interval": _interval(row),
+                    "half": (row["points_high"] - row["points_low"]) / 2,
+                    "word": WORDS.get(row["verdict"], row["verdict"]),
+                    "isolation": isolation(total),
+                }
+            )
+    return found

@@ -1,0 +1,252 @@
+"""The figure `attribution`: a waterfall for each mix of what its lead loses, in log terms that are read in per cent."""
+
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis import parts
+from castmates.report import attribution
+from castmates.report.attribution import Row
+from castmates.report.read import Results
+from castmates.report.stamps import caveat
+from castmates.report.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    INK,
+    PAGE,
+    badge,
+    badge_room,
+    empty_figure,
+    stamp,
+    styled,
+)
+from castmates.report.words import counted, interval, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MIXES, LONE_COLUMN = 24, 6  # drawn at most; in a single column at most
+LINE, LETTER, GAP = 0.155, 0.05, 0.1  # inches: a bar's line, a letter of 6.5 points, between two mixes
+NUMBERS = 1.08  # inches for the numbers beside the bars
+MOST_TOLD = 8  # mixes in the alternative text
+HOLLOW = ("equivalent", "unclear", "too few blocks")  # bars of which not even the sign is known, or that are small
+STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+MOST_TICKS = 6
+LOOKS = {
+    parts.BUSY: COLOURS[4],
+    parts.NEIGHBOUR: COLOURS[4],
+    parts.NOT_GIVEN_BACK: COLOURS[1],
+    parts.OWN: COLOURS[5],
+    parts.DESPITE: COLOURS[1],
+    parts.CAPACITY: COLOURS[0],
+    parts.SHARING: COLOURS[3],
+    parts.TOTAL: "#7f7f7f",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One mix on one platform: its bars from above, each with the loss at which it begins."""
+
+    title: list[str]
+    about: list[str]
+    bars: list[tuple[float, Row]]
+
+    @property
+    def lines(self) -> int:
+        """Lines of text above the bars."""
+        return len(self.title) + len(self.about)
+
+    @property
+    def height(self) -> float:
+        """Inches that it takes."""
+        return GAP + LINE * 0.8 * self.lines + LINE * len(self.bars)
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    table = results.attribution
+    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
+    with styled():
+        if not known:
+            return empty_figure(f"No loss is known in the study {results.name}.", caveat(results)), table
+        return _figure(known, results), table
+
+
+def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    across = 1 if len(known) <= LONE_COLUMN else 2
+    width = COLUMN if across == 1 else PAGE
+    letters = int((width / across - 0.15) / LETTER)
+    panels = [_panel(total, own, letters, results) for total, own in known[:MIXES]]
+    cut = math.ceil(len(panels) / across)
+    columns = [panels[begin : begin + cut] for begin in range(0, len(panels), cut)]
+    tall = max(sum(panel.height for panel in column) for column in columns)
+    notes = textwrap.wrap(_key(known, results), int((width - 0.15) / 0.047))
+    head, foot = 0.2 + badge_room(caveat(results), width), 0.5 + 0.11 * len(notes)
+    height = head + tall + foot
+    figure = Figure(figsize=(width, height))
+    names = LETTER * max(len(row["part"]) for panel in panels for _, row in panel.bars) + 0.12
+    low, high = _reach(panels)
+    for number_, column in enumerate(columns):
+        left = number_ * width / across
+        inches = sum(panel.height for panel in column)
+        axes = figure.add_axes(
+            ((left + names) / width, (height - head - inches) / height, (width / across - names - NUMBERS) / width,
+             inches / height)
+        )  # fmt: skip
+        _column(axes, column, inches, names)
+        _ticks(axes, low, high)
+        figure.text(
+            (left + width / across - 0.05) / width, 1 - (head - 0.04) / height, "points of the solo rate", fontsize=6.2,
+            color=GREY, ha="right", va="bottom",
+        )  # fmt: skip
+        figure.text(
+            (left + (names + width / across - NUMBERS) / 2) / width, (height - head - inches - 0.24) / height,
+            "loss of the solo rate (%), log scale", fontsize=7, ha="center", va="top",
+        )  # fmt: skip
+    figure.text(0.07 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _panel(total: Row, own: list[Row], letters: int, results: Results) -> Panel:
+    several = len(results.platforms) > 1
+    title = attribution.who(total) + (f" ({total['platform']})" if several else "")
+    bars, begin = [], 0.0
+    for row in attribution.leaves(own):
+        bars.append((begin, row))
+        begin += row["log"]
+    about = textwrap.wrap(attribution.isolation(total), letters)
+    return Panel(textwrap.wrap(title, int(letters * 0.85)), about, [*bars, (0.0, total)])
+
+
+def _reach(panels: list[Panel]) -> tuple[float, float]:
+    """The smallest and the largest log that is drawn, with what leaves whiskers whole."""
+    ends = [0.0]
+    for panel in panels:
+        for begin, row in panel.bars:
+            ends += [begin, begin + row["log"], *(begin + end for end in _whisker(row) if not math.isnan(end))]
+    room = 0.03 * (max(ends) - min(ends)) or 0.01
+    return min(ends) - room, max(ends) + room
+
+
+def _whisker(row: Row) -> tuple[float, float]:
+    """The interval between launches; within launch where there is none."""
+    if math.isnan(row["log_low"]):
+        return row["within_low"], row["within_high"]
+    return row["log_low"], row["log_high"]
+
+
+def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> None:
+    """Draw mixes from above; heights are in inches."""
+    axes.set_ylim(inches, 0)
+    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    place, ticks, labels = 0.0, [], []
+    for panel in panels:
+        place += GAP
+        for line, grey in [*((one, False) for one in panel.title), *((one, True) for one in panel.about)]:
+            axes.annotate(
+                line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
+                textcoords="offset points", fontsize=6.0 if grey else 7.5, color=GREY if grey else INK, va="top",
+                annotation_clip=False, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6}, zorder=5,
+            )  # fmt: skip
+            place += LINE * 0.8
+        for index, (begin, row) in enumerate(panel.bars):
+            middle = place + LINE / 2
+            last = index + 1 == len(panel.bars)
+            _bar(axes, begin, row, middle, "-" if not last else "")
+            ticks.append(middle)
+            labels.append(row["part"])
+            place += LINE
+    axes.set_yticks(ticks, labels, fontsize=6.5)
+    axes.tick_params(axis="y", length=0, pad=2)
+
+
+def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None:
+    colour = LOOKS[row["part"]]
+    hollow = row["verdict"] in HOLLOW
+    end = begin + row["log"]
+    axes.barh(
+        middle, row["log"], left=begin, height=LINE * 0.62, color="white" if hollow else colour, edgecolor=colour,
+        linewidth=0.8, zorder=2,
+    )  # fmt: skip
+    if link:
+        axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)
+    low, high = _whisker(row)
+    if not math.isnan(low):
+        style = (0, (2, 1.2)) if math.isnan(row["log_low"]) else "-"
+        axes.plot([begin + low, begin + high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
+    words = number(row["points"])
+    if not math.isnan(row["points_low"]):
+        words += f" {interval(row['points_low'], row['points_high'])}"
+    axes.annotate(
+        words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
+        textcoords="offset points", fontsize=6.2, ha="right", va="center", annotation_clip=False,
+    )  # fmt: skip
+
+
+def _ticks(axes: "Axes", low: float, high: float) -> None:
+    """Per cent at their places on the log scale."""
+    axes.set_xlim(low, high)
+    ends = [100 * -math.expm1(-low), 100 * -math.expm1(-high)]
+    step = next((one for one in STEPS if (ends[1] - ends[0]) / one <= MOST_TICKS), STEPS[-1])
+    values = [step * place for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
+    axes.set_xticks(
+        [-math.log1p(-value / 100) for value in values], [number(value, 0 if step >= 1 else 1) for value in values]
+    )
+
+
+def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
+    rows: list[Any] = [row for total, own in known for row in (total, *own)]
+    said = ["bars add up from above to the total"]
+    said += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
+    said += ["dashed: 95 % within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
+    said += ["hollow: may be none, or too small to matter"] if any(row["verdict"] in HOLLOW for row in rows) else []
+    said += [f"{len(known) - MIXES} more mixes are in the CSV"] if len(known) > MIXES else []
+    return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
+
+
+def caption(results: Results) -> str:
+    """What the figure shows, with what its intervals are."""
+    known = [total for total, _ in attribution.mixes(results) if total["blocks"]]
+    blocks = [int(total["blocks"]) for total in known]
+    launches = (
+        f"{min(blocks)} to {max(blocks)} launches"
+        if len(set(blocks)) > 1
+        else counted(max(blocks, default=0), "launch")
+    )
+    chosen = any(total["blocks_choosing"] for total in known)
+    return (
+        "What each lead loses against solo, and to what: bars begin where those above end and add up to the total, "
+        "on a log scale that is read in per cent of the solo rate. Busy neighbour: from solo to register-only loops on "
+        "the antagonists' CPUs. Own smaller share: from there to the same with no more ways than under the isolating "
+        "partition. Despite own ways: from there to the antagonists themselves under that partition, memory bandwidth "
+        "for one. Cache capacity: from there to no partition, which is what ways give back. Where a stage is missing, "
+        "the parts beside it are one. Lines are 95 % t intervals between launches, the numbers percentage points of "
+        f"the solo rate with theirs ({launches}). "
+        + ("The partition was chosen on other launches than those. " if chosen else "")
+    )
+
+
+def alternative(results: Results) -> str:
+    """The figure in words."""
+    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
+    said = []
+    for total, own in known[:MOST_TOLD]:
+        parts_ = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
+        said.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(parts_) or 'not divided'}")
+    more = f"; and {len(known) - MOST_TOLD} more mixes" if len(known) > MOST_TOLD else ""
+    return (
+        f"What the losses consist of, in points of the solo rate. {'; '.join(said)}{more}."
+        if said
+        else "No loss is known."
+    )

@@ -1,0 +1,42 @@
+"""Which partitions isolate: lead and antagonists have ways of their own, and nobody is throttled."""
+
+from collections.abc import Iterable, Sequence
+
+from castmates.study.schemata import ways_of
+from castmates.study.spec import Mix, Partition
+
+MOST_NAMED = 8  # partitions in one sentence
+
+
+def isolates(partition: Partition, lead: str, antagonists: Sequence[str]) -> bool:
+    """Whether the ways alone keep these members apart; a throttle would give back what is not the cache's."""
+    shares = {share.member: share for share in partition.shares}
+    own = ways_of(shares.get(lead))
+    others = [ways_of(shares.get(name)) for name in antagonists]
+    if own is None or not others or any(share.bandwidth is not None for share in partition.shares):
+        return False
+    return all(mask is not None and not own & mask for mask in others)
+
+
+def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
+    """Say why the partition that a study names cannot isolate; "" where it can, or where there are no partitions."""
+    tried = [(mix, partition) for mix in mixes if mix.antagonists for partition in mix.partitions]
+    if named is None or not tried:
+        return ""
+    able = list(dict.fromkeys(one.name for mix, one in tried if isolates(one, mix.lead, mix.antagonists)))
+    if named in able:
+        return ""
+    there = any(one.name == named for _, one in tried)
+    why = (
+        "under which lead and antagonists share ways, or somebody is throttled"
+        if there
+        else "but 'cache.sweeps' makes no such partition of a mix on this machine"
+    )
+    return f"'attribution.isolated' is '{named}', {why}; {_advice(able)}."
+
+
+def _advice(able: Sequence[str]) -> str:
+    if not able:
+        return "add a sweep that gives them ways of their own, such as `split: 4`, or leave the key out"
+    more = f" and {len(able) - MOST_NAMED} more" if len(able) > MOST_NAMED else ""
+    return f"name one that keeps them apart ({', '.join(able[:MOST_NAMED])}{more}), or leave the key out"
