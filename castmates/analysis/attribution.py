@@ -57,8 +57,8 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
 
 def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
     """What could not be told apart, and why; "" where nothing is missing."""
-    columns = table[["chain", "partition", "candidates"]]
-    return [_note(*row, named) for row in columns.itertuples(index=False, name=None)]
+    rows = zip(table["chain"], table["partition"], table["candidates"], strict=True)
+    return [_note(chain, partition, candidates, named) for chain, partition, candidates in rows]
 
 
 def _note(chain: float, partition: object, candidates: float, named: str | None) -> str:
@@ -107,7 +107,7 @@ def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         within_low=table["log_within_low"],
         within_high=table["log_within_high"],
         **{f"degradation_{end}": parts.lost(table[name]) for end, name in _ENDS.items()},
-        cache_ways=plan.cache.ways if plan.cache is not None and plan.cache.ways else pd.NA,
+        cache_ways=pd.Series(plan.cache.ways if plan.cache else None, index=table.index, dtype="Int64"),
     )
     return made[list(ATTRIBUTION)].astype(dict(ATTRIBUTION))
 

@@ -76,4 +76,4 @@ def _points(found: pd.DataFrame) -> pd.DataFrame:
 
 def lost(log: pd.Series) -> pd.Series:
     """A loss in log terms as per cent of the rate."""
-    return 100 * -np.expm1(-log)
+    return pd.Series(-100 * np.expm1(-log.to_numpy(dtype=float)), index=log.index)

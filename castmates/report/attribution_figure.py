@@ -16,6 +16,8 @@ from castmates.report.style import (
     GREY,
     INK,
     PAGE,
+    SMALL,
+    SMALL_LETTER,
     badge,
     badge_room,
     empty_figure,
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIXES, LONE_COLUMN = 24, 6  # drawn at most; in a single column at most
-LINE, LETTER, GAP = 0.155, 0.05, 0.1  # inches: a bar's line, a letter of 6.5 points, between two mixes
-NUMBERS = 1.08  # inches for the numbers beside the bars
+LINE, GAP = 0.155, 0.1  # inches: a bar's line, between two mixes
+NUMBERS = 1.17  # inches for the numbers beside the bars
 MOST_TOLD = 8  # mixes in the alternative text
 HOLLOW = ("equivalent", "unclear", "too few blocks")  # bars of which not even the sign is known, or that are small
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -82,16 +84,16 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
 
     across = 1 if len(known) <= LONE_COLUMN else 2
     width = COLUMN if across == 1 else PAGE
-    letters = int((width / across - 0.15) / LETTER)
+    letters = int((width / across - 0.15) / SMALL_LETTER)
     panels = [_panel(total, own, letters, results) for total, own in known[:MIXES]]
     cut = math.ceil(len(panels) / across)
     columns = [panels[begin : begin + cut] for begin in range(0, len(panels), cut)]
     tall = max(sum(panel.height for panel in column) for column in columns)
-    notes = textwrap.wrap(_key(known, results), int((width - 0.15) / 0.047))
+    notes = textwrap.wrap(_key(known, results), int((width - 0.15) / SMALL_LETTER))
     head, foot = 0.2 + badge_room(caveat(results), width), 0.5 + 0.11 * len(notes)
     height = head + tall + foot
     figure = Figure(figsize=(width, height))
-    names = LETTER * max(len(row["part"]) for panel in panels for _, row in panel.bars) + 0.12
+    names = SMALL_LETTER * max(len(row["part"]) for panel in panels for _, row in panel.bars) + 0.12
     low, high = _reach(panels)
     for number_, column in enumerate(columns):
         left = number_ * width / across
@@ -103,14 +105,14 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
         _column(axes, column, inches, names)
         _ticks(axes, low, high)
         figure.text(
-            (left + width / across - 0.05) / width, 1 - (head - 0.04) / height, "points of the solo rate", fontsize=6.2,
-            color=GREY, ha="right", va="bottom",
+            (left + width / across - 0.05) / width, 1 - (head - 0.04) / height, "points of the solo rate",
+            fontsize=SMALL, color=GREY, ha="right", va="bottom",
         )  # fmt: skip
         figure.text(
             (left + (names + width / across - NUMBERS) / 2) / width, (height - head - inches - 0.24) / height,
             "loss of the solo rate (%), log scale", fontsize=7, ha="center", va="top",
         )  # fmt: skip
-    figure.text(0.07 / width, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.07 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
 
@@ -156,7 +158,7 @@ def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> N
         for line, grey in [*((one, False) for one in panel.title), *((one, True) for one in panel.about)]:
             axes.annotate(
                 line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
-                textcoords="offset points", fontsize=6.0 if grey else 7.5, color=GREY if grey else INK, va="top",
+                textcoords="offset points", fontsize=SMALL if grey else 7.5, color=GREY if grey else INK, va="top",
                 annotation_clip=False, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6}, zorder=5,
             )  # fmt: skip
             place += LINE * 0.8
@@ -167,7 +169,7 @@ def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> N
             ticks.append(middle)
             labels.append(row["part"])
             place += LINE
-    axes.set_yticks(ticks, labels, fontsize=6.5)
+    axes.set_yticks(ticks, labels, fontsize=SMALL)
     axes.tick_params(axis="y", length=0, pad=2)
 
 
@@ -190,7 +192,7 @@ def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None
         words += f" {interval(row['points_low'], row['points_high'])}"
     axes.annotate(
         words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
-        textcoords="offset points", fontsize=6.2, ha="right", va="center", annotation_clip=False,
+        textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
     )  # fmt: skip
 
 

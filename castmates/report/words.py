@@ -94,12 +94,13 @@ def lead_sentences(
         "too few blocks": _too_few,
         "no data": lambda group: f"has no data beside {listed([_beside(row) for row in group])}",
     }
-    losses = groups.pop("slower", [])
-    told = {id(row): ending for row in losses if (ending := given_back.get(_of_mix(row)))}
-    if rest := [row for row in losses if id(row) not in told]:
-        groups["slower"] = rest
-    ended = [f"{plain(lead)} {said['slower']([row])}; {told[id(row)]}." for row in losses if id(row) in told]
-    return ended + [f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if verdict in groups]
+    ended = [row for row in groups.get("slower", ()) if given_back and _of_mix(row) in given_back]
+    if ended:
+        groups["slower"] = [row for row in groups["slower"] if row not in ended]
+    return [
+        *(f"{plain(lead)} {said['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
+        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if groups.get(verdict)),
+    ]
 
 
 def _of_mix(row: Row) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.tables import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
 T95 = {3: 4.303, 4: 3.182, 5: 2.776}
@@ -41,7 +41,7 @@ def make(
     """Make results/<study> with these leads beside these antagonists; `failed` blocks of every lead fail."""
     dice = random.Random(7)
     study = folder.name
-    windows, block_rows, effects, controls, traces = [], [], [], [], []
+    windows, block_rows, effects, controls, traces, parts = [], [], [], [], [], []
     for lead_number, lead in enumerate(leads):
         mixes = [name for name in antagonists if (lead, name) not in missing]
         scenes = [("solo", "solo", "", 0.0), ("solo-again", "solo-again", "", 0.0), ("placebo:1", "placebo", "", 0.01)]
@@ -67,6 +67,7 @@ def make(
         if mixes:
             effects.append(_alone(study, lead, mixes[0], measured, rounds, platform))
         for name in mixes:
+            parts += _parts(study, lead, name, logs, rounds, platform)
             for baseline in ("solo", "placebo"):
                 scene, base = logs[f"corun:{lead}+{name}"], logs["solo" if baseline == "solo" else "placebo:1"]
                 ratio = _ratio(base, scene)
@@ -84,7 +85,8 @@ def make(
         controls += _known(study, blocks, rounds, platform)
         traces.append(_trace(study, "stream@1", "antagonist", blocks, platform))
     tables = {"windows": (windows, WINDOWS), "blocks": (block_rows, BLOCKS), "effects": (effects, EFFECTS),
-              "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER)}  # fmt: skip
+              "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER),
+              "attribution": (parts, ATTRIBUTION)}  # fmt: skip
     _write(folder, tables, MACHINE if machine is None else machine)
     _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
     return folder
@@ -120,6 +122,26 @@ def _ratio(base, scene):
     centre, n = fmean(means), len(means)
     half = T95.get(n, 2.1) * stdev(means) / math.sqrt(n) if n >= 3 else math.nan
     return (*(math.exp(x) for x in (centre, centre - half, centre + half, centre - 0.003, centre + 0.003)), n)
+
+
+def _parts(study, lead, name, logs, rounds, platform):
+    """What a loss is due to, without a partition: a busy neighbour, and all else."""
+    chain = {"total": ("solo", "unmanaged"), "busy neighbour": ("solo", "placebo"), "sharing": ("placebo", "unmanaged")}
+    scenes = {"solo": "solo", "placebo": "placebo:1", "unmanaged": f"corun:{lead}+{name}"}
+    rows = []
+    for part, (start, end) in chain.items():
+        *found, blocks = _ratio(logs[scenes[start]], logs[scenes[end]])
+        log, low, high, within_low, within_high = map(math.log, found)
+        rows.append(
+            {"study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
+             "part": part, "part_of": "" if part == "total" else "total", "start": start, "end": end, "log": log,
+             "log_low": low, "log_high": high, "points": 100 * log, "points_low": 100 * low, "points_high": 100 * high,
+             "blocks": blocks, "rounds": blocks * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
+             "verdict": "unclear" if blocks >= 3 else "too few blocks" if blocks else "no data",
+             "within_low": within_low, "within_high": within_high, "how": "", "partition": "", "candidates": 0,
+             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists ways of their own"}
+        )  # fmt: skip
+    return rows
 
 
 def _alone(study, lead, name, blocks, rounds, platform):

@@ -127,7 +127,7 @@ def test_it_is_accessible(usual):
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
     assert len(drawings) == len(reader.all("figure")) == len(figure_names(results.study, partitioned=False))
     assert all(len(drawing["aria-label"]) > 20 for drawing in drawings)
-    assert len(reader.all("caption")) == len(reader.all("table")) == 6
+    assert len(reader.all("caption")) == len(reader.all("table")) == 7
     assert all(attributes.get("scope") in ("col", "row") for attributes in reader.all("th"))
 
 
@@ -153,9 +153,9 @@ def test_the_verdict_says_the_tables_numbers(usual):
 def test_every_row_of_the_tables_is_there_and_every_link_leads_to_a_file(usual, tmp_path):
     reader, results = usual
     cast = {"dlrm-train", "resnet-infer", "stream", "compute", "chase"}
-    tables = (results.effects, results.controls, results.carryover, results.blocks, cast)
+    tables = (results.effects, results.attribution, results.controls, results.carryover, results.blocks, cast)
     kinds = {"solo", "solo-again", "placebo", "corun"}
-    assert len(reader.all("tr")) == sum(map(len, tables)) + len(kinds) + 6
+    assert len(reader.all("tr")) == sum(map(len, tables)) + len(kinds) + 7
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
     reader, _ = page_of(folder)
     links = {attributes["href"] for attributes in reader.all("a") if not attributes["href"].startswith("#")}
@@ -201,7 +201,7 @@ def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
 def test_the_scripts_do_it_from_the_command_line(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
     common = ["--results", str(folder)]
-    for figure in ("heatmap", "windows"):
+    for figure in ("heatmap", "attribution", "windows"):
         draw_figure(figure, read_results(folder), folder / "figures" / figure)
     stem = folder / "figures" / "control"
     command = [SCRIPTS / "draw_figure.py", "--figure", "control", *common, "--output-stem", stem]
@@ -344,7 +344,7 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
     words = ["measured", *(word for word, _ in stamps(results))]
     assert f'@page {{ @top-right {{ content: "{" · ".join(words)}"' in html, "on every sheet of paper"
     sentence = f"This study is stamped: {', '.join(words[1:])}."
-    assert reader.text().count(sentence) == 3 + 1 + 1, "three figures, the table of effects, the foot"
+    assert reader.text().count(sentence) == 4 + 1 + 1, "four figures, the table of effects, the foot"
     assert caveat(results) == " · ".join(word for word in bad if word != "sensitivity not measured")
 
 

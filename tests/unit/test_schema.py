@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from castmates.study.cache_keys import CacheKeys, Sweep
-from castmates.study.model import Budget, Catalogue, Limits, Machine, Placement, Prepare, Study, Workload
+from castmates.study.model import Attribution, Budget, Catalogue, Limits, Machine, Placement, Prepare, Study, Workload
 from castmates.study.reading import read
 from castmates.study.schema import SCHEMAS, text_of
 
@@ -32,6 +32,6 @@ def test_shipped_files_are_valid_and_name_their_schema(file):
 
 def test_config_readme_explains_every_key():
     text = (CONFIG / "README.md").read_text()
-    for model in (Study, Budget, Limits, CacheKeys, Sweep, Machine, Prepare, Placement, Workload):
+    for model in (Study, Attribution, Budget, Limits, CacheKeys, Sweep, Machine, Prepare, Placement, Workload):
         for key in model.model_fields:
             assert f"`{key}" in text or f"{key}`" in text, key

@@ -1,0 +1,72 @@
+"""The key `attribution.isolated`: what it may name, and what is said where it names something else."""
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.study.isolation import isolates, refusal
+from castmates.study.model import Study
+from castmates.study.reading import line_of, read
+from castmates.study.spec import Partition, Share
+from tests.unit import partition_maker as maker
+from tests.unit.modelled.makers import STUDY, project_of
+
+SWEEPS = "cache: {sweeps: [{split: [4, 6]}, {overlap: 2, lead: 6}, {name: slow, bandwidth: {antagonists: 20%}}]}\n"
+
+
+def written(tmp_path, text):
+    (tmp_path / "study.yaml").write_text(text)
+    return project_of(tmp_path, text)
+
+
+def test_disjoint_ways_isolate():
+    four = maker.split(4)
+    assert isolates(four, maker.LEAD, [maker.STREAM])
+    assert not isolates(four, maker.LEAD, [maker.STREAM, "chase@2"])  # who has no share has all ways
+    assert not isolates(four, maker.LEAD, [])
+    assert not isolates(maker.capped(2), maker.LEAD, [maker.STREAM])
+    slow = Partition(name="slow", shares=(*four.shares[1:], Share(member=maker.LEAD, ways=15, bandwidth=50)))
+    assert not isolates(slow, maker.LEAD, [maker.STREAM])
+    code = Share(member=maker.LEAD, ways=0b11, code=0b110000)
+    assert not isolates(Partition(name="code", shares=(code, four.shares[1])), maker.LEAD, [maker.STREAM])
+
+
+@pytest.mark.parametrize(
+    ("named", "sentence"),
+    [
+        ("split-8", "but 'cache.sweeps' makes no such partition of a mix on this machine; name one that keeps them "
+         "apart (split-4, split-6)"),
+        ("overlap-2-lead-6", "under which lead and antagonists share ways, or somebody is throttled; name one"),
+        ("slow-antagonists-mb20", "or somebody is throttled"),
+    ],
+)  # fmt: skip
+def test_a_name_that_isolates_nobody_is_told_with_its_line(tmp_path, monkeypatch, named, sentence):
+    monkeypatch.chdir(tmp_path)
+    project = written(tmp_path, f"{STUDY}{SWEEPS}attribution:\n  isolated: {named}\n")
+    with pytest.raises(CastmatesError) as caught:
+        project.plan()
+    said = str(caught.value)
+    line = (STUDY + SWEEPS).count("\n") + 2
+    assert said.startswith(f"{tmp_path / 'study.yaml'}, line {line}: 'attribution.isolated' is '{named}', ")
+    assert sentence in said
+    assert "\n" not in said
+
+
+def test_a_name_that_isolates_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    project = written(tmp_path, STUDY + SWEEPS + "attribution: {isolated: split-6}\n")
+    assert project.plan().mixes
+    assert project.study.attribution.isolated == "split-6"
+    assert refusal("split-4", []) == ""  # nothing is shared out here: the plan's notes say so
+    assert "add a sweep that gives them ways of their own" in refusal("cap-2", maker.atoms(ways=(), caps=(2,)))
+
+
+def test_a_name_without_sweeps_is_refused_when_the_study_is_read():
+    with pytest.raises(CastmatesError, match=r"study.yaml, line 2: 'attribution' is .*'cache.sweeps', which would"):
+        read(Study, "name: one\nattribution: {isolated: split-4}\n", "study.yaml")
+
+
+def test_the_line_of_a_key_is_found():
+    text = "name: one\ncache:\n  monitor: 5\n"
+    assert line_of(text, "s.yaml", ("cache", "monitor")) == 3
+    assert line_of(text, "s.yaml", ("cache", "rest")) == 2
+    assert line_of(text, "s.yaml", ("seed",)) == 1
