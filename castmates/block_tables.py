@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-BLOCKS_AT_A_TIME = 500
+BLOCKS_AT_A_TIME, FILES_AT_A_TIME = 500, 25
 NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
-GATHERED = ("counters", "topdown", "layers")  # that the analysis also leaves whole, as tables/NAME.parquet
+GATHERED = ("counters", "topdown", "layers")  # whole in tables/NAME.parquet, where figures need them
 
 
 def read(places: Sequence[Path], name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -23,7 +23,7 @@ def read(places: Sequence[Path], name: str, columns: Sequence[str] | None = None
 
     A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
     """
-    return _frame(_read([place / f"{name}.parquet" for place in places], name, columns), name, columns)
+    return _frame(_read(_files(places, name), name, columns), name, columns)
 
 
 def parts(
@@ -36,16 +36,59 @@ def parts(
             yield part
 
 
+def gather(places: Sequence[Path], name: str, file: Path, blocks: int = BLOCKS_AT_A_TIME) -> None:
+    """Write a table of all blocks into one file, without ever holding all of its rows."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    types = BLOCK_TABLES[name]
+    schema = pa.Schema.from_pandas(frame([], types), preserve_index=False)
+    with ParquetWriter(file, schema, compression="zstd") as writer:
+        for begin in range(0, len(places), blocks):
+            if tables := _read(_files(places[begin : begin + blocks], name), name, list(types)):
+                whole = _fitted(pa.concat_tables(tables, promote_options="permissive"), schema)
+                writer.write_table(whole, row_group_size=whole.num_rows)  # a part for `gathered_parts`
+
+
 def read_gathered(file: Path, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
     """A table of all blocks in one file, as the analysis leaves it."""
     return _frame(_read([file], name, columns), name, columns)
 
 
+def gathered_parts(file: Path, name: str, columns: Sequence[str] | None = None) -> Iterator["pd.DataFrame"]:
+    """The same, some whole blocks at a time."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(file) as opened:
+        for number in range(opened.num_row_groups):
+            yield _frame([opened.read_row_group(number, columns and list(columns))], name, columns)
+
+
+def _files(places: Sequence[Path], name: str) -> list[Path]:
+    return [place / f"{name}.parquet" for place in places]
+
+
+def _fitted(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":
+    """The table with exactly the columns and types of the schema."""
+    import pyarrow as pa
+
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
 def _read(files: Sequence[Path], name: str, columns: Sequence[str] | None) -> "list[pa.Table]":
     """The tables that have rows. Most of the time goes into their footers, and threads share it."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        tables = threads.map(lambda file: _table(file, name, columns), files)
-        return [table for table in tables if table is not None]
+        tables = threads.map(lambda some: [_table(file, name, columns) for file in some], _portions(files))
+        return [table for some in tables for table in some if table is not None]
+
+
+def _portions(files: Sequence[Path]) -> list[Sequence[Path]]:
+    """Some files at a time, so that threads seldom have to speak to each other."""
+    return [files[begin : begin + FILES_AT_A_TIME] for begin in range(0, len(files), FILES_AT_A_TIME)]
 
 
 def _table(file: Path, name: str, columns: Sequence[str] | None) -> "pa.Table | None":

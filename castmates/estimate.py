@@ -1,6 +1,7 @@
 """The measured blocks of a plan -> the study's tables, on disk."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from castmates.analysis.latency import latencies
 from castmates.analysis.stamps import stamps_table
 from castmates.analysis.steps import COLUMNS
 from castmates.analysis.system import system_metrics
+from castmates.csv_text import write_csv
 from castmates.files import replace
 from castmates.project import read_record
 from castmates.study.looks import part_of
@@ -32,8 +34,7 @@ def write_tables(
     `isolated` is the partition that the study names as the isolating one.
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
-    if plan.looks:
-        plan = part_of(plan, [block.path for block in plan.blocks if (blocks / block.path / "block.json").is_file()])
+    plan = _measured(plan, blocks)
     places = [blocks / block.path for block in plan.blocks]
     windows = read_windows(places)
     effects, controls = estimate_effects(plan, windows, margin), estimate_controls(plan, windows, margin)
@@ -51,8 +52,18 @@ def write_tables(
     }
     for name, table in tables.items():
         _write(table, folder / name)
-    for name in block_tables.GATHERED:
-        _write_parquet(block_tables.read(places, name), folder / name)
+
+
+def gather(plan: Plan, blocks: Path, name: str, file: Path) -> None:
+    """Write one table of all the plan's blocks into one file, so that figures need not read it block by block."""
+    places = [blocks / block.path for block in _measured(plan, blocks).blocks]
+    replace(file, partial(block_tables.gather, places, name))
+
+
+def _measured(plan: Plan, blocks: Path) -> Plan:
+    if not plan.looks:
+        return plan
+    return part_of(plan, [block.path for block in plan.blocks if (blocks / block.path / "block.json").is_file()])
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
@@ -62,9 +73,5 @@ def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
 
 def _write(table: "pd.DataFrame", stem: Path) -> None:
     # Floats in full: reading them back gives the same bits.
-    replace(stem.with_suffix(".csv"), lambda file: table.to_csv(file, index=False))
-    _write_parquet(table, stem)
-
-
-def _write_parquet(table: "pd.DataFrame", stem: Path) -> None:
+    replace(stem.with_suffix(".csv"), partial(write_csv, table))
     replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

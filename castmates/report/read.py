@@ -13,6 +13,7 @@ from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
+from castmates.report.records import Record, Records
 from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.plan_text import unfolded
@@ -38,9 +39,7 @@ class Results:
     latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
     machine: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
-    records: tuple[
-        Mapping[str, Any], ...
-    ] = ()  # the block.json of every block of the plan; of every block at all without a plan
+    records: Sequence[Record] = ()  # the block.json of every block of the plan; of every block without a plan
     looks: tuple[Mapping[str, Any], ...] = ()  # what the looks at the precision left
     study: Study | None = None
     study_text: str = ""
@@ -62,7 +61,10 @@ class Results:
         return block_tables.read(chosen, name, columns)
 
     def block_parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator["pd.DataFrame"]:
-        """One table of all blocks, some blocks at a time."""
+        """One table of all blocks, some whole blocks at a time."""
+        whole = self.folder / "tables" / f"{name}.parquet"
+        if name in block_tables.GATHERED and whole.is_file():
+            return block_tables.gathered_parts(whole, name, columns)
         return block_tables.parts(self.places, name, columns)
 
     @cached_property
@@ -156,7 +158,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         latency=_later(folder, "latency", LATENCY),
         machine=read_json(folder / "machine.json"),
         plan=plan,
-        records=tuple(read_json(file) for file in _block_files(folder, plan)),
+        records=Records(_block_files(folder, plan), read_json),
         looks=tuple(_looks(folder, plan)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,

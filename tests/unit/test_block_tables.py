@@ -64,9 +64,15 @@ def test_nothing_is_a_table_without_rows(places):
 
 
 def test_what_is_gathered_reads_as_it_was(places, tmp_path):
-    whole = block_tables.read(places, "steps")
-    whole.to_parquet(tmp_path / "steps.parquet", index=False)
-    assert_frame_equal(block_tables.read_gathered(tmp_path / "steps.parquet", "steps"), whole)
+    whole = block_tables.read(places, "steps", list(STEPS))
+    for blocks in (1, 2, 10):
+        block_tables.gather(places, "steps", tmp_path / "steps.parquet", blocks)
+        assert_frame_equal(block_tables.read_gathered(tmp_path / "steps.parquet", "steps"), whole)
+        found = list(block_tables.gathered_parts(tmp_path / "steps.parquet", "steps"))
+        assert_frame_equal(pd.concat(found, ignore_index=True), whole)
+        assert_frame_equal(pd.read_parquet(tmp_path / "steps.parquet"), whole)
+    block_tables.gather(places, "counters", tmp_path / "counters.parquet")
+    assert pd.read_parquet(tmp_path / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
 
 
 @pytest.mark.parametrize(

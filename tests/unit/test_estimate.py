@@ -5,7 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from castmates.block_tables import GATHERED
 from castmates.errors import CastmatesError
 from castmates.estimate import write_tables
 from castmates.project import read_plan
@@ -37,7 +36,6 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     tables = {"effects", "attribution", "controls", "carryover", "system", "latency", "blocks", "stamps", "windows"}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
-        *(f"{name}.parquet" for name in GATHERED),
     }
     for name, numbers in (("effects", ["slowdown", "p_value"]), ("windows", ["rate"])):
         csv = pd.read_csv(tmp_path / "tables" / f"{name}.csv")

@@ -46,8 +46,6 @@ rule estimate_effects:
             ],
             suffix=["csv", "parquet"],
         ),
-        # What no block has yet, or none has any more, is a table without rows.
-        expand("results/{{study}}/tables/{table}.parquet", table=GATHERED),
     log:
         "logs/estimate_effects/{study}.log",
     conda:
@@ -57,3 +55,18 @@ rule estimate_effects:
         isolated=isolating_option(),
     shell:
         "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --output results/{wildcards.study}/tables 2> {log:q}"
+
+
+# What figures read of all blocks lies in one file: thousands of small ones are slow.
+rule gather_table:
+    input:
+        plan="results/{study}/plan.json",
+        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
+    output:
+        "results/{study}/tables/{gathered}.parquet",
+    log:
+        "logs/gather_table/{study}/{gathered}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    shell:
+        "python scripts/gather_table.py {wildcards.gathered} --plan {input.plan:q} --output {output:q} 2> {log:q}"

@@ -43,6 +43,8 @@ FIGURES = figure_names(
     phases=any(block.company.lead.phases for block in PLAN.blocks),
     watched=PLAN.cache is not None and bool(PLAN.cache.events),
 )
+# Each is the source of the figure that has its name.
+GATHERED_HERE = [table for table in GATHERED if table in FIGURES]
 BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
 
 
@@ -52,6 +54,7 @@ wildcard_constraints:
     company="[^/]+",
     number=r"\d+",
     figure="|".join(FIGURES),
+    gathered="|".join(GATHERED),
 
 
 onstart:
@@ -122,6 +125,14 @@ def blocks_of_study():
     """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
     wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
     return [path for path in BLOCKS if path in wanted]
+
+
+def gathered_tables(names):
+    return [
+        f"results/{STUDY}/tables/{name}.parquet"
+        for name in GATHERED_HERE
+        if name in names
+    ]
 
 
 def block_of(wildcards):

@@ -6,6 +6,7 @@ rule draw_figure:
             "results/{{study}}/tables/{table}.parquet",
             table=["effects", "attribution", "controls", "windows"],
         ),
+        gathered=lambda wildcards: gathered_tables([wildcards.figure]),
     output:
         svg=report(
             "results/{study}/figures/{figure}.svg",
@@ -32,6 +33,7 @@ rule write_report:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
+        gathered=gathered_tables(GATHERED_HERE),
         looks=lambda wildcards: looks_of_study(),
         figures=expand("results/{{study}}/figures/{figure}.svg", figure=FIGURES),
     output:

@@ -1,0 +1,26 @@
+"""Records are read when somebody asks; what they say alike is held once."""
+
+from castmates.report.records import Records
+
+
+def test_nothing_is_read_before_somebody_asks(tmp_path):
+    read = []
+
+    def one(file):
+        read.append(file)
+        return {
+            "status": "measured",
+            "spec": {"number": int(file.name), "company": {"id": "a"}},
+            "versions": {"x": "1"},
+        }
+
+    files = [tmp_path / str(number) for number in range(3)]
+    records = Records(files, one)
+    assert len(records) == 3
+    assert read == []
+    assert [record["spec"]["number"] for record in records] == [0, 1, 2]
+    assert records[1]["spec"] == {"number": 1, "company": {"id": "a"}}
+    assert records[0]["spec"]["company"] is records[2]["spec"]["company"]
+    assert records[0]["versions"] is records[2]["versions"]
+    assert read == files
+    assert not Records([], one)
