@@ -12,6 +12,7 @@ from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.latency import latencies
+from castmates.analysis.margins import margins
 from castmates.analysis.stamps import stamps_table
 from castmates.analysis.steps import COLUMNS
 from castmates.analysis.system import system_metrics
@@ -44,6 +45,7 @@ def write_tables(
         "attribution": estimate_attribution(plan, windows, margin, isolated),
         "controls": controls,
         "carryover": estimate_carryover(plan, windows),
+        "margins": margins(plan, windows),
         "system": system_metrics(plan, windows),
         "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS)),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),

@@ -272,6 +272,24 @@ BLOCKS: Columns = {
     "platform": "str",
 }
 
+# tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells are there.
+MARGINS: Columns = {
+    "study": "str",
+    "margin": "str",  # sensitivity of a lead, contentiousness of an antagonist
+    "who": "str",
+    "baseline": "str",  # solo, placebo
+    "slowdown": "float64",  # geometric mean over the cells; NaN where one is missing
+    "slowdown_low": "float64",  # 95 % between launches; NaN where a company has fewer than three
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "cells": "int64",  # that were measured
+    "cells_of": "int64",  # that a whole row or column has
+    "blocks": "int64",  # launches in which all the cells of their company were measured
+    "platform": "str",
+}
+
 # tables/stamps.csv: what is stamped on the whole study, a row per stamp.
 STAMPS: Columns = {
     "study": "str",

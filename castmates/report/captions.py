@@ -9,6 +9,7 @@ from castmates.report import (
     counters_figure,
     evolution_figure,
     heatmap,
+    heatmap_partitions,
     layers_figure,
     partitions,
     phases_figure,
@@ -46,8 +47,10 @@ def _heatmap(results: Results) -> str:
         "Degradation of the lead (columns) beside its antagonists (rows), in per cent: the share of its solo rate, or "
         "of its rate beside placebos, that it loses. Positive numbers are losses. Intervals are 95 % t intervals "
         f"between launches ({blocks}); where there are fewer than three launches the dashed cells show, in brackets, "
-        "the interval within launch. Significance is Holm-adjusted over the rows of the same baseline. "
-        + _host(results)
+        "the interval within launch. Significance is Holm-adjusted over the rows of the same baseline. The row A/A "
+        "compares each lead's solo windows with a second set; means (the lead's sensitivity, the antagonist's "
+        "contentiousness) are geometric and given where no cell is missing. From six rows or columns on, those that "
+        "lose alike stand side by side (average linkage). " + _host(results)
     )
 
 
@@ -175,6 +178,10 @@ def _phases(results: Results) -> str:
     return phases_figure.caption(results) + _host(results)
 
 
+def _heatmap_partitions(results: Results) -> str:
+    return heatmap_partitions.caption(results) + _host(results)
+
+
 def _timeline(results: Results) -> str:
     return timeline_figure.caption(results) + _host(results)
 
@@ -188,6 +195,7 @@ _CAPTIONS = {
     "attribution": _attribution,
     "control": _control,
     "windows": _windows,
+    "heatmap_partitions": _heatmap_partitions,
     "partitions": _partitions,
     "counters": _counters,
     "topdown": _topdown,
@@ -201,6 +209,7 @@ _ALTERNATIVES = {
     "attribution": attribution_figure.alternative,
     "control": _control_alt,
     "windows": _windows_alt,
+    "heatmap_partitions": heatmap_partitions.alternative,
     "partitions": _partitions_alt,
     "counters": counters_figure.alternative,
     "topdown": topdown_figure.alternative,

@@ -17,7 +17,12 @@ class Part:
 PARTS = {
     "losses": (
         "What the leads lose",
-        {"heatmap": "Degradation", "attribution": "Attribution", "partitions": "Under partitions"},
+        {
+            "heatmap": "Degradation",
+            "attribution": "Attribution",
+            "partitions": "Under partitions",
+            "heatmap_partitions": "Each partition",
+        },
     ),
     "why": (
         "Why: what was counted beside the rates",

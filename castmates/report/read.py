@@ -19,7 +19,19 @@ from castmates.study.model import Study
 from castmates.study.plan_text import unfolded
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
-from castmates.tables import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LATENCY, SYSTEM, WINDOWS, Columns, frame
+from castmates.tables import (
+    ATTRIBUTION,
+    BLOCKS,
+    CARRYOVER,
+    CONTROLS,
+    EFFECTS,
+    LATENCY,
+    MARGINS,
+    SYSTEM,
+    WINDOWS,
+    Columns,
+    frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +47,7 @@ class Results:
     carryover: "pd.DataFrame"
     blocks: "pd.DataFrame"
     windows: "pd.DataFrame"
+    margins: "pd.DataFrame" = field(default_factory=lambda: frame([], MARGINS))
     system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
     latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
     machine: Mapping[str, Any] = field(default_factory=dict)
@@ -154,6 +167,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         carryover=_table(folder, "carryover", CARRYOVER),
         blocks=_table(folder, "blocks", BLOCKS),
         windows=_table(folder, "windows", WINDOWS),
+        margins=_later(folder, "margins", MARGINS),
         system=_later(folder, "system", SYSTEM),
         latency=_later(folder, "latency", LATENCY),
         machine=read_json(folder / "machine.json"),

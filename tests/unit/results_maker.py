@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from castmates.tables import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.tables import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, WINDOWS, frame
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
 T95 = {3: 4.303, 4: 3.182, 5: 2.776}
@@ -86,7 +86,7 @@ def make(
         traces.append(_trace(study, "stream@1", "antagonist", blocks, platform))
     tables = {"windows": (windows, WINDOWS), "blocks": (block_rows, BLOCKS), "effects": (effects, EFFECTS),
               "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER),
-              "attribution": (parts, ATTRIBUTION)}  # fmt: skip
+              "attribution": (parts, ATTRIBUTION), "margins": (_margins(effects, leads, antagonists), MARGINS)}  # fmt: skip
     _write(folder, tables, MACHINE if machine is None else machine)
     _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
     return folder
@@ -205,6 +205,30 @@ def _trace(study, member, role, blocks, platform):
             **(numbers | {"p_holm": 1.0} if enough else {}), "blocks": blocks, "windows": 10 * blocks,
             "windows_after_others": 6 * blocks, "verdict": "none seen" if enough else "too few windows",
             "platform": platform}  # fmt: skip
+
+
+def _margins(effects, leads, antagonists):
+    """The means of whole rows and columns, with an interval of a point to either side."""
+    cells = {(row["lead"], row["antagonists"], row["baseline"]): row for row in effects if row["role"] == "lead"}
+    sides = [("sensitivity", lead, [(lead, name) for name in antagonists]) for lead in leads]
+    sides += [("contentiousness", name, [(lead, name) for lead in leads]) for name in antagonists]
+    rows = []
+    for margin, who, places in sides:
+        for baseline in ("solo", "placebo"):
+            found = [cells[*place, baseline] for place in places if (*place, baseline) in cells]
+            whole = len(found) == len(places) and all(row["blocks"] for row in found)
+            mean = math.exp(fmean(math.log(row["slowdown"]) for row in found)) if whole else math.nan
+            few = not whole or min(row["blocks"] for row in found) < 3
+            ends = [math.nan if few else mean * factor for factor in (0.99, 1.01)]
+            loss = [100 * (1 - 1 / value) for value in (mean, *ends)]
+            rows.append(
+                {"study": found[0]["study"] if found else "", "margin": margin, "who": who, "baseline": baseline,
+                 "slowdown": mean, "slowdown_low": ends[0], "slowdown_high": ends[1], "degradation_pct": loss[0],
+                 "degradation_low": loss[1], "degradation_high": loss[2], "cells": len(found),
+                 "cells_of": len(places), "blocks": sum(row["blocks"] for row in found),
+                 "platform": found[0]["platform"] if found else ""}
+            )  # fmt: skip
+    return rows
 
 
 def _write(folder, contents, machine):

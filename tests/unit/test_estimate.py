@@ -33,7 +33,18 @@ def write(folder):
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = {"effects", "attribution", "controls", "carryover", "system", "latency", "blocks", "stamps", "windows"}
+    tables = {
+        "effects",
+        "attribution",
+        "controls",
+        "carryover",
+        "system",
+        "latency",
+        "margins",
+        "blocks",
+        "stamps",
+        "windows",
+    }
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
     }

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report import control, heatmap, windows
+from castmates.report import control, heatmap, heatmap_cells, windows
 from castmates.report.figures import FIGURES, draw_figure
 from castmates.report.read import read_results
 from castmates.report.style import broken, own_ids, plain
@@ -109,10 +109,10 @@ def test_the_controls_that_must_not_differ_are_drawn_and_the_positive_one_is_tol
 
 def test_colours_are_symmetric_around_no_change():
     for reach in (5.0, 50.0):
-        assert heatmap._colours(0.0, reach)[0] == "#f7f6f6"
-    assert heatmap._round_limit(0.3) == 5.0
-    assert heatmap._round_limit(31.0) == 50.0
-    assert heatmap._round_limit(132.0) == 140.0
+        assert heatmap_cells.colours(0.0, reach)[0] == "#f7f6f6"
+    assert heatmap_cells.round_limit(0.3) == 5.0
+    assert heatmap_cells.round_limit(31.0) == 50.0
+    assert heatmap_cells.round_limit(132.0) == 140.0
 
 
 def test_rates_are_relative_to_the_valid_solo_windows_of_the_same_block(tmp_path):

@@ -38,6 +38,7 @@ rule estimate_effects:
                 "attribution",
                 "controls",
                 "carryover",
+                "margins",
                 "system",
                 "latency",
                 "blocks",

@@ -1,0 +1,90 @@
+"""The figure `heatmap_partitions`: the matrix lead × antagonist against solo, a panel for each partition."""
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from castmates.report.heatmap import SHOWN
+from castmates.report.heatmap_cells import key
+from castmates.report.heatmap_grid import Grid, cells_of, grid
+from castmates.report.heatmap_sheet import Panel, letters, sheet
+from castmates.report.read import Results, records
+from castmates.report.stamps import caveat
+from castmates.report.style import broken, empty_figure, stamp, styled
+from castmates.report.words import counted, number
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+PANELS = 12
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = _source(results)
+    with styled():
+        drawn, left_out = chosen(source)
+        if not drawn:
+            return empty_figure(_why_empty(results), caveat(results)), source
+        rows = source[source["partition"].isin(drawn)].rename(columns={"partition": "panel"})
+        cells = grid(rows, drawn, means=False, again=False)
+        room = max(8, int(cells.panel[0] / 0.075))
+        panels = [Panel(broken(name, room), cells_of(rows[rows["panel"] == name])) for name in drawn]
+        return sheet(cells, panels, _notes(cells, rows, left_out, results), results), source
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    drawn, left_out = chosen(_source(results))
+    more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
+    panels = counted(len(drawn), "panel")
+    return (
+        f"Degradation of the lead (columns) beside its antagonists (rows) against solo, in per cent, {panels}: "
+        "first without a partition, then under each; one scale of colours for all. Intervals are 95 % t intervals "
+        "between launches; grey cells are not significant after Holm's adjustment, which is taken over all partitions, "
+        f"and those without one by themselves. Hatched: not measured.{more} "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    source = _source(results)
+    parts = []
+    for name in chosen(source)[0]:
+        known = [row for row in records(source[source["partition"] == name]) if row["verdict"] != "no data"]
+        losses = [row["degradation_pct"] for row in known]
+        parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
+    return f"Heatmaps of degradation against solo: {'; '.join(parts)}." if parts else _why_empty(results)
+
+
+def chosen(source: "pd.DataFrame") -> tuple[list[str], int]:
+    """The partitions that are drawn, evenly spaced in the order of the study, and how many are not."""
+    names = [UNMANAGED] * bool((source["partition"] == UNMANAGED).any())
+    under = [name for name in dict.fromkeys(source["partition"]) if name != UNMANAGED]
+    room = PANELS - len(names)
+    if len(under) > room:
+        picked = [under[round(place * (len(under) - 1) / (room - 1))] for place in range(room)]
+        return [*names, *picked], len(under) - room
+    return ([*names, *under] if under else []), 0
+
+
+def _source(results: Results) -> "pd.DataFrame":
+    rows = results.lead_effects("solo", under_partitions=True)
+    return rows[rows["antagonists"] != ""][SHOWN]
+
+
+def _why_empty(results: Results) -> str:
+    return f"No mix of the study {results.name} was measured under a partition."
+
+
+def _notes(cells: Grid, rows: "pd.DataFrame", left_out: int, results: Results) -> list[str]:
+    seen = set(rows["verdict"])
+    if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
+        seen.add("no data")
+    said = ["against solo", key(seen, results.margin, cells.close)]
+    said += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
+    said += ["ordered by clustering"] if cells.clustered else []
+    said += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
+    width = letters(cells)
+    return [*textwrap.wrap("; ".join(said), width), *textwrap.wrap(stamp(results.platforms, results.name), width)]
