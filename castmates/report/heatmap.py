@@ -84,7 +84,8 @@ def _source(source: "pd.DataFrame", again: dict[str, Row], results: Results) -> 
     ]
     controls = pd.DataFrame(list(again.values())).assign(row=AGAIN) if again else pd.DataFrame()
     parts = [part for part in (source.assign(row=MIX), *sides, controls) if len(part)]
-    return pd.DataFrame(pd.concat(parts, ignore_index=True)[["row", *SHOWN]])
+    whole = pd.concat(parts, ignore_index=True)
+    return pd.DataFrame(whole.assign(partition=UNMANAGED)[["row", *SHOWN]])
 
 
 def _notes(cells: Grid, source: "pd.DataFrame", solo_only: bool, again: bool, results: Results) -> list[str]:

@@ -86,7 +86,8 @@ def make(
         traces.append(_trace(study, "stream@1", "antagonist", blocks, platform))
     tables = {"windows": (windows, WINDOWS), "blocks": (block_rows, BLOCKS), "effects": (effects, EFFECTS),
               "controls": (controls, CONTROLS), "carryover": (traces, CARRYOVER),
-              "attribution": (parts, ATTRIBUTION), "margins": (_margins(effects, leads, antagonists), MARGINS)}  # fmt: skip
+              "attribution": (parts, ATTRIBUTION),
+              "margins": (_margins(effects, leads, antagonists), MARGINS)}  # fmt: skip
     _write(folder, tables, MACHINE if machine is None else machine)
     _plan(folder, study, {f"{lead}-0000abcd": [lead, *antagonists] for lead in leads}, block_rows)
     return folder
