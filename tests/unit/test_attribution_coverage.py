@@ -1,0 +1,166 @@
+"""Do the parts' intervals hold the truth as often as they claim, also where the isolating partition is chosen?
+
+Simulated studies through the very functions that print the table. The worst case for a choice is that of partitions
+which are all the same: whichever looks best does so by luck, and on the blocks that chose it the luck would be counted.
+`python -m tests.unit.test_attribution_coverage` prints the table of docs/methodology.md.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from castmates.analysis.attribution import estimate_attribution
+from castmates.study.spec import UNMANAGED, Plan
+from castmates.tables import WINDOWS
+from tests.unit import partition_maker as maker
+from tests.unit.windows_maker import company, mix, plan
+
+SEED, STUDIES, ROUNDS = 20261122, 1000, 2
+WAYS = (2, 4, 6, 8)  # of the partitions, each of which isolates and is worth the same
+LAUNCH, SCENE, WINDOW = 0.02, 0.015, 0.01  # standard deviations, in log terms
+BUSY, OWN, DESPITE, CAPACITY = 0.02, 0.03, 0.02, 0.05
+TOTAL = BUSY + OWN + DESPITE + CAPACITY
+TRUE = {"total": TOTAL, "busy neighbour": BUSY, "not given back": OWN + DESPITE, "own smaller share": OWN,
+        "despite own ways": DESPITE, "cache capacity": CAPACITY}  # fmt: skip
+POINTS = 100 * (np.exp(CAPACITY - TOTAL) - np.exp(-TOTAL))
+CASES = [("named", 3), ("named", 5), ("chosen", 5), ("chosen", 10)]
+
+
+@dataclass(frozen=True)
+class Studies:
+    """Many studies of one mix side by side, as one plan and one table; and what they measured, scene by scene."""
+
+    plan: Plan
+    windows: pd.DataFrame
+    kinds: list[tuple[str, str]]  # kind and partition of each scene
+    logs: np.ndarray  # by study, block, round and scene
+
+
+@cache
+def studies(blocks: int) -> Studies:
+    companies = [_company(number) for number in range(STUDIES)]
+    rng = np.random.default_rng(SEED + blocks)
+    scenes = [scene for scene in companies[0].scenes if scene.kind in ("solo", "placebo", "corun")]
+    kinds = [(scene.kind, scene.partition) for scene in scenes]
+    shape = (STUDIES, blocks, ROUNDS, len(scenes))
+    moved = rng.normal(0, SCENE, (STUDIES, blocks, 1, len(scenes)))
+    launch = rng.normal(0, LAUNCH, (STUDIES, blocks, 1, 1))
+    logs = launch + moved + rng.normal(0, WINDOW, shape) - [_loss(*one) for one in kinds]
+    study, block, number, scene = np.indices(shape).reshape(4, -1)
+    names = np.array([[_named(one, each) for each in scenes] for one in companies], dtype=object)
+    columns = {
+        "company": np.array([one.id for one in companies], dtype=object)[study],
+        "block": block + 1,
+        "round": number + 1,
+        "scene": names[study, scene],
+        "member": np.array([one.lead.name for one in companies], dtype=object)[study],
+        "rate": np.exp(logs.ravel()),
+        "valid": True,
+        "platform": "measured",
+    }
+    return Studies(plan(companies, blocks), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs)
+
+
+def _company(number):
+    one = mix(f"lead{number:04d}@0", maker.STREAM)
+    return company(f"c{number:04d}", one, *(maker.under(one, maker.split(ways, one.lead)) for ways in WAYS))
+
+
+def _named(one, scene):
+    """The scene of this company's mix."""
+    return scene.name.replace("lead0000", one.lead.name.partition("@")[0])
+
+
+def _loss(kind, partition):
+    own = 0.0 if partition == UNMANAGED else OWN
+    if kind == "corun":
+        return BUSY + OWN + DESPITE if own else TOTAL
+    return BUSY + own if kind == "placebo" else 0.0
+
+
+@cache
+def covered(how: str, blocks: int) -> dict[str, float]:
+    """By part the share of intervals that hold the truth; the capacity's mean bias and half-width."""
+    simulated = studies(blocks)
+    found = estimate_attribution(simulated.plan, simulated.windows, 0.02, "split-4" if how == "named" else None)
+    assert set(found["how"]) == {how}
+    shares = {}
+    for part, true in TRUE.items():
+        own = found[found["part"] == part]
+        assert len(own) == STUDIES
+        shares[part] = _share(own["log_low"], own["log_high"], true)
+    shares["points"] = _share(capacity(found)["points_low"], capacity(found)["points_high"], POINTS)
+    shares["bias"] = float((capacity(found)["log"] - CAPACITY).mean())
+    shares["half-width"] = float((capacity(found)["log_high"] - capacity(found)["log_low"]).median() / 2)
+    return shares
+
+
+def capacity(found):
+    return found[found["part"] == "cache capacity"]
+
+
+def _share(low, high, true):
+    return float(((low <= true) & (true <= high)).mean())
+
+
+@cache
+def greedy(blocks: int, partitions: int = 11) -> dict[str, float]:
+    """Had all blocks both chosen and estimated: many studies of such scenes, the best of all partitions in each."""
+    rng = np.random.default_rng(SEED)
+    noise = np.hypot(SCENE, WINDOW / np.sqrt(ROUNDS))
+    together = rng.normal(0, noise, (20 * STUDIES, blocks, 1))
+    gains = CAPACITY + rng.normal(0, noise, (20 * STUDIES, blocks, partitions)) - together
+    best = gains.mean(axis=1).argmax(axis=1)
+    own = np.take_along_axis(gains, best[:, None, None], axis=2)[..., 0]
+    half = stats.t.ppf(0.975, blocks - 1) * own.std(axis=1, ddof=1) / np.sqrt(blocks)
+    mean = own.mean(axis=1)
+    return {
+        "cache capacity": _share(mean - half, mean + half, CAPACITY),
+        "bias": float((mean - CAPACITY).mean()),
+        "half-width": float(np.median(half)),
+    }
+
+
+@pytest.mark.parametrize(("how", "blocks"), CASES)
+def test_every_part_covers_the_truth(how, blocks):
+    found = covered(how, blocks)
+    for part in (*TRUE, "points"):
+        assert 0.922 <= found[part] <= 0.978, part  # four binomial errors
+    assert abs(found["bias"]) < 0.002
+
+
+def test_a_choice_on_the_blocks_that_estimate_would_count_luck_as_capacity():
+    for blocks in (5, 10):
+        assert greedy(blocks)["bias"] > 4 * abs(covered("chosen", blocks)["bias"])
+        assert greedy(blocks)["cache capacity"] < 0.92
+
+
+def table():
+    """The figures as the rows of a Markdown table."""
+    columns = [*TRUE, "points", "half-width", "bias"]
+    rows = [f"| partition | blocks | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for how, blocks in CASES:
+        found = covered(how, blocks)
+        rows.append(f"| {how} | {blocks} | {' | '.join(_cell(found.get(name)) for name in columns)} |")
+    for blocks in (5, 10):
+        cells = " | ".join(_cell(greedy(blocks).get(name)) for name in columns)
+        rows.append(f"| chosen of 11 by the blocks that estimate | {blocks} | {cells} |")
+    return "\n".join(rows)
+
+
+def _cell(share):
+    return "" if share is None else f"{100 * share:.1f}".replace("-0.0", "0.0")
+
+
+def test_the_documented_figures_are_these():
+    page = Path(__file__).parents[2] / "docs" / "methodology.md"
+    assert table() in page.read_text(), "put the output of `python -m tests.unit.test_attribution_coverage` there"
+
+
+if __name__ == "__main__":
+    print(table())
