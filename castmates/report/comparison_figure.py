@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROWS = 30
+ROWS = 24
 ROW, LINE, NOTE = 0.36, 0.125, 0.115  # inches: a row, a line of its name, a line at the foot
 LEFT, BETWEEN, RIGHT = 1.75, 0.3, 1.15
 LOOKS = {"a": (COLOURS[0], "o", -0.17), "b": (COLOURS[1], "s", 0.17)}
@@ -80,10 +80,10 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
 
 
 def _name(row: Row) -> str:
-    who = f"{row['lead']} + {row['antagonists']}" if row["antagonists"] else row["lead"]
-    if row["partition_a"] != UNMANAGED:
-        who += f" @{row['partition_a']}" + ("" if row["masks"] == "same" else " *")
-    return broken(who, 26)
+    who = broken(f"{row['lead']} + {row['antagonists']}" if row["antagonists"] else row["lead"], 26)
+    if row["partition_a"] == UNMANAGED:
+        return who
+    return f"{who}\n{broken('@' + row['partition_a'], 25)}" + ("" if row["masks"] == "same" else "*")
 
 
 def _losses(axes: "Axes", place: float, row: Row) -> None:
@@ -134,7 +134,7 @@ def _key(compared: Compared, rows: list[Row], known: int) -> str:
     ]
     parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
     parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")
-    parts += ["* its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
+    parts += ["*: its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
     parts += [f"{known - len(rows)} more rows are in the CSV"] if known > len(rows) else []
     sides = [f"{one.letter}: {' and '.join(one.platforms)}, study {one.name}" for one in (compared.a, compared.b)]
     return f"{'; '.join(parts)} · {' · '.join(sides)}"

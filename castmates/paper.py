@@ -1,0 +1,168 @@
+"""A study's results -> a folder for a paper: figures, LaTeX tables, methods, citation, and an RO-Crate of it all."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import castmates
+from castmates.errors import CastmatesError
+from castmates.files import replace, replace_text
+from castmates.report import captions, citation, crate, latex, methods
+from castmates.report.figures import draw_figure
+from castmates.report.page import shown
+from castmates.report.paper_tables import paper_tables
+from castmates.report.read import Results, read_results
+from castmates.report.stamps import first_words
+from castmates.report.style import ABOUT
+from castmates.report.words import platform_words
+from castmates.studies import find
+
+METADATA = "ro-crate-metadata.json"
+CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
+TABLES = {
+    "csv": "The table {name} of the study, a row per line.",
+    "parquet": "The table {name} of the study, with its types.",
+}
+DRAWN = (*ABOUT, "csv")  # how a figure is written, and what it shows
+
+
+@dataclass
+class Folder:
+    """What is written, file by file, with a sentence on each for the crate."""
+
+    place: Path
+    about: dict[str, str] = field(default_factory=dict)
+
+    def text(self, path: str, content: str, about: str) -> None:
+        """Write a text."""
+        replace_text(self.place / path, content)
+        self.about[path] = about
+
+    def copy(self, source: Path, path: str, about: str) -> None:
+        """Copy a file of the study."""
+        target = self.place / path
+        if not (target.exists() and target.samefile(source)):
+            replace(target, partial(shutil.copyfile, source))
+        self.about[path] = about
+
+
+def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
+    """Write everything; the folder is an RO-Crate then."""
+    place, study_file = find(named)
+    results = read_results(place, study_file)
+    target = output or place / "paper"
+    if target.exists() and not target.is_dir():
+        raise CastmatesError(f"{target} is a file; give --output the name of a folder.")
+    folder = Folder(target)
+    inputs = _inputs(folder, results, study_file)
+    figures = _figures(folder, results)
+    tables = _tables(folder, results)
+    said = methods.paragraphs(results)
+    folder.text("methods.md", methods.as_markdown(said), "The methods paragraph, in Markdown.")
+    folder.text("methods.tex", methods.as_latex(said), "The methods paragraph, in LaTeX.")
+    _citation(folder, results)
+    folder.text(
+        "paper.tex", _document(results, figures, tables), "A document with all of it, to look at and to cut from."
+    )
+    _crate(folder, results, inputs, licence, authors)
+    return target
+
+
+def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[str]:
+    """The study file and the plan, and what else the study recorded of itself and its machine."""
+    if study_file is not None:
+        folder.copy(study_file, f"{results.name}.yaml", "The study file.")
+    given = [*folder.about, "plan.json"]
+    folder.copy(results.folder / "plan.json", "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
+    if (results.folder / "machine.json").is_file():
+        folder.copy(results.folder / "machine.json", "machine.json", "The machine's facts, as they were read.")
+    for file in sorted((results.folder / "tables").glob("*.*")):
+        if about := TABLES.get(file.suffix[1:]):
+            folder.copy(file, f"data/{file.name}", about.format(name=file.stem))
+    return given
+
+
+def _figures(folder: Folder, results: Results) -> list[str]:
+    """Copies of what the study drew; what it has not drawn yet is drawn here."""
+    names = shown(results)
+    told = captions.captions(results, names)
+    for name in names:
+        drawn = {suffix: results.folder / "figures" / f"{name}.{suffix}" for suffix in DRAWN}
+        if all(file.is_file() for file in drawn.values()):
+            for suffix, file in drawn.items():
+                folder.copy(file, f"figures/{name}.{suffix}", told[name])
+        else:
+            draw_figure(name, results, folder.place / "figures" / name)
+            folder.about |= {f"figures/{name}.{suffix}": told[name] for suffix in DRAWN}
+    return names
+
+
+def _tables(folder: Folder, results: Results) -> list[str]:
+    found = paper_tables(results)
+    for name, text in found.items():
+        folder.text(f"tables/{name}", text, f"{first_words(results)}A table for LaTeX, with the package booktabs.")
+    return list(found)
+
+
+def _citation(folder: Folder, results: Results) -> None:
+    """The tool's own entry, where the project has a citation file."""
+    if CITATION.is_file():
+        cited = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
+        versions = {str((record.get("versions") or {}).get("castmates", "")) for record in results.records} - {""}
+        version = versions.pop() if len(versions) == 1 else castmates.__version__
+        folder.text("castmates.bib", citation.as_bibtex(cited, version), "How to cite Castmates, for BibTeX.")
+        folder.copy(CITATION, "CITATION.cff", "How to cite Castmates.")
+
+
+def _document(results: Results, figures: Sequence[str], tables: Sequence[str]) -> str:
+    """A document that sets everything, so that it can be seen to compile."""
+    told = captions.captions(results, figures)
+    drawn = [
+        "\\begin{figure}\n\\centering\n"
+        f"\\includegraphics[width=\\linewidth,height=0.7\\textheight,keepaspectratio]{{figures/{name}.pdf}}\n"
+        f"\\caption{{{latex.escaped(told[name])}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
+        for name in figures
+    ]
+    set_ = [f"\\input{{tables/{name.removesuffix('.tex')}}}\n\\clearpage" for name in tables]
+    parts = [
+        "\\documentclass{article}",
+        "\\usepackage[T1]{fontenc}",
+        "\\usepackage{booktabs,graphicx,textcomp}",
+        "\\usepackage[margin=2cm]{geometry}",
+        "\\begin{document}",
+        f"\\section*{{{latex.escaped(results.title)}}}",
+        "\\input{methods}",
+        *drawn,
+        *set_,
+        *(["\\nocite{castmates}", "\\bibliographystyle{plain}", "\\bibliography{castmates}"] * CITATION.is_file()),
+        "\\end{document}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _crate(folder: Folder, results: Results, inputs: Sequence[str], licence: str, authors: Sequence[str]) -> None:
+    records: dict[str, Mapping[str, Any]] = {}
+    for record in results.records:
+        spec = record.get("spec") or {}
+        path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
+        folder.copy(results.folder / path, path, "What the block recorded of itself: members, versions, ledger, seed.")
+        records[path] = record
+    about = crate.About(
+        name=results.title,
+        description=f"{platform_words(results.platforms)} Figures, tables and records of the "
+        f"Castmates study {results.name}.",
+        published=datetime.now(UTC).isoformat(timespec="seconds"),
+        licence=licence,
+        authors=authors,
+        version=castmates.__version__,
+    )
+    parts = [crate.Part(path, (folder.place / path).stat().st_size, said) for path, said in folder.about.items()]
+    content = crate.metadata(about, parts, inputs, records)
+    replace_text(folder.place / METADATA, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

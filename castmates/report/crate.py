@@ -1,0 +1,217 @@
+"""A published study as an RO-Crate 1.1 (Process Run Crate): who made which file from what; pure JSON-LD."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+Entity = dict[str, Any]
+Facts = Mapping[str, Any]
+CONTEXT = "https://w3id.org/ro/crate/1.1/context"  # has all terms that are used here
+CRATE = "https://w3id.org/ro/crate/1.1"
+PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+TYPES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "md": "text/markdown",
+    "parquet": "application/vnd.apache.parquet",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "tex": "application/x-tex",
+    "bib": "application/x-bibtex",
+    "cff": "application/yaml",
+    "yaml": "application/yaml",
+    "html": "text/html",
+}
+RECORD = "block.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the crate, by its path inside."""
+
+    path: str
+    size: int
+    about: str
+
+    @property
+    def id(self) -> str:
+        """Its address in the crate."""
+        return quote(self.path)
+
+
+@dataclass(frozen=True)
+class About:
+    """What the crate as a whole is."""
+
+    name: str
+    description: str
+    published: str  # ISO 8601
+    licence: str  # an SPDX identifier or an address; "" where nobody stated one
+    authors: Sequence[str]
+    version: str  # of the Castmates that analysed and wrote it
+
+
+def metadata(about: About, parts: Sequence[Part], inputs: Sequence[str], records: Mapping[str, Facts]) -> Entity:
+    """The content of ro-crate-metadata.json; `records` are the blocks' by the path of their file in the crate.
+
+    `inputs` are the paths of what was given: the study file and its plan.
+    """
+    versions = dict.fromkeys(map(_version, records.values()))
+    tools = {version: _tool(version) for version in dict.fromkeys([*versions, about.version])}
+    actions = [_block(path, record, inputs) for path, record in records.items()]
+    made = [part.id for part in parts if part.path not in inputs and part.path not in records]
+    actions.append(_analysis(about, [quote(path) for path in (*inputs, *records)], made))
+    software = _software(records.values())
+    for tool in tools.values():
+        tool["softwareRequirements"] = _references(one["@id"] for one in software)
+    licence = _licence(about.licence)
+    people = [
+        {"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(about.authors, 1)
+    ]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "conformsTo": {"@id": PROFILE},
+        "name": about.name,
+        "description": about.description,
+        "datePublished": about.published,
+        "license": {"@id": licence["@id"]},
+        "hasPart": _references(part.id for part in parts),
+        "mentions": _references(action["@id"] for action in actions),
+    }
+    if people:
+        root["author"] = _references(one["@id"] for one in people)
+    return {
+        "@context": CONTEXT,
+        "@graph": [
+            {
+                "@id": "ro-crate-metadata.json",
+                "@type": "CreativeWork",
+                "conformsTo": {"@id": CRATE},
+                "about": {"@id": "./"},
+            },
+            root,
+            {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+            licence,
+            *people,
+            *tools.values(),
+            *software,
+            *actions,
+            *map(_file, parts),
+        ],
+    }
+
+
+def _file(part: Part) -> Entity:
+    suffix = part.path.rpartition(".")[2]
+    return {
+        "@id": part.id,
+        "@type": "File",
+        "name": part.path,
+        "description": part.about,
+        "encodingFormat": TYPES.get(suffix, "application/octet-stream"),
+        "contentSize": str(part.size),
+    }
+
+
+def _tool(version: str) -> Entity:
+    tool = {
+        "@id": _tool_id(version),
+        "@type": "SoftwareApplication",
+        "name": "Castmates",
+        "description": "Co-location interference studies with randomised blocks",
+    }
+    return tool | ({"softwareVersion": version} if version else {})
+
+
+def _tool_id(version: str) -> str:
+    return f"#castmates-{quote(version or 'of-no-known-version')}"
+
+
+def _software(records: Iterable[Facts]) -> list[Entity]:
+    """What ran beside us, in each version that a block recorded."""
+    found: dict[tuple[str, str], None] = {}
+    for record in records:
+        for name, version in (record.get("versions") or {}).items():
+            if name != "castmates" and version:
+                found.setdefault((str(name), str(version)))
+    return [
+        {
+            "@id": f"#{quote(name)}-{quote(version)}",
+            "@type": "SoftwareApplication",
+            "name": name,
+            "softwareVersion": version,
+        }
+        for name, version in sorted(found)
+    ]
+
+
+def _block(path: str, record: Facts, inputs: Sequence[str]) -> Entity:
+    """One launch; of a failed one its reason."""
+    place = path.removeprefix("blocks/").removesuffix(f"/{RECORD}")
+    failed = record.get("status") == "failed"
+    modelled = record.get("platform") == "modelled"
+    action: Entity = {
+        "@id": f"#block-{quote(place)}",
+        "@type": "CreateAction",
+        "name": f"Block {place}" + (" (modelled: no program was started)" if modelled else ""),
+        "description": f"Platform: {_known(record, 'platform')}; host: {_known(record, 'host')}.",
+        "instrument": {"@id": _tool_id(_version(record))},
+        "object": _references(quote(one) for one in inputs),
+        "result": {"@id": quote(path)},
+        "actionStatus": f"http://schema.org/{'Failed' if failed else 'Completed'}ActionStatus",
+    }
+    if failed:
+        action["error"] = str(record.get("reason", ""))
+    if record.get("started"):
+        action |= _times(str(record["started"]), (record.get("seconds") or {}).get("total"))
+    return action
+
+
+def _version(record: Facts) -> str:
+    return str((record.get("versions") or {}).get("castmates", ""))
+
+
+def _known(record: Facts, name: str) -> str:
+    return str(record.get(name) or "not recorded")
+
+
+def _times(started: str, seconds: float | None) -> Entity:
+    times = {"startTime": started}
+    if seconds is not None:
+        times["endTime"] = (datetime.fromisoformat(started) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+    return times
+
+
+def _analysis(about: About, given: Sequence[str], made: Sequence[str]) -> Entity:
+    return {
+        "@id": "#analysis",
+        "@type": "CreateAction",
+        "name": "Analysis, figures and tables",
+        "description": "Effects and their intervals were estimated from all blocks, drawn, and written for a paper.",
+        "instrument": {"@id": _tool_id(about.version)},
+        "object": _references(given),
+        "result": _references(made),
+        "endTime": about.published,
+    }
+
+
+def _licence(stated: str) -> Entity:
+    if not stated:
+        return {
+            "@id": "#no-licence",
+            "@type": "CreativeWork",
+            "name": "No licence stated",
+            "description": "Nobody stated under which licence these data may be used; ask their authors.",
+        }
+    address = stated if "://" in stated else f"https://spdx.org/licenses/{quote(stated)}"
+    return {"@id": address, "@type": "CreativeWork", "name": stated, "description": "The licence of these data."}
+
+
+def _references(ids: Iterable[str]) -> list[Entity] | Entity:
+    """A list; one reference stands by itself, as the specification recommends."""
+    found = [{"@id": one} for one in ids]
+    return found[0] if len(found) == 1 else found

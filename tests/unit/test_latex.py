@@ -1,0 +1,55 @@
+"""Text and tables as LaTeX: nothing that LaTeX would read as a command, and environments that close."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.report import latex
+from castmates.report.citation import as_bibtex
+
+COMMAND = re.compile(r"\\(?:[a-z]+(?:\{\})?|[{}$&#%_])|\$[^$]*\$")
+ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126))
+
+
+def test_every_special_sign_is_escaped():
+    assert latex.escaped(r"50 % of a_b & c#1 {x} $5 ~^\<>|") == (
+        r"50 \% of a\_b \& c\#1 \{x\} \$5 "
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}\textless{}\textgreater{}\textbar{}"
+    )
+    assert latex.escaped("\N{MINUS SIGN}0.2 ±2 % × 3 – 4†") == r"$-$0.2 $\pm$2 \% $\times$ 3 -- 4\dag{}"
+    assert latex.escaped("one\n\n  two") == "one two"
+
+
+@given(ASCII)
+def test_nothing_is_left_that_latex_would_read(text):
+    rest = COMMAND.sub("", latex.escaped(text))
+    assert not set(rest) & set('\\{}$&#%_^~<>|"'), rest
+
+
+def test_tables_close_and_have_as_many_cells_as_columns():
+    rows = [["a&b", "[1, 2]", "3"]] * (latex.ROWS + 2)
+    text = latex.tables("tab:x", "Losses & gains of a_b", ["Name", "95 % interval", "n"], "lrr", rows)
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
+    assert text.count(r"\begin{tabular}{lrr}") == text.count(r"\end{tabular}") == 2
+    assert re.findall(r"\\label\{(.*)\}", text) == ["tab:x", "tab:x-2"]
+    assert text.count(r"\caption{Losses \& gains of a\_b (continued)}") == 1
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(lines) == latex.ROWS + 2 + 2
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {2}
+    assert not re.search(r"^\s*\[", text, flags=re.MULTILINE)
+
+
+def test_the_citation_tells_only_what_the_file_tells():
+    told = {
+        "title": "A & B",
+        "authors": [{"family-names": "Doe", "given-names": "Jo"}, {"name": "The team"}],
+        "license": "X-1_0",
+    }
+    text = as_bibtex(told, "0.2")
+    assert "author = {Doe, Jo and {The team}}" in text
+    assert r"title = {{A \& B}}" in text
+    assert r"note = {Licence: X-1\_0}" in text
+    assert "year" not in text
+    assert "url" not in text
+    assert text.count("{") == text.count("}")
