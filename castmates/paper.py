@@ -30,7 +30,7 @@ TABLES = {
     "csv": "The table {name} of the study, a row per line.",
     "parquet": "The table {name} of the study, with its types.",
 }
-DRAWN = (*ABOUT, "csv")  # how a figure is written, and what it shows
+DRAWN = (*ABOUT, "csv", "txt")  # how a figure is written, what it shows, and its caption
 
 
 @dataclass

@@ -23,7 +23,7 @@ TYPES = {
     "bib": "application/x-bibtex",
     "cff": "application/yaml",
     "yaml": "application/yaml",
-    "html": "text/html",
+    "txt": "text/plain",
 }
 RECORD = "block.json"
 
