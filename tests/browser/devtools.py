@@ -69,8 +69,14 @@ class Browser:
 
     def _write(self, message: dict) -> None:
         data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._out, data) :]
+        try:
+            while data:
+                data = data[os.write(self._out, data) :]
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def _ended(self) -> RuntimeError:
+        return RuntimeError(f"Chromium ended with {self.process.wait()}: {self.log.read_text(errors='replace')[-2000:]}")
 
     def _read(self, until: float, what: str) -> dict:
         while b"\0" not in self._rest:
@@ -79,7 +85,7 @@ class Browser:
                     f"Chromium has not answered {what} within {LONGEST:g} s; its words are in {self.log}"
                 )
             if not (part := os.read(self._in, 1 << 20)):
-                raise RuntimeError(f"Chromium ended: {self.log.read_text(errors='replace')[-500:]}")
+                raise self._ended()
             self._rest += part
         first, _, self._rest = self._rest.partition(b"\0")
         return json.loads(first)
