@@ -16,6 +16,7 @@ from tests.lab.kit.debian import Debian, unfit, unpack
 PROJECT = Path(__file__).resolve().parents[2]
 INSTALLED = ("chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium", "fonts-dejavu-core")
+NOT_NEEDED = ("doc", "icons", "locale", "man")
 RUN = """\
 #!/bin/sh
 # Chromium with the libraries and the letters that lie beside it.
@@ -55,11 +56,13 @@ def fetch(say: Callable[[str], object]) -> Path:
     """Unpack Debian's Chromium and what it needs into the cache; NoLab says why that cannot be."""
     if reason := unfit():
         raise NoLab(reason)
-    say(f"Fetching Chromium into {cache()} (once; about 150 MB to fetch)")
+    say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")
     packages = Packages(cache() / "debian")
     packages.update()
     with whole(cache() / "chromium") as folder:
         unpack(packages.fetch(*packages.lacking(*PACKAGES)), folder)
+        for part in NOT_NEEDED:
+            shutil.rmtree(folder / "usr/share" / part, ignore_errors=True)
         holders = sorted({file.parent.relative_to(folder) for file in folder.glob("**/lib*.so*")})
         (folder / "fonts.conf").write_text(FONTS)
         run = folder / "run"

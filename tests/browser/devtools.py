@@ -61,9 +61,13 @@ class Browser:
             self.events.append(self._read(until, event))
 
     def end(self) -> None:
-        """End it."""
-        self.process.kill()
-        self.process.wait()
+        """End it, with its helpers, who would go on writing into its folder."""
+        try:
+            self._write({"id": 0, "method": "Browser.close"})
+            self.process.wait(LONGEST)
+        except (RuntimeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
         os.close(self._in)
         os.close(self._out)
 
@@ -76,7 +80,9 @@ class Browser:
             raise self._ended() from None
 
     def _ended(self) -> RuntimeError:
-        return RuntimeError(f"Chromium ended with {self.process.wait()}: {self.log.read_text(errors='replace')[-2000:]}")
+        return RuntimeError(
+            f"Chromium ended with {self.process.wait()}: {self.log.read_text(errors='replace')[-2000:]}"
+        )
 
     def _read(self, until: float, what: str) -> dict:
         while b"\0" not in self._rest:
