@@ -13,6 +13,7 @@ from castmates.report import (
     layers_figure,
     partitions,
     phases_figure,
+    steptimes,
     timeline_figure,
     topdown_figure,
     windows,
@@ -190,6 +191,10 @@ def _evolution(results: Results) -> str:
     return evolution_figure.caption(results) + _host(results)
 
 
+def _steptimes(results: Results) -> str:
+    return steptimes.caption(results) + _host(results)
+
+
 _CAPTIONS = {
     "heatmap": _heatmap,
     "attribution": _attribution,
@@ -202,6 +207,7 @@ _CAPTIONS = {
     "layers": _layers,
     "phases": _phases,
     "evolution": _evolution,
+    "steptimes": _steptimes,
     "timeline": _timeline,
 }
 _ALTERNATIVES = {
@@ -216,5 +222,6 @@ _ALTERNATIVES = {
     "layers": layers_figure.alternative,
     "phases": phases_figure.alternative,
     "evolution": evolution_figure.alternative,
+    "steptimes": steptimes.alternative,
     "timeline": timeline_figure.alternative,
 }

@@ -22,6 +22,7 @@ PARTS = {
             "attribution": "Attribution",
             "partitions": "Under partitions",
             "heatmap_partitions": "Each partition",
+            "steptimes": "How long steps take",
         },
     ),
     "why": (
