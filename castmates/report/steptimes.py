@@ -128,7 +128,7 @@ def _panels(results: Results) -> list[Panel]:
     return panels
 
 
-def pooled(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def pooled(values: np.ndarray) -> np.ndarray:
     """Times and shares of the launches' mean distribution, each with the same weight."""
     if not len(values):
         return np.empty((0, 2))

@@ -45,8 +45,8 @@ class Curve:
     label: str
     scene: str
     launches: pd.DataFrame  # a row per launch that is drawn
-    values: np.ndarray  # type: ignore[type-arg]  # their quantiles in ms, a row per launch
-    pooled: np.ndarray  # type: ignore[type-arg]  # time and share
+    values: np.ndarray  # their quantiles in ms, a row per launch
+    pooled: np.ndarray  # time and share
     marks: list[dict[str, Any]]  # rows of the table of latencies
 
 

@@ -201,7 +201,7 @@ def test_a_figure_that_is_not_drawn_is_a_sentence(tmp_path):
 def test_the_scripts_do_it_from_the_command_line(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
     common = ["--results", str(folder)]
-    for figure in ("heatmap", "attribution", "windows"):
+    for figure in ("heatmap", "attribution", "windows", "steptimes"):
         draw_figure(figure, read_results(folder), folder / "figures" / figure)
     stem = folder / "figures" / "control"
     command = [SCRIPTS / "draw_figure.py", "--figure", "control", *common, "--output-stem", stem]
