@@ -13,7 +13,8 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.report import health, plan
 from castmates.report.figures import FIGURES, draw_figure
-from castmates.report.page import page, write_page, shown
+from castmates.report.page import page, write_page
+from castmates.report.page import shown as figures_of
 from castmates.report.read import read_results
 from castmates.report.stamps import caveat, stamps
 from castmates.study.figure_names import figure_names
@@ -344,7 +345,9 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
     words = ["measured", *(word for word, _ in stamps(results))]
     assert f'@page {{ @top-right {{ content: "{" · ".join(words)}"' in html, "on every sheet of paper"
     sentence = f"This study is stamped: {', '.join(words[1:])}."
-    assert reader.text().count(sentence) == len(shown(results)) + 1 + 1, "every figure, the table of effects, the foot"
+    assert reader.text().count(sentence) == len(figures_of(results)) + 1 + 1, (
+        "every figure, the table of effects, the foot"
+    )
     assert caveat(results) == " · ".join(word for word in bad if word != "sensitivity not measured")
 
 
