@@ -58,6 +58,7 @@ def _table(label: str, caption: str, heads: Sequence[str], numeric: str, rows: S
         r"\centering",
         rf"\caption{{{escaped(caption)}}}",
         rf"\label{{{label}}}",
+        r"\medskip",
         r"\footnotesize",
         rf"\begin{{tabular}}{{{numeric}}}",
         r"\toprule",

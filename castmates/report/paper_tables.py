@@ -1,9 +1,12 @@
 """The tables of a paper: effects with intervals, launches and verdict; controls. Captions say the platform."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from castmates.report import health, latex
+from castmates.analysis.parts import TOTAL
+from castmates.analysis.system import ANTT, STP, UNFAIRNESS
+from castmates.report import attribution, health, latex, system
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, stamped
 from castmates.report.style import plain
@@ -11,6 +14,7 @@ from castmates.report.words import interval, listed, number, percent_of, within
 from castmates.study.spec import UNMANAGED
 
 WITHIN = "†"
+SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
 Row = Mapping[str, Any]
 HEADS = ["Member", "Beside", "Against", "Degradation (%)", "95 % interval", "n", "Verdict"]
 
@@ -20,6 +24,8 @@ def paper_tables(results: Results) -> dict[str, str]:
     found = {
         "effects.tex": _effects(results, "lead", "the leads"),
         "antagonists.tex": _effects(results, "antagonist", "the antagonists"),
+        "attribution.tex": _attribution(results),
+        "system.tex": _system(results),
         "controls.tex": _controls(results),
     }
     for mix in dict.fromkeys(results.effects.loc[results.effects["partition"] != UNMANAGED, "mix"]):
@@ -50,6 +56,56 @@ def _partitions(results: Results, mix: str) -> str:
     )
     cells = [[row["partition"], _ways(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
+
+
+def _attribution(results: Results) -> str:
+    """What the losses are due to, in points of the solo rate, which add up."""
+    rows = [(total, row) for total, parts in attribution.mixes(results) for row in (total, *parts) if row["blocks"]]
+    if not rows:
+        return ""
+    cells = [
+        [
+            attribution.who(total) if row["part"] == TOTAL else "",
+            row["part"] if row["part_of"] in ("", TOTAL) else f"– of which {row['part']}",
+            number(row["points"]),
+            _ends(row["points_low"], row["points_high"]),
+            str(row["blocks"]),
+            attribution.WORDS.get(row["verdict"], row["verdict"]),
+        ]
+        for total, row in rows
+    ]
+    isolated = dict.fromkeys(f"{attribution.who(total)}: {attribution.isolation(total)}" for total, _ in rows)
+    caption = (
+        "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
+        f"Intervals are 95 % t intervals between launches; n is the number of launches. {'; '.join(isolated)}. "
+        + _source(results)
+    )
+    heads = ["Mix", "Part", "Points", *HEADS[4:]]
+    return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
+
+
+def _system(results: Results) -> str:
+    """What the members of a mix give together, without a partition."""
+    rows = [row for row in system.rows(results) if row["partition"] == UNMANAGED]
+    if not rows:
+        return ""
+    caption = (
+        "What the members of a mix give together without a partition: system throughput (STP), average normalised "
+        "turnaround time (ANTT) and unfairness, geometric means over launches with 95 % t intervals between launches; "
+        f"n is the number of launches in which every member has a pair. {_source(results)}"
+    )
+    places = [place for place, metric in enumerate(system.COLUMNS) if metric in SYSTEM]
+    heads = ["Mix", *(system.COLUMNS[metric][0] for metric in SYSTEM), "n"]
+    cells = [[plain(row["mix"]), *(_cell(row["cells"][place]) for place in places), str(row["blocks"])] for row in rows]
+    return latex.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
+
+
+def _cell(cell: Row) -> str:
+    return f"{cell['text']} {cell['interval']}".strip()
+
+
+def _ends(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else interval(low, high)
 
 
 def _controls(results: Results) -> str:
