@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castmates import __version__, cli_compare, cli_paper, cli_topdown, cli_workloads
+from castmates import __version__, cli_compare, cli_paper, cli_recommend, cli_topdown, cli_workloads
 from castmates.errors import CastmatesError
 
 # Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
@@ -189,6 +189,9 @@ def retry(study: StudyFile = DEFAULT_STUDY) -> None:
             typer.echo(f"forgotten ({reason}): {file.parent}")
             forgotten += 1
     typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {results}")
+
+
+cli_recommend.add_to(app)
 
 
 @app.command()

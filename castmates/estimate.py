@@ -53,7 +53,7 @@ def write_tables(
         "stamps": stamps_table(plan.study, controls, effects, platforms, machine),
     }
     for name, table in tables.items():
-        _write(table, folder / name)
+        write_table(table, folder / name)
 
 
 def gather(plan: Plan, blocks: Path, name: str, file: Path) -> None:
@@ -73,7 +73,8 @@ def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
     return block_tables.read(places, "windows", list(WINDOWS))
 
 
-def _write(table: "pd.DataFrame", stem: Path) -> None:
+def write_table(table: "pd.DataFrame", stem: Path) -> None:
+    """Write STEM.csv and STEM.parquet, each whole or not at all."""
     # Floats in full: reading them back gives the same bits.
     replace(stem.with_suffix(".csv"), partial(write_csv, table))
     replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

@@ -11,8 +11,10 @@ from castmates.report import (
     heatmap,
     heatmap_partitions,
     layers_figure,
+    pareto_figure,
     partitions,
     phases_figure,
+    sensitivity_figure,
     steptimes,
     timeline_figure,
     topdown_figure,
@@ -163,6 +165,14 @@ def _attribution(results: Results) -> str:
     return attribution_figure.caption(results) + _host(results)
 
 
+def _sensitivity(results: Results) -> str:
+    return sensitivity_figure.caption(results) + _host(results)
+
+
+def _pareto(results: Results) -> str:
+    return pareto_figure.caption(results) + _host(results)
+
+
 def _counters(results: Results) -> str:
     return counters_figure.caption(results) + _host(results)
 
@@ -202,6 +212,8 @@ _CAPTIONS = {
     "windows": _windows,
     "heatmap_partitions": _heatmap_partitions,
     "partitions": _partitions,
+    "sensitivity": _sensitivity,
+    "pareto": _pareto,
     "counters": _counters,
     "topdown": _topdown,
     "layers": _layers,
@@ -217,6 +229,8 @@ _ALTERNATIVES = {
     "windows": _windows_alt,
     "heatmap_partitions": heatmap_partitions.alternative,
     "partitions": _partitions_alt,
+    "sensitivity": sensitivity_figure.alternative,
+    "pareto": pareto_figure.alternative,
     "counters": counters_figure.alternative,
     "topdown": topdown_figure.alternative,
     "layers": layers_figure.alternative,

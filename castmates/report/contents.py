@@ -25,6 +25,10 @@ PARTS = {
             "steptimes": "How long steps take",
         },
     ),
+    "recommendation": (
+        "Which share of the cache to give",
+        {"sensitivity": "Sensitivity to its ways", "pareto": "What a share costs the others"},
+    ),
     "why": (
         "Why: what was counted beside the rates",
         {

@@ -11,7 +11,19 @@ from castmates.analysis.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report import attribution, captions, costs, health, latency, machine, plan, system, verdict, words
+from castmates.report import (
+    attribution,
+    captions,
+    costs,
+    health,
+    latency,
+    machine,
+    plan,
+    recommendation,
+    system,
+    verdict,
+    words,
+)
 from castmates.report.contents import contents, figure_parts
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
@@ -115,6 +127,7 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.get("notes") or ()),

@@ -1,12 +1,12 @@
 """The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
 
 import math
-import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.families import family_of
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -100,9 +100,7 @@ def _series(row: Row) -> str:
     ways = row["lead_ways"]
     if ways != ways or ways is None or str(ways) == "<NA>":
         return ALL_WAYS
-    # The study's own name of the sweep stands first and may hold numbers too, and a position may stand last.
-    found = [*re.finditer(rf"(?:split|lead)(-{ways})(?=-|$)", name)] or [*re.finditer(rf"(-{ways})(?=-|$)", name)]
-    return name[: found[-1].start(1)] + name[found[-1].end(1) :] if found else name
+    return family_of(name, int(ways))
 
 
 def _beside_placebos(results: Results, known: "pd.DataFrame") -> "pd.DataFrame":

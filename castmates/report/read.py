@@ -12,6 +12,7 @@ from castmates import block_tables
 from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
+from castmates.partition_tables import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.report.plan import places
 from castmates.report.records import Record, Records
 from castmates.study.looks import until_nobody_goes_on
@@ -50,6 +51,10 @@ class Results:
     margins: "pd.DataFrame" = field(default_factory=lambda: frame([], MARGINS))
     system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
     latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
+    sensitivity_curves: "pd.DataFrame" = field(default_factory=lambda: frame([], SENSITIVITY))
+    knees: "pd.DataFrame" = field(default_factory=lambda: frame([], KNEES))
+    pareto: "pd.DataFrame" = field(default_factory=lambda: frame([], PARETO))
+    recommendations: "pd.DataFrame" = field(default_factory=lambda: frame([], RECOMMENDATIONS))
     machine: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     records: Sequence[Record] = ()  # the block.json of every block of the plan; of every block without a plan
@@ -58,6 +63,7 @@ class Results:
     study_text: str = ""
     folder: Path = Path()  # results/<study>
     attribution: "pd.DataFrame" = field(default_factory=lambda: frame([], ATTRIBUTION))
+    study_file: str = ""  # as it was named
 
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
@@ -170,6 +176,10 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         margins=_later(folder, "margins", MARGINS),
         system=_later(folder, "system", SYSTEM),
         latency=_later(folder, "latency", LATENCY),
+        sensitivity_curves=_later(folder, "sensitivity", SENSITIVITY),
+        knees=_later(folder, "knees", KNEES),
+        pareto=_later(folder, "pareto", PARETO),
+        recommendations=_later(folder, "recommendations", RECOMMENDATIONS),
         machine=read_json(folder / "machine.json"),
         plan=plan,
         records=Records(_block_files(folder, plan), read_json),
@@ -178,6 +188,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         study_text=text,
         folder=folder,
         attribution=_later(folder, "attribution", ATTRIBUTION),
+        study_file=str(study_file or ""),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.report import words
+from castmates.report import recommendation, words
 from castmates.report.attribution import given_back
 from castmates.report.read import Results
 from castmates.report.style import plain
@@ -60,7 +60,8 @@ def partitions(results: Results, lead: str) -> list[str]:
     return words.partition_sentences(results.against_solo[lead])
 
 
-SOURCES: tuple[Source, ...] = (effects, partitions)  # each says something of one lead, in the order of the page
+# Each says something of one lead, in the order of the page.
+SOURCES: tuple[Source, ...] = (effects, partitions, recommendation.of_lead)
 
 
 def _mixes(results: Results, lead: str) -> list[Row]:

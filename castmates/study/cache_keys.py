@@ -152,6 +152,9 @@ class CacheKeys(Written):
     """What is tried on the last-level cache, and how it is watched; docs/partitions.md tells more."""
 
     sweeps: list[Sweep] = Field(default_factory=list, description="partitions to try on every mix; none if left out")
+    only: list[Name] = Field(
+        default_factory=list, description="of these partitions, by their names, only these; all of them if left out"
+    )
     rest: Literal["antagonists", "all"] | None = Field(
         default=None,
         description="ways that everybody else on the machine has under a partition: the antagonists', which is the "

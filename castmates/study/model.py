@@ -9,6 +9,7 @@ from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
+from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Precision, Written, bytes_of
 
@@ -341,6 +342,7 @@ class Study(Written):
     limits: Limits = Limits()
     cache: CacheKeys = CacheKeys()
     attribution: Attribution = Attribution()
+    recommend: RecommendKeys = RecommendKeys()
     counters: CounterKeys = CounterKeys()
     machine: Machine = Machine()
     platform: Literal["measured", "modelled"] = Field(

@@ -93,9 +93,12 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
             raise CastmatesError(
                 f"{study_file}: 'cache.sweeps' come to more than {MOST_CUTS} partitions; name fewer values."
             )
-    _tell_equal(found.values(), notes)
-    _tell_shared(found.values(), cache, notes)
-    return list(found.values())
+    wanted = [found[name] for name in keys.only if name in found] if keys.only else list(found.values())
+    if missing := [name for name in keys.only if name not in found]:
+        notes.add(f"cache.only: {', '.join(missing)} left out: no sweep comes to it on this machine.")
+    _tell_equal(wanted, notes)
+    _tell_shared(wanted, cache, notes)
+    return wanted
 
 
 def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:

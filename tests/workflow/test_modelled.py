@@ -13,6 +13,7 @@ STUDY = {
     "platform": "modelled",
     "antagonists": ["stream"],
     "cache": {"sweeps": [{"split": [4, 8]}, {"lead_ways": 4}]},
+    "recommend": {"lead_loss": 40},
     "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
 }
 

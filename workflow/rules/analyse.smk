@@ -71,3 +71,27 @@ rule gather_table:
         "../../envs/castmates.yaml"
     shell:
         "python scripts/gather_table.py {wildcards.gathered} --plan {input.plan:q} --output {output:q} 2> {log:q}"
+
+
+rule recommend_partitions:
+    input:
+        plan="results/{study}/plan.json",
+        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
+        tables=expand(
+            "results/{{study}}/tables/{table}.parquet", table=["effects", "windows"]
+        ),
+        confirming=confirm.block_files(PROJECT.results),
+    output:
+        expand(
+            "results/{{study}}/tables/{table}.{suffix}",
+            table=["sensitivity", "knees", "pareto", "recommendations"],
+            suffix=["csv", "parquet"],
+        ),
+    log:
+        "logs/recommend_partitions/{study}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        lead_loss=PROJECT.study.recommend.lead_loss or 0,
+    shell:
+        "python scripts/recommend_partitions.py --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -7,6 +7,7 @@ rule draw_figure:
             table=["effects", "attribution", "controls", "windows"],
         ),
         gathered=lambda wildcards: gathered_tables([wildcards.figure]),
+        recommended=rules.recommend_partitions.output,
     output:
         svg=report(
             "results/{study}/figures/{figure}.svg",
@@ -34,6 +35,7 @@ rule write_report:
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
         gathered=gathered_tables(GATHERED_HERE),
+        recommended=rules.recommend_partitions.output,
         looks=lambda wildcards: looks_of_study(),
         figures=expand("results/{{study}}/figures/{figure}.svg", figure=FIGURES),
     output:

@@ -1,0 +1,50 @@
+"""Which blocks of a confirming study count, and why the others do not."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from castmates.study.spec import Mix
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What the search was: the study that chose the partition, and where its blocks were measured."""
+
+    study: str
+    mix: Mix  # under the partition
+    platform: str
+    seeds: Collection[int]
+    hosts: Collection[str]
+
+
+def refusal(record: Mapping[str, Any], searched: Searched) -> str:
+    """Why this block does not confirm what the search found; "" where it does."""
+    spec = record.get("spec") or {}
+    if spec.get("study") == searched.study or spec.get("seed") in searched.seeds:
+        return "belongs to the search"
+    if record.get("status") != "measured":
+        return "failed"
+    if (platform := record.get("platform")) != searched.platform:
+        return f"is {platform}, not {searched.platform}"
+    mixes = (spec.get("company") or {}).get("mixes") or ()
+    if searched.mix.identity not in {one.get("identity") for one in mixes}:
+        return _other_measurement(mixes, searched.mix)
+    # What is modelled has its machine in the mix's identity, and no host of its own.
+    if searched.platform != "modelled" and (host := record.get("host")) not in searched.hosts:
+        return f"was measured on another machine ({host})"
+    return ""
+
+
+def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str:
+    """What differs from the mix that the search chose."""
+    same = [
+        one
+        for one in mixes
+        if one.get("lead") == wanted.lead and tuple(one.get("antagonists") or ()) == wanted.antagonists
+    ]
+    shares = [partition.model_dump(mode="json")["shares"] for partition in wanted.partitions]
+    tried = [partition.get("shares") for one in same for partition in one.get("partitions") or ()]
+    if not same:
+        return "has other programs or other CPUs"
+    return "has other programs or another machine" if shares and shares[0] in tried else "has another partition"

@@ -1,0 +1,111 @@
+"""A study and one of its partitions -> the study that confirms it: one mix, this partition alone, fresh blocks.
+
+Its members sit on the same CPUs under the same shares, so that the mix has the identity that it has in the first study:
+equal identity, same measurement. Its seed is another, and its results lie in a folder of their own.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import yaml
+
+from castmates.errors import CastmatesError
+from castmates.study.amounts import Notes
+from castmates.study.cache import Cache
+from castmates.study.cache_keys import CacheKeys, Sweep
+from castmates.study.model import MixRule, Placement, Study
+from castmates.study.recommend_keys import RecommendKeys
+from castmates.study.spec import Member, Mix, Plan
+from castmates.study.sweeps import cuts
+
+FEWEST_BLOCKS = 3  # below it there is no interval between launches
+LONGEST_NAME = 64
+
+
+def name_of(study: str, mix: Mix) -> str:
+    """What the confirming study of this mix under its partition is called; another identity is another study."""
+    tail = f"-confirm-{mix.identity[:8]}"
+    return study[: LONGEST_NAME - len(tail)] + tail
+
+
+def mix_under(plan: Plan, mix: str, partition: str) -> Mix:
+    """The mix of a plan under one partition."""
+    found = [one for one in plan.mixes if one.name == mix and one.antagonists]
+    for one in found:
+        if any(each.name == partition for each in one.partitions):
+            return one
+    if not found:
+        names = ", ".join(dict.fromkeys(one.name for one in plan.mixes if one.antagonists)) or "none"
+        raise CastmatesError(f"the study '{plan.study}' has no mix '{mix}'; there are: {names}.")
+    raise CastmatesError(f"the mix '{mix}' of the study '{plan.study}' has no partition '{partition}'.")
+
+
+def members_of(plan: Plan, mix: Mix) -> list[Member]:
+    """Everybody in a mix, on the CPUs that the plan gave them."""
+    for block in plan.blocks:
+        if any(one.identity == mix.identity for one in block.company.mixes):
+            members = {member.name: member for member in block.company.members}
+            return [members[name] for name in (mix.lead, *mix.antagonists)]
+    raise CastmatesError(f"no block of the study '{plan.study}' has the mix '{mix.name}'.")
+
+
+def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
+    """The study that measures this mix under its one partition again."""
+    if blocks < FEWEST_BLOCKS:
+        raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
+    if plan.cache is None:
+        raise CastmatesError(f"the plan of the study '{study.name}' knows no cache; run its sweep again.")
+    lead, *others = members_of(plan, mix)
+    partition = mix.partitions[0].name
+    name = name_of(study.name, mix)
+    return study.model_copy(
+        update={
+            "name": name,
+            "title": f"{study.title or study.name}: {mix.name} under {partition}, confirmed",
+            "question": f"Does {partition} keep what the study {study.name} found for it?",
+            "leads": [],
+            "antagonists": [],
+            "mixes": [MixRule(lead=lead.workload, antagonists=[one.workload for one in others])],
+            "placement": _seats(study.placement, lead, others),
+            "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
+            "cache": study.cache.model_copy(
+                update={"sweeps": [_sweep_of(study.cache, plan.cache, partition)], "only": [partition]}
+            ),
+            "recommend": RecommendKeys(),
+            "controls": None,
+            "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
+            **_without(study, "attribution"),
+        }
+    )
+
+
+def _without(study: Study, *keys: str) -> Mapping[str, object]:
+    """Keys at their defaults: what they ask needs all partitions."""
+    fields = type(study).model_fields
+    return {key: fields[key].get_default(call_default_factory=True) for key in keys if key in fields}
+
+
+def _seats(placement: Placement, lead: Member, others: list[Member]) -> Placement:
+    """The CPUs that everybody had."""
+    given = [cpu for one in others for cpu in one.cpus]
+    return placement.model_copy(update={"lead": _list(lead.cpus), "antagonists": _list(given)})
+
+
+def _list(cpus: tuple[int, ...] | list[int]) -> str:
+    return ",".join(map(str, cpus))
+
+
+def _sweep_of(keys: CacheKeys, cache: Cache, partition: str) -> Sweep:
+    """The sweep that comes to this partition."""
+    for sweep in keys.sweeps:
+        only = keys.model_copy(update={"sweeps": [sweep], "only": []})
+        if any(cut.name == partition for cut in cuts(only, cache, "", Notes())):
+            return sweep
+    raise CastmatesError(f"no sweep of the study comes to the partition '{partition}' any more.")
+
+
+def text_of(study: Study, parent_file: str) -> str:
+    """The study file."""
+    content = study.model_dump(mode="json", exclude_defaults=True)
+    head = f"# Written by `castmates confirm {parent_file}`: fresh blocks for a partition that it recommends.\n"
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

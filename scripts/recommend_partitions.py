@@ -1,0 +1,21 @@
+"""Rule recommend_partitions: effects and windows -> sensitivity, knees, Pareto table and recommendations."""
+
+import argparse
+from pathlib import Path
+
+import castmates.script
+from castmates.project import read_plan
+from castmates.recommend import write_tables
+
+
+def main() -> None:
+    """Estimate and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and tables lie beside it")
+    parser.add_argument("--lead-loss", type=float, required=True, help="the study's limit in per cent; 0 for none")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
+    given = parser.parse_args()
+    write_tables(read_plan(given.plan), given.plan.parent, given.lead_loss or None, given.output)
+
+
+castmates.script.run(main)

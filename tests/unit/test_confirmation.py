@@ -1,0 +1,133 @@
+"""Studies that confirm a partition: the same mix, fresh blocks; and blocks that do not count, with the reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from castmates import confirm, project
+from castmates.analysis.confirmation import Searched, refusal
+from castmates.analysis.frontier import CONFIRMED
+from castmates.errors import CastmatesError
+from castmates.estimate import write_table
+from castmates.study.confirmation import confirming, mix_under, name_of, text_of
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.spec import Plan
+from tests.unit.partition_maker import atoms, made, windows
+
+STUDIES = sorted(Path("config/studies").glob("*.yaml"))
+MODELLED = "config/studies/modelled-cat-sweep.yaml"
+
+
+@pytest.fixture(scope="module")
+def parent():
+    loaded = project.load(MODELLED)
+    return loaded, loaded.plan()
+
+
+def plan_of(study: Study, loaded) -> Plan:
+    return project.Project(loaded.study_file, study, loaded.workloads, "").plan()
+
+
+@pytest.mark.parametrize("partition", ["split-3", "overlap-2-lead-6", "cap-2", "throttled-antagonists-mb20"])
+def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
+    loaded, plan = parent
+    mix = mix_under(plan, "vision+database", partition)
+    study = read(Study, text_of(confirming(loaded.study, plan, mix, 4), MODELLED), "confirm.yaml")
+    fresh = plan_of(study, loaded)
+    assert [(one.name, [each.name for each in one.partitions]) for one in fresh.mixes] == [
+        ("vision+database", []), ("vision+database", [partition])
+    ]  # fmt: skip
+    assert mix.identity in {one.identity for one in fresh.mixes}
+    assert len(fresh.blocks) == 4
+    assert not {block.seed for block in fresh.blocks} & {block.seed for block in plan.blocks}
+    assert fresh.study == study.name == name_of(loaded.study.name, mix)
+    assert not fresh.notes
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_a_study_survives_being_written(file):
+    study = project.load(file).study
+    assert read(Study, text_of(study, str(file)), "x.yaml") == study
+
+
+def test_what_cannot_be_confirmed_is_told(parent):
+    loaded, plan = parent
+    with pytest.raises(CastmatesError, match="no mix 'nobody'; there are: ranking"):
+        mix_under(plan, "nobody", "split-3")
+    with pytest.raises(CastmatesError, match="no partition 'split-99'"):
+        mix_under(plan, "vision+database", "split-99")
+    with pytest.raises(CastmatesError, match="at least 3"):
+        confirming(loaded.study, plan, mix_under(plan, "vision+database", "split-3"), 2)
+    other = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
+    with pytest.raises(CastmatesError, match="no sweep of the study comes to"):
+        confirming(other, plan, mix_under(plan, "vision+database", "split-3"), 3)
+    assert len(name_of("x" * 64, plan.mixes[1])) == 64
+
+
+def record(mix, **facts):
+    company = {"mixes": [json.loads(mix.model_dump_json())]}
+    spec = {"study": "fresh", "seed": 77, "company": company} | facts.pop("spec", {})
+    return {"status": "measured", "platform": "measured", "host": "here", "spec": spec} | facts
+
+
+def test_blocks_that_do_not_count(parent):
+    _, plan = parent
+    mix, other = (mix_under(plan, "vision+database", name) for name in ("split-3", "split-4"))
+    beside = mix_under(plan, "vision+stream", "split-3")
+    changed = mix.model_copy(update={"identity": "other programs"})
+    searched = Searched("s", mix, "measured", {1, 2}, {"here"})
+    assert refusal(record(mix), searched) == ""
+    assert refusal(record(mix, spec={"study": "s"}), searched) == "belongs to the search"
+    assert refusal(record(mix, spec={"seed": 2}), searched) == "belongs to the search"
+    assert refusal(record(mix, status="failed"), searched) == "failed"
+    assert refusal(record(mix, platform="emulated"), searched) == "is emulated, not measured"
+    assert refusal(record(mix, host="there"), searched) == "was measured on another machine (there)"
+    assert refusal(record(other), searched) == "has another partition"
+    assert refusal(record(beside), searched) == "has other programs or other CPUs"
+    assert refusal(record(changed), searched) == "has other programs or another machine"
+    modelled = Searched("s", mix, "modelled", {1, 2}, {"here"})
+    assert refusal(record(mix, host="there", platform="modelled"), modelled) == ""
+
+
+def left(folder: Path, plan: Plan, table, host="here"):
+    """Measured blocks on disk."""
+    for block in plan.blocks:
+        place = folder / "blocks" / block.path
+        own = table[(table["company"] == block.company.id) & (table["block"] == block.number)]
+        write_table(own, place / "windows")
+        spec = json.loads(block.model_dump_json())
+        (place / "block.json").write_text(
+            json.dumps({"status": "measured", "platform": "measured", "host": host, "spec": spec})
+        )
+
+
+def seeded(plan: Plan, study: str, seed: int) -> Plan:
+    blocks = [block.model_copy(update={"study": study, "seed": seed + block.number}) for block in plan.blocks]
+    return plan.model_copy(update={"study": study, "blocks": tuple(blocks)})
+
+
+def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(tmp_path):
+    found, *_, mix = atoms(ways=(2, 4), caps=(), sensitivity=())
+    search = seeded(made([found, mix]), "search", 0)
+    results = tmp_path / "search"
+    left(results, search, windows(search))
+    name = name_of("search", mix)
+    (results / "confirm").mkdir()
+    (results / "confirm" / f"{name}.yaml").write_text("")
+    empty = confirm.confirmed_rows(search, results)
+    assert empty[["blocks", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
+    fresh = seeded(made([found, mix]), name, 100)
+    slower = windows(fresh).assign(rate=lambda table: table["rate"] * (1 - 0.1 * (table["kind"] == "corun")))
+    left(tmp_path / name, fresh, slower)
+    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    assert (row["partition"], row["blocks"], row["refused"]) == ("split-4", 4, 0)
+    assert row["loss_pct"] == pytest.approx(100 * (1 - 0.9 * 2.718281828 ** -(0.1 + 0.02 + 0.06)))
+    left(tmp_path / name, fresh.model_copy(update={"blocks": fresh.blocks[:1]}), slower, host="there")
+    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    assert (row["blocks"], row["refused"]) == (3, 1)
+    assert row["why_refused"] == "was measured on another machine (there)"
+    left(tmp_path / name, seeded(fresh, "search", 0), slower)
+    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")

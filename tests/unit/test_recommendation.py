@@ -1,0 +1,196 @@
+"""What is recommended: by hand, whatever the numbers are, and how often a mask is recommended that loses too much."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from castmates.analysis.effects import estimate_effects
+from castmates.analysis.frontier import CONFIRMED, SEARCH, pareto_table, undominated
+from castmates.analysis.recommendation import (
+    EXCEEDED,
+    MET,
+    NO_SWEEP,
+    NOT_MET,
+    NOT_YET,
+    TOO_FEW,
+    UNCLEAR,
+    YES,
+    recommendations,
+)
+from castmates.partition_tables import PARETO
+from castmates.tables import frame
+from tests.unit.partition_maker import atoms, made, windows
+
+
+def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b"):
+    low = math.nan if math.isnan(high) else 2 * loss - high
+    return {
+        "study": "s", "mix": mix, "lead": "a", "antagonists": "b", "partition": partition, "lead_ways": ways,
+        "lead_bytes": ways * 2.0**20 if ways else math.nan, "stage": stage,
+        "source": "s" if stage == SEARCH else "fresh",
+        "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
+        "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "blocks": blocks,
+        "refused": 0, "why_refused": "", "platform": "modelled",
+    }  # fmt: skip
+
+
+UNMANAGED = row("unmanaged", None, 20.0, 21.0, 99.0)
+
+
+def advised(*rows, limit=3.0):
+    (found,) = recommendations(frame([UNMANAGED, *rows], PARETO), limit, 12).to_dict("records")
+    return found
+
+
+def splits(*highs):
+    """Partitions split-2, split-4 …, whose estimates lie a point below these upper ends."""
+    return [row(f"split-{2 * number}", 2 * number, high - 1, high) for number, high in enumerate(highs, start=1)]
+
+
+def test_the_smallest_mask_whose_upper_end_keeps_the_limit():
+    found = advised(*splits(9, 2.9, 2.5, 1))
+    assert (found["verdict"], found["partition"], found["lead_ways"]) == (MET, "split-4", 4)
+    assert found["bound_pct"] == pytest.approx(2.9)  # of one kind: the upper end of the two-sided interval
+    assert (found["confidence"], found["masks"], found["kinds"]) == (0.975, 4, 1)
+    assert found["confirmation"] == NOT_YET
+
+
+def test_the_walk_never_passes_a_mask_that_fails():
+    assert advised(*splits(9, 2.9, 3.1, 1))["partition"] == "split-8"
+    few = [*splits(9, 2.9, 2.5), row("split-8", 8, 0.1, math.nan, blocks=2)]
+    assert advised(*few)["partition"] == "split-4"  # two launches say nothing either way
+
+
+def test_where_nothing_keeps_the_limit_the_nearest_is_told():
+    found = advised(*splits(9, 7, 6, 5))
+    assert (found["verdict"], found["partition"], found["confirmation"]) == (NOT_MET, "split-8", "")
+    assert found["bound_pct"] == pytest.approx(5)
+
+
+def test_what_is_lacking_is_told():
+    assert advised()["verdict"] == NO_SWEEP
+    assert advised(row("cap-2", None, 1.0, 1.5))["verdict"] == NO_SWEEP
+    assert advised(row("split-4", 4, 1.0, math.nan, blocks=2))["verdict"] == TOO_FEW
+    assert recommendations(frame([], PARETO), 3.0, None).empty
+
+
+def test_kinds_share_the_chance_of_an_error():
+    found = advised(*splits(9, 2.0, 1.5), row("split-2-high", 2, 1.0, 1.5))
+    assert (found["partition"], found["kinds"], found["masks"]) == ("split-2-high", 2, 4)
+    assert found["confidence"] == pytest.approx(1 - 0.025 / 4)
+    wider = stats.t.ppf(found["confidence"], 4) / stats.t.ppf(0.975, 4)
+    log, high = -math.log(0.99), -math.log(0.985)
+    assert found["bound_pct"] == pytest.approx(100 * (1 - math.exp(-log - wider * (high - log))))
+
+
+@pytest.mark.parametrize(
+    ("loss", "high", "blocks", "word"),
+    [(2.0, 2.9, 3, YES), (2.0, 3.1, 3, UNCLEAR), (5.0, 6.0, 3, EXCEEDED), (2.0, math.nan, 2, TOO_FEW)],
+)
+def test_fresh_blocks_decide(loss, high, blocks, word):
+    fresh = row("split-4", 4, loss, high, stage=CONFIRMED, blocks=blocks)
+    other = row("split-6", 6, 0.1, 0.2, stage=CONFIRMED)
+    found = advised(*splits(9, 2.9, 2.5), fresh, other)
+    assert (found["confirmation"], found["confirmed_in"], found["confirmed_blocks"]) == (word, "fresh", blocks)
+    assert found["confirmed_loss_pct"] == loss
+    assert found["loss_pct"] == pytest.approx(1.9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-5, 40), st.floats(0.01, 10)), min_size=1, max_size=11),
+    st.floats(0.5, 20),
+    st.floats(0.1, 20),
+)
+def test_a_looser_limit_never_asks_for_more_ways(points, limit, more):
+    rows = [row(f"split-{ways}", ways, loss, loss + half) for ways, (loss, half) in enumerate(points, start=1)]
+    strict, loose = advised(*rows, limit=limit), advised(*rows, limit=limit + more)
+    if strict["verdict"] == MET:
+        assert strict["bound_pct"] <= limit
+        assert loose["verdict"] == MET
+        assert loose["lead_ways"] <= strict["lead_ways"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=15))
+def test_the_frontier_is_what_nobody_dominates(points):
+    table = frame(
+        [row(f"p{place}", 1, float(loss), 9.0, float(kept)) for place, (loss, kept) in enumerate(points)], PARETO
+    )
+    worse = [
+        any(other[0] <= loss and other[1] >= kept and other != (loss, kept) for other in points)
+        for loss, kept in points
+    ]
+    assert undominated(table).tolist() == [not one for one in worse]
+
+
+def test_what_all_get_done_is_computed_launch_by_launch():
+    plan = made(atoms())
+    table = windows(plan, noise=0.02)
+    effects = estimate_effects(plan, table, 0.02)
+    found = pareto_table(plan, table, effects).set_index("partition").loc["split-4"]
+    logs = []
+    for (_, block), own in table.groupby(["company", "block"]):
+        rates = {key: np.log(group["rate"]).mean() for key, group in own.groupby(["scene", "member"])}
+        logs.append([rates["corun:dlrm+stream@split-4", member] - rates[scene, member]
+                     for member, scene in (("dlrm@0", "solo"), ("stream@1", "alone:stream@1"))])  # fmt: skip
+        assert block
+    stp = np.log(np.exp(logs).sum(axis=1))
+    half = stats.t.ppf(0.975, len(stp) - 1) * stp.std(ddof=1) / math.sqrt(len(stp))
+    assert found["stp"] == pytest.approx(math.exp(stp.mean()))
+    assert [found["stp_low"], found["stp_high"]] == pytest.approx(
+        [math.exp(stp.mean() - half), math.exp(stp.mean() + half)]
+    )
+    assert found["kept_pct"] == pytest.approx(100 * math.exp(np.mean(logs, axis=0)[1]))
+    exact = pareto_table(plan, windows(plan), estimate_effects(plan, windows(plan), 0.02)).set_index("partition")
+    assert exact.loc["split-4", "stp"] == pytest.approx(math.exp(-0.18) + math.exp(-0.25))
+
+
+def test_a_launch_without_a_member_is_left_out_of_what_all_get_done():
+    plan = made(atoms())
+    table = windows(plan, noise=0.02)
+    lost = (table["block"] == 1) & (table["scene"] == "corun:dlrm+stream@split-4") & (table["member"] == "stream@1")
+    table.loc[lost, "valid"] = False
+    found = pareto_table(plan, table, estimate_effects(plan, table, 0.02)).set_index("partition")
+    rest = table[table["block"] != 1]
+    without = pareto_table(plan, rest, estimate_effects(plan, rest, 0.02)).set_index("partition")
+    assert found.loc["split-4", "stp"] == pytest.approx(without.loc["split-4", "stp"])
+    assert found.loc["split-4", "stp"] != found.loc["split-2", "stp"]
+
+
+def test_a_mask_that_loses_too_much_is_seldom_recommended():
+    """Simulated: 3000 mixes of 5 launches whose loss crosses the limit between 6 and 7 of 11 ways; two kinds."""
+    rng = np.random.default_rng(3)
+    mixes, launches, ways = 3000, 5, np.arange(1, 12)
+    true = -np.log(1 - (0.03 + 0.004 * (6.5 - ways)))
+    rows = []
+    for kind in ("split", "split-high"):
+        logs = true + rng.normal(0, 0.004, (mixes, launches, 1)) + rng.normal(0, 0.006, (mixes, launches, len(ways)))
+        mean = logs.mean(axis=1)
+        half = stats.t.ppf(0.975, launches - 1) * logs.std(axis=1, ddof=1) / math.sqrt(launches)
+        names = [f"split-{count}{kind.removeprefix('split')}" for count in ways]
+        rows.append(
+            pd.DataFrame(
+                {
+                    "mix": np.repeat(np.arange(mixes).astype(str), len(ways)), "partition": np.tile(names, mixes),
+                    "lead_ways": np.tile(ways, mixes), "loss_pct": -100 * np.expm1(-mean).ravel(),
+                    "loss_high": -100 * np.expm1(-mean - half).ravel(), "stp": 1.0, "blocks": launches,
+                    "study": "s", "lead": "a", "antagonists": "b", "platform": "modelled", "stage": SEARCH,
+                    "source": "s",
+                }
+            )
+        )  # fmt: skip
+    table = pd.concat(rows, ignore_index=True).reindex(columns=list(PARETO))
+    found = recommendations(table, 3.0, 12)
+    wrong = ((found["verdict"] == MET) & (found["lead_ways"] < 7)).mean()
+    assert wrong <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / mixes)
+    met = found[found["verdict"] == MET]
+    assert len(met) > 0.9 * mixes
+    # Why fresh blocks are wanted: the estimate of what was chosen is too good on average.
+    chosen = true[met["lead_ways"].to_numpy(dtype=int) - 1]
+    assert (-np.log1p(-met["loss_pct"] / 100) - chosen).mean() < -0.0005
