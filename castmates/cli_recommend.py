@@ -29,9 +29,9 @@ def add_to(app: typer.Typer) -> None:
 def recommend(study: StudyFile = DEFAULT_STUDY, lead_loss: LeadLoss = "") -> None:
     """Name the smallest lead mask that keeps a limit, for each mix of a study whose sweep is done."""
     from castmates import project
-    from castmates.partition_tables import PARETO
     from castmates.recommend import read_table
     from castmates.report import recommendation
+    from castmates.tables_of_partitions import PARETO
 
     loaded = project.load(study)
     advice = _advice(loaded, project.read_plan(loaded.plan_file), lead_loss)
@@ -78,9 +78,9 @@ def confirm(
 
 def _advice(loaded: "Project", plan: "Plan", lead_loss: str) -> "pd.DataFrame":
     """What is recommended for the limit that was given, or for the study's."""
-    from castmates.partition_tables import PARETO
     from castmates.recommend import of_limit, read_table
     from castmates.study.recommend_keys import percent_of_loss
+    from castmates.tables_of_partitions import PARETO
 
     limit = loaded.study.recommend.lead_loss
     if lead_loss:

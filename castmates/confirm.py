@@ -62,8 +62,8 @@ def confirmed_rows(plan: Plan, results: Path) -> "pd.DataFrame":
     """What the fresh blocks say: a row of the Pareto table for each confirming study of a partition of this plan."""
     import pandas as pd
 
-    from castmates.partition_tables import PARETO
     from castmates.tables import frame
+    from castmates.tables_of_partitions import PARETO
 
     mixes = {name_of(plan.study, mix): mix for mix in plan.mixes if mix.partitions and mix.antagonists}
     rows = [
@@ -80,9 +80,9 @@ def _confirmed(plan: Plan, mix: Mix, folder: Path, searched: "Searched") -> "pd.
     from castmates.analysis.effects import estimate_effects
     from castmates.analysis.frontier import CONFIRMED, pareto_table
     from castmates.estimate import read_windows
-    from castmates.partition_tables import PARETO
     from castmates.project import read_record
     from castmates.tables import frame
+    from castmates.tables_of_partitions import PARETO
 
     counted, reasons = [], []
     for file in sorted(folder.glob("blocks/*/*/block.json")):

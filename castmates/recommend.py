@@ -9,9 +9,9 @@ from castmates.analysis.sensitivity import knees, sensitivity_table
 from castmates.confirm import confirmed_rows
 from castmates.errors import CastmatesError
 from castmates.estimate import write_table
-from castmates.partition_tables import PARETO, RECOMMENDATIONS
 from castmates.study.spec import Plan
 from castmates.tables import EFFECTS, WINDOWS, Columns, frame
+from castmates.tables_of_partitions import PARETO, RECOMMENDATIONS
 
 if TYPE_CHECKING:
     import pandas as pd

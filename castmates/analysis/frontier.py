@@ -7,9 +7,9 @@ from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.intervals import BLOCK, ratio
 from castmates.analysis.pairs import planned
 from castmates.analysis.system import BASELINES, launch_slowdowns, over_launches
-from castmates.partition_tables import PARETO
 from castmates.study.spec import Plan
 from castmates.tables import frame
+from castmates.tables_of_partitions import PARETO
 
 SEARCH, CONFIRMED = "search", "confirmed"
 

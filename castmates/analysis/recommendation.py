@@ -16,9 +16,9 @@ from scipy import stats
 from castmates.analysis.families import family_of
 from castmates.analysis.frontier import CONFIRMED, SEARCH
 from castmates.analysis.intervals import CONFIDENCE, Floats, quantile
-from castmates.partition_tables import RECOMMENDATIONS
 from castmates.study.spec import UNMANAGED
 from castmates.tables import frame
+from castmates.tables_of_partitions import RECOMMENDATIONS
 
 MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
 YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"

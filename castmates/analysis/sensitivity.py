@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.families import family_of
-from castmates.partition_tables import KNEES, SENSITIVITY
 from castmates.study import masks
 from castmates.study.schemata import ways_of
 from castmates.study.spec import Plan
 from castmates.tables import frame
+from castmates.tables_of_partitions import KNEES, SENSITIVITY
 
 KEPT = 95.0  # per cent of the solo rate
 KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few blocks"

@@ -12,7 +12,6 @@ from castmates import block_tables
 from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
-from castmates.partition_tables import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.report.plan import places
 from castmates.report.records import Record, Records
 from castmates.study.looks import until_nobody_goes_on
@@ -33,6 +32,7 @@ from castmates.tables import (
     Columns,
     frame,
 )
+from castmates.tables_of_partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 
 if TYPE_CHECKING:
     import pandas as pd

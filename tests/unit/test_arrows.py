@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "castmates"
-BASE = {"errors", "tables", "tables_of_blocks", "partition_tables", "protocols", "sampler", "files", "__version__"}
+BASE = {"errors", "tables", "tables_of_blocks", "tables_of_partitions", "protocols", "sampler", "files", "__version__"}
 ALLOWED = {
     "study": {"study"},
     "analysis": {"analysis", "study"},

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.families import family_of
 from castmates.analysis.sensitivity import AT_LEAST, BETWEEN, KNOWN, NOT_REACHED, TOO_FEW, knees, sensitivity_table
-from castmates.partition_tables import SENSITIVITY
 from castmates.tables import frame
+from castmates.tables_of_partitions import SENSITIVITY
 from tests.unit.partition_maker import atoms, made, windows
 
 T95 = 2.776445105  # two-sided, four degrees of freedom

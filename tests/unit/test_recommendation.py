@@ -22,8 +22,8 @@ from castmates.analysis.recommendation import (
     YES,
     recommendations,
 )
-from castmates.partition_tables import PARETO
 from castmates.tables import frame
+from castmates.tables_of_partitions import PARETO
 from tests.unit.partition_maker import atoms, made, windows
 
 
