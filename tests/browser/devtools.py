@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 LONGEST = 60.0  # seconds that one answer may take
 # Our own pages only, so the sandbox, for which root or a set-uid helper would be needed, is not missed.
@@ -124,7 +125,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=kind, features=[scheme])
 
-    def ask(self, expression: str) -> object:
+    def ask(self, expression: str) -> Any:
         """The value of an expression in the page."""
         done = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if problem := done.get("exceptionDetails"):

@@ -1,0 +1,87 @@
+"""How large the page of many mixes is, and how long a headless Chromium takes to load it, to sort and to filter it."""
+
+import argparse
+from pathlib import Path
+from statistics import median
+
+from benchmarks.common import Report, run, say, scratch
+from castmates.errors import CastmatesError
+from castmates.report.figures import draw_figure
+from castmates.report.page import shown, write_page
+from castmates.report.read import read_results
+from tests.browser import chromium
+from tests.browser.devtools import Browser, Page
+from tests.lab.kit.common import NoLab
+from tests.unit.results_maker import make
+
+# The largest table: each answer is the milliseconds until it is laid out anew.
+ACTS = """(() => {
+  const tools = document.querySelector('[aria-label="Filter: Table of effects"]').closest(".tools");
+  const box = tools.querySelector("input"), fold = tools.querySelector("button");
+  const head = document.querySelector('[aria-label="Table of effects"] thead th.n button');
+  const time = (act) => {
+    const begin = performance.now();
+    act();
+    document.body.offsetHeight;
+    return performance.now() - begin;
+  };
+  const filter = (words) => () => { box.value = words; box.dispatchEvent(new Event("input")); };
+  return { sort: time(() => head.click()), filter: time(filter("lead-3 solo")), "show all again": time(filter("")),
+    unfold: time(() => fold.click()), "sort unfolded": time(() => head.click()) };
+})()"""
+LOADED = "performance.timing.loadEventEnd - performance.timing.navigationStart"
+
+
+def main() -> None:
+    """Make pages of several sizes, and open and use each of them a few times."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sides", type=int, nargs="+", default=[2, 10, 20], help="leads, each beside as many others")
+    parser.add_argument("--times", type=int, default=5, help="that each page is opened")
+    options = parser.parse_args()
+    report = Report("Pages with many mixes", "page_scale")
+    report.text("Generated studies of three blocks, their figures drawn; medians in ms, of the table of effects.")
+    rows = []
+    with scratch() as folder:
+        browser = Browser([str(_chromium())], folder, {"HOME": str(folder)})
+        try:
+            tab = Page(browser)
+            for side in options.sides:
+                say(f"{side * side} mixes")
+                rows.append(_row(tab, _page(folder / f"study-{side}", side), side, options.times))
+        finally:
+            browser.end()
+    report.table(list(rows[0]), [list(row.values()) for row in rows])
+    report.print()
+
+
+def _chromium() -> Path:
+    try:
+        return chromium.here() or chromium.fetch(say)
+    except NoLab as reason:
+        raise CastmatesError(f"Chromium cannot be had here: {reason}.") from None
+
+
+def _page(folder: Path, side: int) -> Path:
+    numbers = range(side)
+    make(folder, [f"lead-{n}" for n in numbers], [f"beside-{n}" for n in numbers], blocks=3, rounds=1)
+    results = read_results(folder)
+    for figure in shown(results):
+        draw_figure(figure, results, folder / "figures" / figure)
+    write_page(results, folder / "figures", folder / "report/index.html")
+    return folder / "report/index.html"
+
+
+def _row(tab: Page, file: Path, side: int, times: int) -> dict[str, str]:
+    taken: list[dict[str, float]] = []
+    for _ in range(times):
+        tab.open(file)
+        taken.append({"load": tab.ask(LOADED)} | tab.ask(ACTS))
+    size = file.stat().st_size
+    rows = tab.ask("document.querySelectorAll('[aria-label=\"Table of effects\"] tbody tr').length")
+    return {"mixes": str(side * side), "rows": str(rows), "page (MB)": f"{size / 1e6:.1f}"} | {
+        act: f"{median(one[act] for one in taken):.0f}" for act in taken[0]
+    }
+
+
+if __name__ == "__main__":
+    run(main)
