@@ -65,8 +65,8 @@ def study_text(scale: Scale, per_company: int) -> str:
         )
     return "\n".join([
         *lines, "cache:", "  monitor: 5", f"  sweeps: [{PARTITIONS}]", "controls: null",
-        f"budget: {{blocks: {per_company}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, company: 1, longest_block: 3600}}",
-        "seed: 20261122", "",
+        f"budget: {{blocks: {per_company}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, company: 1, "
+        "longest_block: 3600}", "seed: 20261122", "",
     ])  # fmt: skip
 
 
@@ -138,10 +138,11 @@ def _made_up(tables: dict[str, pd.DataFrame], block: Block) -> dict[str, pd.Data
         if one.level == 1
     ]
     leads = windows[windows["role"] == "lead"].drop_duplicates("scene")
+    about = ["study", "company", "block", "scene", "mix", "partition", "member", "platform"]
     layers = [
         {**row, "layer": f"{kind}_{number}", "kind": kind, "direction": direction, "calls": 1.0, "share": 1 / 32,
          "ms_per_step": float(dice.lognormal(0, 0.1)), "steps": 10}
-        for row in leads[["study", "company", "block", "scene", "mix", "partition", "member", "platform"]].to_dict("records")
+        for row in leads[about].to_dict("records")
         for number, kind in enumerate(KINDS * 2)
         for direction in ("forward", "backward")
     ]  # fmt: skip

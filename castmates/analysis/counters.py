@@ -5,12 +5,14 @@ for both sides are held against the work that was done. What was counted for les
 is in no ratio.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.intervals import estimate, ratio
+from castmates.analysis.intervals import BLOCK, over_launches, per_launch, ratio
+from castmates.analysis.launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
 
@@ -23,6 +25,7 @@ _WINDOW = ["platform", "company", "block", "window", "member"]
 _KEPT = [*_WINDOW, "round", "kind", "mix", "partition", "workload", "unit", "rate", "seconds"]
 # What makes two windows a pair.
 _ROUND = ["platform", "company", "block", "round", "member", "metric"]
+_WHO = ["platform", "workload", "member"]
 _ROW = ["platform", "workload", "member", "unit", "metric", "mix", "partition"]
 
 CHANGES: Columns = {
@@ -46,20 +49,19 @@ CHANGES: Columns = {
     "platform": "str",
 }
 LEFT_OUT: Columns = {"event": "str", "status": "str", "reason": "str"}
+NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
 
-def changes(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, co-run scene and metric that was counted in both windows of some round."""
-    values = per_unit(counts, windows)
-    solo = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
-    corun = values[values["kind"] == "corun"]
-    pairs = corun.merge(solo[[*_ROUND, "log"]], on=_ROUND, suffixes=("", "_solo"))
-    if pairs.empty:
+    parts = [_of_part(part, own) for part, own in beside(counts, windows)]
+    launches = [part.launches for part in parts if len(part.launches)]
+    if not launches:
         return frame([], CHANGES)
-    pairs["difference"] = pairs["log"] - pairs["log_solo"]
-    found = estimate(pairs, by=_ROW)
-    means = pairs.groupby([*_ROW, "company", "block"])[["log", "log_solo"]].mean().groupby(_ROW).mean()
-    table = found.join(means.rename(columns={"log": "log_corun"})).reset_index()
+    whole = pd.concat(launches).sort_index()
+    table = over_launches(whole[["value", "rounds", "variance"]], _ROW)
+    table = table.join(whole[["log_corun", "log_solo"]].groupby(_ROW).mean()).reset_index()
     table = table.assign(
         lead=table["workload"],
         unit=table["unit"].where(table["metric"].map(_is_per_unit), ""),
@@ -71,13 +73,35 @@ def changes(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
         within_low=ratio(table["log_within_low"]),
         within_high=ratio(table["log_within_high"]),
     )
-    table = _with_ways(table, counts, windows)
-    order = {name: place for place, name in enumerate(dict.fromkeys(values["metric"]))}
+    table = _with_ways(table, pd.concat([part.ways for part in parts]).drop_duplicates())
+    events = list(dict.fromkeys(event for part in parts for event in part.events))
+    order = {name: place for place, name in enumerate(_names(events))}
     table = table.sort_values(
         ["lead", "member", "metric", "mix", "partition"],
         key=lambda one: one.map(order) if one.name == "metric" else one,
     )
     return table[list(CHANGES)].astype(dict(CHANGES)).reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What some launches say."""
+
+    launches: pd.DataFrame  # by _ROW and launch
+    ways: pd.DataFrame
+    events: list[str]
+
+
+def _of_part(counts: pd.DataFrame, windows: pd.DataFrame) -> _Part:
+    values, usable = per_unit(counts, windows), _usable(counts)
+    solo = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
+    corun = values[values["kind"] == "corun"]
+    pairs = corun.merge(solo[[*_ROUND, "log"]], on=_ROUND, suffixes=("", "_solo"))
+    pairs["difference"] = pairs["log"] - pairs["log_solo"]
+    means = pairs.groupby([*_ROW, *BLOCK])[["log", "log_solo"]].mean().rename(columns={"log": "log_corun"})
+    leads = windows.loc[(windows["role"] == "lead") & windows["valid"], [*_WINDOW, "workload"]]
+    ways = usable.merge(leads, on=_WINDOW)[[*_WHO, "event", "scope", "note"]].drop_duplicates()
+    return _Part(per_launch(pairs, _ROW).join(means), ways, list(dict.fromkeys(usable["event"])))
 
 
 def per_unit(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -94,17 +118,22 @@ def per_unit(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(log=np.log(found["value"].to_numpy(dtype=float)))
 
 
-def _with_ways(table: pd.DataFrame, counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def _with_ways(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     """The table with the scopes and the mode of the events that each of its metrics is made of."""
-    who = ["platform", "workload", "member"]
-    leads = windows.loc[(windows["role"] == "lead") & windows["valid"], [*_WINDOW, "workload"]]
-    seen = _usable(counts).merge(leads, on=_WINDOW)[[*who, "event", "scope", "note"]].drop_duplicates()
-    scopes, modes = [], []
-    for row in table.to_dict("records"):
-        own = seen[(seen[who] == [row[key] for key in who]).all(axis=1) & seen["event"].isin(_events_of(row["metric"]))]
-        scopes.append(", ".join(sorted(set(own["scope"]) - {""})))
-        modes.append(USER_ONLY if own["note"].str.contains(USER_ONLY, regex=False).any() else "")
-    return table.assign(scope=scopes, mode=modes)
+    scopes: dict[tuple[str, ...], set[str]] = {}
+    user_only: set[tuple[str, ...]] = set()
+    for *key, scope, note in seen[[*_WHO, "event", "scope", "note"]].itertuples(index=False, name=None):
+        scopes.setdefault(tuple(key), set()).add(scope)
+        if USER_ONLY in note:
+            user_only.add(tuple(key))
+    keys = [
+        [(*who, event) for event in _events_of(metric)]
+        for *who, metric in table[[*_WHO, "metric"]].itertuples(index=False, name=None)
+    ]
+    return table.assign(
+        scope=[", ".join(sorted(set().union(*(scopes.get(key, set()) for key in own)) - {""})) for own in keys],
+        mode=[USER_ONLY if user_only & set(own) else "" for own in keys],
+    )
 
 
 def _events_of(metric: str) -> list[str]:
@@ -113,12 +142,20 @@ def _events_of(metric: str) -> list[str]:
     return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
 
 
-def left_out(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
     """The events that stand in no ratio for the leads, each with its status and the reason that was given most."""
-    leads = windows.loc[windows["role"] == "lead", _WINDOW].drop_duplicates()
-    rows = counts[counts["phase"] == ""].merge(leads, on=_WINDOW)
-    usable = _usable(rows)
-    rows = rows[~rows["event"].isin(set(usable.loc[usable["value"] > 0, "event"]))]
+    good: set[str] = set()  # that stand in one
+    parts = []
+    for part, own in beside(counts, windows):
+        leads = own.loc[own["role"] == "lead", _WINDOW].drop_duplicates()
+        rows = part[part["phase"] == ""].merge(leads, on=_WINDOW)
+        usable = _usable(rows)
+        good |= set(usable.loc[usable["value"] > 0, "event"])
+        parts.append(rows.loc[~rows["event"].isin(good), ["event", "status", "note", "value", "running"]])
+    if not parts:
+        return frame([], LEFT_OUT)
+    rows = pd.concat(parts, ignore_index=True)
+    rows = rows[~rows["event"].isin(good)]
     found = []
     for event, group in rows.groupby("event", sort=False):
         spoilt = group["status"].isin(USABLE)
@@ -138,15 +175,21 @@ def _usable(counts: pd.DataFrame) -> pd.DataFrame:
 
 def _metrics(both: pd.DataFrame, events: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
     """Every event per unit of progress; then the ratios whose both events were counted in the same window."""
-    for event in events:
-        yield event, both[event] / both["seconds"] / both["rate"]
+    for name in _names(events):
+        if _is_per_unit(name):
+            yield name, both[name] / both["seconds"] / both["rate"]
+        elif name == IPC:
+            yield name, both[INSTRUCTIONS] / both[CYCLES]
+        else:
+            yield name, 1000 * both[_events_of(name)[0]] / both[INSTRUCTIONS]
+
+
+def _names(events: Sequence[str]) -> list[str]:
+    """The metrics that can be made of these events, in the order in which they are shown."""
     if INSTRUCTIONS not in events:
-        return
-    if CYCLES in events:
-        yield IPC, both[INSTRUCTIONS] / both[CYCLES]
-    for event in events:
-        if event.endswith("misses"):
-            yield f"{event} {PER_1000}", 1000 * both[event] / both[INSTRUCTIONS]
+        return list(events)
+    per_1000 = [f"{event} {PER_1000}" for event in events if event.endswith("misses")]
+    return [*events, *([IPC] if CYCLES in events else []), *per_1000]
 
 
 def _is_per_unit(metric: str) -> bool:

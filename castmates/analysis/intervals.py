@@ -21,9 +21,19 @@ Floats = npt.NDArray[np.float64]
 
 def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals."""
-    values = pairs.groupby([*by, *BLOCK], observed=True).agg(
+    return over_launches(per_launch(pairs, by), by)
+
+
+def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The first half of `estimate`: a row per group and launch, so that launches can be taken some at a time."""
+    return pairs.groupby([*by, *BLOCK], observed=True).agg(
         value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var")
     )
+
+
+def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The other half: one row per group, of all launches together, in whatever order they come."""
+    values = values.sort_index()
     values["freedom"] = values["rounds"] - 1
     values["squares"] = values["variance"].fillna(0.0) * values["freedom"]
     values["share"] = 1.0 / values["rounds"]

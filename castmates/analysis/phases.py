@@ -4,13 +4,14 @@ The loss of a phase is the time that it takes longer in a step, in per cent of t
 phases, with the rest that lies between them, add up to the loss of the step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.intervals import estimate
+from castmates.analysis.intervals import BLOCK, over_launches, per_launch
+from castmates.analysis.launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
 
@@ -80,18 +81,26 @@ def by_window(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     return long.dropna().reset_index()
 
 
-def estimate_phases(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one."""
-    spent = by_window(steps, windows)
+def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one.
+
+    `steps` are all, or those of some whole launches at a time.
+    """
     found = contrasts(windows)
-    both = _pairs(spent, found) if len(spent) and len(found) else pd.DataFrame()
-    if both.empty:
+    by, sides = ["row", "platform", "phase"], ["seconds", "seconds_baseline", "step_baseline"]
+    names: dict[str, None] = {}
+    parts = []
+    for part, own in beside(steps, windows):
+        names |= dict.fromkeys(phases_of(part))
+        spent = by_window(part, own)
+        if len(spent) and len(found) and len(both := _pairs(spent, found)):
+            parts.append(per_launch(both, by).join(both.groupby([*by, *BLOCK])[sides].mean()))
+    if not parts:
         return frame([], PHASES)
-    by = ["row", "platform", "phase"]
-    launches = both.groupby([*by, "company", "block"])[["seconds", "seconds_baseline", "step_baseline"]].mean()
-    table = estimate(both, by).join(launches.groupby(by).mean()).reset_index()
+    whole = pd.concat(parts).sort_index()
+    table = over_launches(whole.drop(columns=sides), by).join(whole[sides].groupby(by).mean()).reset_index()
     table = table.merge(found.drop_duplicates("row"), on="row")
-    order = {name: place for place, name in enumerate([*map(shown, phases_of(steps)), REST, STEP])}
+    order = {name: place for place, name in enumerate([*map(shown, names), REST, STEP])}
     table["order"] = table["phase"].map(order)
     return frame(list(_rows(table.sort_values(["row", "platform", "order"]))), PHASES)
 

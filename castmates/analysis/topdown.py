@@ -4,10 +4,13 @@ A difference is taken inside a round, between the windows of a co-run and of sol
 effect; shares are already relative, so that differences need no logarithm.
 """
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from castmates.analysis.counters import FULLY_COUNTED
 from castmates.analysis.intervals import estimate
+from castmates.analysis.launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import BY_NAME, TREE
 from castmates.tables import Columns, frame
@@ -37,6 +40,7 @@ SHARES: Columns = {
     "windows": "int64",
     "platform": "str",
 }
+Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 CHANGES: Columns = {
     "lead": "str",
     "member": "str",
@@ -58,9 +62,18 @@ CHANGES: Columns = {
 }
 
 
-def shares(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def shares(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, scene, phase and category that was counted in any valid window of it."""
+    return _shares(usable(topdown, windows))
+
+
+def tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both the shares and the changes."""
     rows = usable(topdown, windows)
+    return _shares(rows), _changes(rows)
+
+
+def _shares(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return frame([], SHARES)
     by = [*_ROW, "kind"]
@@ -72,9 +85,14 @@ def shares(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     return _finished(table, SHARES, [*_sorted_by("kind"), "metric"])
 
 
-def changes(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def changes(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, co-run, phase and category that was fully counted in both windows of some round."""
-    rows = usable(topdown, windows)
+    return _changes(usable(topdown, windows))
+
+
+def _changes(rows: pd.DataFrame) -> pd.DataFrame:
+    if rows.empty:
+        return frame([], CHANGES)
     rows = rows[~(rows["running"] < FULLY_COUNTED)]
     solo = rows[(rows["kind"] == "solo") & (rows["partition"] == UNMANAGED)]
     pairs = rows[rows["kind"] == "corun"].merge(solo[[*_ROUND, "value"]], on=_ROUND, suffixes=("", "_solo"))
@@ -89,11 +107,14 @@ def changes(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     return _finished(table.rename(columns=names), CHANGES, [*_sorted_by(), "metric"])
 
 
-def usable(topdown: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+def usable(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
     """The shares of the leads in their valid windows alone and beside antagonists."""
     leads = windows[(windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)]
-    counted = topdown[topdown["status"].isin(USABLE) & topdown["value"].notna() & topdown["metric"].isin(BY_NAME)]
-    return counted.merge(leads[[*_WINDOW, "kind", "mix", "partition", "workload"]], on=_WINDOW)
+    found = []
+    for part, own in beside(topdown, leads):
+        counted = part[part["status"].isin(USABLE) & part["value"].notna() & part["metric"].isin(BY_NAME)]
+        found.append(counted.merge(own[[*_WINDOW, "kind", "mix", "partition", "workload"]], on=_WINDOW))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def why_none(topdown: pd.DataFrame, windows: pd.DataFrame) -> tuple[str, str]:

@@ -4,7 +4,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from castmates.analysis.counters import FULLY_COUNTED, USABLE, USER_ONLY, changes, left_out
+from castmates.analysis.counters import FULLY_COUNTED, NEEDED, USABLE, USER_ONLY, changes, left_out
+from castmates.report.once import once
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -53,10 +54,12 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(shown, lacking, results), source
 
 
+@once
 def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """The changes, and the events that are in none of them."""
-    counts = results.block_table("counters")
-    return changes(counts, results.windows), left_out(counts, results.windows)
+    leads = results.windows[results.windows["role"] == "lead"]
+    found = changes(results.block_parts("counters", NEEDED), leads)
+    return found, left_out(results.block_parts("counters", NEEDED), leads)
 
 
 def why_empty(results: Results, lacking: "pd.DataFrame") -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from castmates.analysis import change_points
 from castmates.analysis.evolution import LAUNCH, Evolution, evolutions, step_times
+from castmates.report.once import once
 from castmates.report.read import Results
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -52,6 +53,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(source, found, results), source
 
 
+@once
 def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     """The steps of the launches that are shown, of each no more than can be drawn, and what was found in all steps."""
     times = step_times(results.block_table("steps", only=shown_launches(results)[0]), results.windows)

@@ -5,6 +5,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
+from castmates.report.once import once
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -49,9 +50,10 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(leads, results), source
 
 
+@once
 def losses(results: Results) -> "pd.DataFrame":
     """Every phase of every effect of a lead that reports phases."""
-    return estimate_phases(results.block_table("steps"), results.windows)
+    return estimate_phases(results.block_parts("steps"), results.windows)
 
 
 def why_empty(results: Results) -> str:

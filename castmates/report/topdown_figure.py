@@ -5,7 +5,9 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.counters import FULLY_COUNTED
-from castmates.analysis.topdown import changes, shares, why_none
+from castmates.analysis.topdown import tables as shares_and_changes
+from castmates.analysis.topdown import why_none
+from castmates.report.once import once
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -57,10 +59,10 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(shown, change, results), pd.DataFrame(source)
 
 
+@once
 def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """The shares, and their changes against solo."""
-    topdown = results.block_table("topdown")
-    return shares(topdown, results.windows), changes(topdown, results.windows)
+    return shares_and_changes(results.block_parts("topdown"), results.windows)
 
 
 def drawn(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -1,0 +1,229 @@
+"""How long tables, figures and page of a large study take, and how much memory, as the study doubles.
+
+The study is generated (benchmarks/scale_study.py): every table is from chance, nothing in it was measured.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log2
+from pathlib import Path
+
+from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
+from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
+from castmates.block_tables import GATHERED
+from castmates.errors import CastmatesError
+from castmates.study.figure_names import figure_names
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.spec import Plan
+
+CORES = 2
+AIM_SECONDS, AIM_BYTES = 60.0, 4e9
+AIM_GROWTH = 2.2  # twice the blocks, twice the time; the start of each process is the same
+GATHERING, TABLES, FIGURES, PAGE = "tables of counts", "tables", "figures", "page"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A process of the workflow."""
+
+    part: str
+    name: str
+    seconds: float
+    cpu_seconds: float
+    most_bytes: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One study, analysed and drawn."""
+
+    blocks: int
+    steps: tuple[Step, ...]
+    seconds: float  # of all, so many processes at a time
+
+    @property
+    def most_bytes(self) -> int:
+        """The most that processes which may run at the same time can have taken together."""
+        return sum(sorted((step.most_bytes for step in self.steps), reverse=True)[:CORES])
+
+
+def main() -> None:
+    """Generate, analyse, draw, tell."""
+    parser = arguments_of(__doc__, minutes=30)
+    parser.add_argument("--blocks", type=int, nargs="+", default=[2500, 5000, 10000], help="studies, each of so many")
+    parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")
+    parser.add_argument("--keep", type=Path, help="a folder for the generated studies; used again if it is there")
+    given = parser.parse_args()
+    with scratch() as folder:
+        home = (given.keep or folder).resolve()
+        report = Report("Scale: a study of many blocks", "scale")
+        plan = _generated(home, Scale(max(given.blocks), given.mixes))
+        runs = [_analysed(plan, home, blocks) for blocks in sorted(given.blocks)]
+    _tell(report, plan, runs)
+
+
+def _generated(home: Path, scale: Scale) -> Plan:
+    plan = make_plan(scale, home)
+    study = (home / "study.yaml").read_text()
+    # So that counters, Top-Down, layers and phases are drawn too: a modelled study has none of these figures.
+    (home / "drawn.yaml").write_text(
+        study.replace("platform: modelled", "platform: measured") + "counters: {profile: 2}\n"
+    )
+    if not (home / NAME / "plan.json").exists():
+        begin = time.monotonic()
+        make_study(plan, home / NAME)
+        say(f"{len(plan.blocks)} blocks generated in {time.monotonic() - begin:.0f} s")
+    return plan
+
+
+def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
+    results = home / str(blocks) / NAME
+    if not results.exists():
+        part_of_study(plan, home / NAME, blocks, results)
+    names = figure_names(read(Study, (home / "drawn.yaml").read_text(), "drawn.yaml"), partitioned=True, phases=True)
+    begin = time.monotonic()
+    # What the rules of the workflow run, as `--cores 2` would: a figure waits for its tables.
+    steps = _in_turns([(TABLES, "estimate_effects", _tables(results)), *_gatherings(results, names)])
+    steps += _in_turns([(FIGURES, name, _figure(results, home, name)) for name in names])
+    page = [
+        "write_report",
+        "--results",
+        str(results),
+        "--study",
+        str(home / "drawn.yaml"),
+        "--output",
+        str(results / "page"),
+    ]
+    steps += _in_turns([(PAGE, "write_report", page)])
+    seconds = time.monotonic() - begin
+    say(f"{blocks} blocks: {seconds:.1f} s")
+    return Run(blocks, tuple(steps), seconds)
+
+
+def _tables(results: Path) -> list[str]:
+    words = ["--plan", results / "plan.json", "--machine", results / "machine.json", "--margin", "0.02"]
+    return ["estimate_effects", *map(str, words), "--output", str(results / "tables")]
+
+
+def _gatherings(results: Path, names: Sequence[str]) -> list[tuple[str, str, list[str]]]:
+    def words(name: str) -> list[str]:
+        output = results / "tables" / f"{name}.parquet"
+        return ["gather_table", name, "--plan", str(results / "plan.json"), "--output", str(output)]
+
+    return [(GATHERING, name, words(name)) for name in GATHERED if name in names]
+
+
+def _figure(results: Path, home: Path, name: str) -> list[str]:
+    words = ["--figure", name, "--study", home / "drawn.yaml", "--results", results]
+    return ["draw_figure", *map(str, words), "--output-stem", str(results / "figures" / name)]
+
+
+def _in_turns(jobs: Sequence[tuple[str, str, list[str]]]) -> list[Step]:
+    with ThreadPoolExecutor(CORES) as threads:  # each waits for a process
+        return list(threads.map(lambda job: _step(*job), jobs))
+
+
+def _step(part: str, name: str, words: Sequence[str]) -> Step:
+    """Run one script of the workflow."""
+    script, *arguments = words
+    begin = time.monotonic()
+    whole = [sys.executable, f"scripts/{script}.py", *arguments]
+    process = subprocess.Popen(
+        whole, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    assert process.stderr is not None
+    with process.stderr as errors:
+        said = errors.read().decode(errors="replace")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise CastmatesError(
+            f"scripts/{script}.py failed for {name}: {said.strip().splitlines()[-1] if said.strip() else status}"
+        )
+    return Step(part, name, time.monotonic() - begin, _cpu(usage), usage.ru_maxrss * 1024)
+
+
+def _cpu(usage: resource.struct_rusage) -> float:
+    return usage.ru_utime + usage.ru_stime
+
+
+def _tell(report: Report, plan: Plan, runs: Sequence[Run]) -> None:
+    windows = len(plan.blocks[0].company.scenes) * plan.blocks[0].design.rounds
+    companies = {block.company.id for block in plan.blocks}
+    report.text(
+        f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
+        f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
+        f"Each script runs as its rule would, in a process of its own, {CORES} at a time. Load of the machine at the end: "
+        f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs; above {CORES}, others took part of the time. Memory: the "
+        f"{CORES} processes that took most, together."
+    )
+    report.table(
+        [
+            "blocks",
+            "tables s",
+            "counts s",
+            "figures s",
+            "page s",
+            "together s",
+            "CPU s",
+            "memory GB",
+            "time × per doubling",
+        ],
+        [_row(run, before) for run, before in zip(runs, [None, *runs], strict=False)],
+    )
+    last = runs[-1]
+    dearest = sorted(last.steps, key=lambda step: -step.cpu_seconds)[:8]
+    report.text(f"The dearest processes at {last.blocks} blocks:")
+    report.table(
+        ["process", "s", "CPU s", "memory GB"],
+        [
+            [
+                f"{step.part}: {step.name}",
+                f"{step.seconds:.1f}",
+                f"{step.cpu_seconds:.1f}",
+                f"{step.most_bytes / 1e9:.2f}",
+            ]
+            for step in dearest
+        ],
+    )
+    met = last.seconds <= AIM_SECONDS and last.most_bytes <= AIM_BYTES
+    report.text(
+        f"Aim: {last.blocks} blocks in {AIM_SECONDS:.0f} s and {AIM_BYTES / 1e9:.0f} GB on {CORES} cores: "
+        f"{'reached' if met else 'missed'}, {last.seconds:.0f} s and {last.most_bytes / 1e9:.1f} GB."
+    )
+    if len(runs) > 1:
+        grown = [_growth(after, before) for before, after in pairwise(runs)]
+        said = "reached" if max(grown) <= AIM_GROWTH else "missed"
+        report.text(f"Aim: time grows no faster than blocks (at most × {AIM_GROWTH} per doubling): {said}.")
+    report.print()
+
+
+def _row(run: Run, before: Run | None) -> list[str]:
+    def seconds(part: str) -> str:
+        return f"{sum(step.seconds for step in run.steps if step.part == part):.1f}"
+
+    grown = "" if before is None else f"{_growth(run, before):.2f}"
+    cpu = sum(step.cpu_seconds for step in run.steps)
+    parts = [seconds(part) for part in (TABLES, GATHERING, FIGURES, PAGE)]
+    return [str(run.blocks), *parts, f"{run.seconds:.1f}", f"{cpu:.1f}", f"{run.most_bytes / 1e9:.2f}", grown]
+
+
+def _growth(run: Run, before: Run) -> float:
+    """By how much the time grew, as if there had been twice the blocks."""
+    return float((run.seconds / before.seconds) ** (1 / _doublings(run, before)))
+
+
+def _doublings(run: Run, before: Run) -> float:
+    return log2(run.blocks / before.blocks)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,102 @@
+"""What is analysed some launches at a time is, to the bit, what is analysed as a whole."""
+
+import gc
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from castmates.analysis import counters, phases, topdown
+from castmates.analysis.launches import LAUNCH, beside
+from castmates.report.once import once
+from castmates.study.topdown_tree import TREE
+from castmates.tables import COUNTERS, TOPDOWN, frame
+from tests.unit.windows_maker import company, mix, plan, written
+
+PLAN = plan([company("a", mix("bert@0", "stream@1")), company("b", mix("dlrm@0", "stream@1", "chase@2"))], blocks=4)
+DICE = np.random.default_rng(5)
+WINDOWS = written(PLAN, lambda *_: float(DICE.lognormal()))
+ROWS = WINDOWS[["study", "company", "block", "window", "round", "scene", "member", "platform"]].to_dict("records")
+COUNTED = {"status": "counted", "running": 1.0, "scope": "thread", "source": "perf_event_open", "phase": "", "note": ""}
+EVENTS = ("cache-misses", "instructions", "cycles", "page-faults")
+
+
+def counts():
+    rows = [
+        {**row, **COUNTED, "event": event, "set": "x", "value": 0.0 if event == "page-faults" else DICE.lognormal()}
+        for row in ROWS
+        # The first launches count no cycles: the order of the metrics is that of the whole.
+        for event in (EVENTS if row["block"] > 1 else EVENTS[:2])
+    ]
+    return frame(rows, COUNTERS)
+
+
+def shares():
+    rows = [
+        {**row, **COUNTED, "level": 1, "metric": one.name, "value": 0.25 + DICE.normal(0, 0.01)}
+        for row in ROWS
+        for one in TREE
+        if one.level == 1
+    ]
+    return frame(rows, TOPDOWN)
+
+
+def steps():
+    rows = []
+    for row in WINDOWS.to_dict("records"):
+        at = 0
+        for number in range(5):
+            at += int(DICE.integers(10**8, 2 * 10**8))
+            rows.append({key: row[key] for key in ("study", "company", "block", "window", "member", "platform")}
+                        | {"t_ns": at, "units": number + 1, "begin_ns": at - 10**8, "forward_s": 0.01 * DICE.random(),
+                           "input_s": 0.01 * DICE.random()})  # fmt: skip
+    return pd.DataFrame(rows).astype({"begin_ns": "Int64"})
+
+
+def in_parts(table, size):
+    launches = table[LAUNCH].apply(tuple, axis=1)
+    known = list(dict.fromkeys(launches))
+    return [table[launches.isin(known[at : at + size])].reset_index(drop=True) for at in range(0, len(known), size)]
+
+
+@pytest.mark.parametrize(
+    ("make", "analyse"),
+    [
+        (counts, counters.changes),
+        (counts, counters.left_out),
+        (shares, lambda *given: topdown.tables(*given)[0]),
+        (shares, lambda *given: topdown.tables(*given)[1]),
+        (steps, phases.estimate_phases),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3])
+def test_parts_give_the_bits_of_the_whole(make, analyse, size):
+    table = make()
+    whole = analyse(table, WINDOWS)
+    assert len(whole)
+    assert_frame_equal(analyse(in_parts(table, size), WINDOWS), whole, check_exact=True)
+    assert analyse([], WINDOWS).columns.tolist() == whole.columns.tolist()
+
+
+def test_each_part_comes_with_the_windows_of_its_launches():
+    found = list(beside(in_parts(counts(), 2), WINDOWS))
+    assert_frame_equal(pd.concat(own for _, own in found), WINDOWS)
+    for part, own in found:
+        assert set(part["block"]) == set(own["block"])
+    stray = counts().assign(company="elsewhere")
+    assert len(next(beside([stray], WINDOWS))[1]) == 0
+
+
+def test_something_is_made_once_of_each_object():
+    class Thing:
+        pass
+
+    made = []
+    make = once(lambda of: made.append(of) or len(made))
+    one, other = Thing(), Thing()
+    assert [make(one), make(one), make(other), make(one)] == [1, 1, 2, 1]
+    made.clear()
+    del one
+    gc.collect()
+    assert [make(other), make(Thing())] == [2, 1]
