@@ -89,6 +89,8 @@ ATTRIBUTION: Columns = {
     "blocks_choosing": "int64",  # that chose it, and do not estimate
     "note": "str",  # what could not be told apart, and why
     "platform": "str",
+    "points_within_low": "float64",  # 95 % within launch, of the points
+    "points_within_high": "float64",
 }
 
 # tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.

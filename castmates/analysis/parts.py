@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.chains import AT_MASK, CHAINS, GROUP, ISOLATED, PLACEBO, ROUND, SOLO, STAGES, TOGETHER
-from castmates.analysis.intervals import BLOCK, FEWEST_BLOCKS, estimate, quantile
+from castmates.analysis.intervals import BLOCK, estimate
 
 TOTAL = "total"
 BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
@@ -57,21 +57,18 @@ def _differences(rounds: pd.DataFrame, stages: Sequence[str]) -> pd.DataFrame:
 
 
 def _points(found: pd.DataFrame) -> pd.DataFrame:
-    """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with an interval.
+    """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with intervals.
 
-    From solo on it is the log interval in other words. Elsewhere both ends vary: the interval is that of the points'
-    linear part in the two means of each block, which is what a t-interval can be asked for (the delta method).
+    Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method).
     """
-    blocks = found.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
-    own = blocks.groupby(_PART, observed=True)
-    centre = own.transform("mean")
-    pull = np.exp(-centre) * (blocks - centre)
-    linear = (100 * (pull["after"] - pull["before"])).groupby(_PART, observed=True).std()
-    count = own.size().to_numpy(dtype=float)
-    half = quantile(np.where(count >= FEWEST_BLOCKS, count - 1, np.nan)) * linear / np.sqrt(count)
-    mean = own.mean()
-    points = lost(mean["after"]) - lost(mean["before"])
-    return pd.DataFrame({"points": points, "points_low": points - half, "points_high": points + half})
+    means = found.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    centre = means.groupby(_PART, observed=True).mean()
+    points = lost(centre["after"]) - lost(centre["before"])
+    slopes = 100 * np.exp(-found[_PART].join(centre, on=_PART)[["before", "after"]])
+    linear = slopes["after"] * found["after"] - slopes["before"] * found["before"]
+    own = estimate(found.assign(difference=linear), by=_PART)
+    ends = {name: points + own[f"log_{name}"] - own["log"] for name in ("low", "high", "within_low", "within_high")}
+    return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
 
 
 def lost(log: pd.Series) -> pd.Series:

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.intervals import FEWEST_BLOCKS
 from castmates.analysis.isolated import NAMED, ONLY
 from castmates.analysis.parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
+from castmates.report.health import WITHIN
 from castmates.report.read import Results, records
 from castmates.report.style import plain
-from castmates.report.words import counted, interval, number, percent_of
+from castmates.report.words import counted, interval, launches, number, percent_of
 
 Row = Mapping[str, Any]
 WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
@@ -37,13 +37,13 @@ def who(total: Row) -> str:
 
 def isolation(total: Row) -> str:
     """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
-    launches = counted(int(total["blocks"]), "launch")
+    estimated = counted(int(total["blocks"]), "launch")
     if not total["partition"]:
-        return f"{total['note']} · {launches}" if total["blocks"] else str(total["note"])
+        return f"{total['note']} · {estimated}" if total["blocks"] else str(total["note"])
     how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
         total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
     )
-    others = f"{total['blocks']} others" if total["blocks_choosing"] else launches
+    others = f"{total['blocks']} others" if total["blocks_choosing"] else estimated
     note = f" · {total['note']}" if total["note"] else ""
     return f"isolated under {total['partition']} ({ways(total)}), {how} · estimated on {others}{note}"
 
@@ -69,7 +69,8 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
     """Say it in points of the solo rate, no further than the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
     if verdict == "too few blocks":
-        return f"what {own} ({row['partition']}) give back takes at least {FEWEST_BLOCKS} launches to tell"
+        known = f"{number(row['points'])} points {interval(*ends(row))}"
+        return f"within {launches(row['blocks'])} {own} gave back {known} ({row['partition']}), and no more can be said"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
     about = f"{row['partition']}, {_launches(row)}"
@@ -89,14 +90,24 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
 
 
 def _launches(row: Row) -> str:
-    launches = counted(int(row["blocks"]), "launch")
     chose = int(row["blocks_choosing"])
-    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others" if chose else launches
+    if not chose:
+        return counted(int(row["blocks"]), "launch")
+    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others"
+
+
+def ends(row: Row) -> tuple[float, float]:
+    """The interval of the points between launches; within launch where there is none."""
+    if math.isnan(row["points_low"]):
+        return row["points_within_low"], row["points_within_high"]
+    return row["points_low"], row["points_high"]
 
 
 def _interval(row: Row) -> str:
-    low, high = row["points_low"], row["points_high"]
-    return "\N{EN DASH}" if math.isnan(low) else interval(low, high)
+    low, high = ends(row)
+    if math.isnan(low):
+        return number(low)
+    return interval(low, high) + (WITHIN if math.isnan(row["points_low"]) else "")
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
@@ -109,7 +120,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     **row,
                     "who": who(total),
                     "interval": _interval(row),
-                    "half": (row["points_high"] - row["points_low"]) / 2,
+                    "half": (ends(row)[1] - ends(row)[0]) / 2,
                     "word": WORDS.get(row["verdict"], row["verdict"]),
                     "isolation": isolation(total),
                 }

@@ -35,7 +35,11 @@ MIXES, LONE_COLUMN = 24, 6  # drawn at most; in a single column at most
 LINE, GAP = 0.155, 0.1  # inches: a bar's line, between two mixes
 NUMBERS = 1.17  # inches for the numbers beside the bars
 MOST_TOLD = 8  # mixes in the alternative text
-HOLLOW = ("equivalent", "unclear", "too few blocks")  # bars of which not even the sign is known, or that are small
+HOLLOW = {  # verdicts of bars that claim nothing
+    "too few blocks": "too few launches to tell",
+    "unclear": "unclear (Holm-adjusted)",
+    "equivalent": "within the margin",
+}
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 MOST_TICKS = 6
 LOOKS = {
@@ -187,9 +191,8 @@ def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None
     if not math.isnan(low):
         style = (0, (2, 1.2)) if math.isnan(row["log_low"]) else "-"
         axes.plot([begin + low, begin + high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
-    words = number(row["points"])
-    if not math.isnan(row["points_low"]):
-        words += f" {interval(row['points_low'], row['points_high'])}"
+    ends = attribution.ends(row)
+    words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
     axes.annotate(
         words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
         textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
@@ -211,8 +214,11 @@ def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
     rows: list[Any] = [row for total, own in known for row in (total, *own)]
     said = ["bars add up from above to the total"]
     said += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
-    said += ["dashed: 95 % within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
-    said += ["hollow: may be none, or too small to matter"] if any(row["verdict"] in HOLLOW for row in rows) else []
+    said += (
+        ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
+    )
+    there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
+    said += [f"hollow: {', or '.join(there)}"] if there else []
     said += [f"{len(known) - MIXES} more mixes are in the CSV"] if len(known) > MIXES else []
     return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
 

@@ -79,7 +79,7 @@ def test_the_interval_of_points_is_that_of_the_linear_part():
     assert found.loc["cache capacity", "how"] == "the only one"
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rejected=st.sampled_from([0.0, 0.1, 0.4]),

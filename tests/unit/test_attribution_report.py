@@ -1,0 +1,138 @@
+"""What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
+
+import json
+
+import pytest
+
+from castmates.analysis.attribution import estimate_attribution
+from castmates.analysis.effects import estimate_effects
+from castmates.report import attribution, attribution_figure
+from castmates.report.read import Results, records
+from castmates.report.verdict import verdict
+from castmates.report.words import lead_sentences
+from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, frame
+from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.test_figure_partitions import _block, texts
+
+
+def results(*groups, blocks=5, named=None, platform="measured", noise=0.01) -> Results:
+    of = made(*groups, blocks=blocks)
+    table = windows(of, noise, platform)
+    return Results(
+        name="sweep",
+        effects=estimate_effects(of, table, 0.02),
+        controls=frame([], CONTROLS),
+        carryover=frame([], CARRYOVER),
+        blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
+        windows=table,
+        plan=json.loads(of.model_dump_json()),
+        attribution=estimate_attribution(of, table, 0.02, named),
+    )
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return results(atoms(), atoms("bert@0", "chase@1", ways=(), sensitivity=()), platform="modelled")
+
+
+def row(verdict, points=2.4, low=2.0, high=2.8, **other):
+    usual = {"mix": "m", "member": "l@0", "part": "cache capacity", "platform": "measured", "partition": "split-4",
+             "lead_ways": 4, "cache_ways": 11, "blocks": 5, "blocks_choosing": 0, "p_value": 0.01, "verdict": verdict,
+             "points": points, "points_low": low, "points_high": high, "points_within_low": 2.3,
+             "points_within_high": 2.5}  # fmt: skip
+    return usual | other
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (row("slower"), "4 of 11 ways give back 2.4 points [2.0, 2.8] (split-4, 5 launches)"),
+        (row("slower", blocks=3, blocks_choosing=2),
+         "4 of 11 ways give back 2.4 points [2.0, 2.8] (split-4, chosen on 2 launches, estimated on 3 others)"),
+        (row("faster", -1.2, -2.0, -0.4),
+         "under 4 of 11 ways it loses 1.2 points [0.4, 2.0] more (split-4, 5 launches)"),
+        (row("equivalent", 0.1, -0.3, 0.5),
+         "4 of 11 ways change its rate by no more than 2 % (0.1 points [\N{MINUS SIGN}0.3, 0.5]; split-4, 5 launches)"),
+        (row("unclear", 0.4, -1.0, 1.8),
+         "whether 4 of 11 ways give anything back the data cannot tell (0.4 points [\N{MINUS SIGN}1.0, 1.8]; split-4, "
+         "5 launches)"),
+        (row("unclear", 0.9, 0.2, 1.6),
+         "4 of 11 ways may give back something (0.9 points [0.2, 1.6]; split-4, 5 launches), but chance can produce as "
+         "much in 7 comparisons"),
+        (row("too few blocks", 2.4, float("nan"), float("nan"), blocks=2),
+         "within these 2 launches 4 of 11 ways gave back 2.4 points [2.3, 2.5] (split-4), and no more can be said"),
+    ],
+)  # fmt: skip
+def test_a_sentence_claims_no_more_than_its_interval(part, said):
+    assert attribution._given_back(part, 0.02, 7) == said
+
+
+def test_the_verdict_says_what_ways_give_back(chosen):
+    said = verdict(chosen).first
+    loss = records(chosen.lead_effects("solo").query("lead == 'dlrm'"))[0]
+    part = chosen.attribution.query("mix == 'dlrm+stream' and part == 'cache capacity'").iloc[0]
+    assert said[0] == (
+        f"dlrm loses {loss['degradation_pct']:.1f} % [{loss['degradation_low']:.1f}, {loss['degradation_high']:.1f}] "
+        f"beside stream (5 launches); 8 of 12 ways give back {part['points']:.1f} points [{part['points_low']:.1f}, "
+        f"{part['points_high']:.1f}] (split-8, chosen on 2 launches, estimated on 3 others)."
+    )
+    bert = next(sentence for sentence in said if sentence.startswith("bert loses"))
+    assert "give back" not in bert  # nothing keeps its mix apart
+
+
+def test_losses_without_an_ending_keep_their_common_sentence():
+    usual = {"degradation_pct": 9.0, "degradation_low": 8.0, "degradation_high": 10.0, "blocks": 5, "partition": "",
+             "verdict": "slower", "possibly_biased": False, "member": "l@0", "platform": "measured"}  # fmt: skip
+    rows = [usual | {"mix": name, "antagonists": name} for name in ("a", "b", "c")]
+    said = lead_sentences("l", rows, 0.02, 3, {("b", "l@0", "measured"): "4 ways give it back"})
+    assert said == [
+        "l loses 9.0 % [8.0, 10.0] beside b (5 launches); 4 ways give it back.",
+        "l loses 9.0 % [8.0, 10.0] beside a (5 launches) and 9.0 % [8.0, 10.0] beside c (5 launches).",
+    ]
+
+
+def test_the_page_has_a_line_for_each_part(chosen):
+    lines = attribution.rows(chosen)
+    assert len(lines) == len(chosen.attribution)
+    first = lines[0]
+    assert first["who"] == "dlrm beside stream"
+    assert first["isolation"] == (
+        "isolated under split-8 (8 of 12 ways), chosen of 3 on 2 launches · estimated on 3 others"
+    )
+    assert lines[-1]["isolation"] == ("no partition gives the lead and its antagonists ways of their own · 5 launches")
+    assert {line["word"] for line in lines} <= {"a loss", "a gain", "equivalent", "unclear"}
+
+
+def test_bars_begin_where_those_above_end(chosen):
+    figure, source = attribution_figure.draw(chosen)
+    said = texts(figure)
+    assert {"dlrm beside stream", "bert beside chase", "own smaller share", "sharing", "total"} <= set(said)
+    assert any(text.startswith("modelled (not measured)") for text in said)
+    dlrm = source[source["mix"] == "dlrm+stream"].set_index("part")["log"]
+    leaves = ["busy neighbour", "own smaller share", "despite own ways", "cache capacity"]
+    bars = [patch for patch in figure.axes[0].patches if patch.get_height() < 0.2][:5]
+    begins = [sum(dlrm[leaves[:place]]) for place in range(4)] + [0.0]
+    assert [bar.get_x() for bar in bars] == pytest.approx(begins, abs=1e-9)
+    assert [bar.get_width() for bar in bars] == pytest.approx([*dlrm[leaves], dlrm["total"]])
+    words = attribution_figure.alternative(chosen)
+    assert "dlrm beside stream" in words
+    assert "bert beside chase" in words
+    assert "chosen on other launches" in attribution_figure.caption(chosen)
+
+
+def test_two_launches_speak_of_themselves():
+    one = results(atoms(), blocks=2, named="split-4")
+    figure, _ = attribution_figure.draw(one)
+    said = " ".join(" ".join(texts(figure)).split())
+    assert "dashed, and numbers beside: within launch only" in said
+    assert "too few launches to tell" in said
+    assert attribution.rows(one)[0]["interval"].endswith(" within launch")
+
+
+def test_a_study_without_any_loss_says_so():
+    one = results(atoms(), blocks=3)
+    empty = Results(**{**vars(one), "attribution": one.attribution[:0]})
+    figure, _ = attribution_figure.draw(empty)
+    assert "No loss is known in the study sweep." in " ".join(" ".join(texts(figure)).split())
+    assert attribution_figure.alternative(empty) == "No loss is known."
+    assert attribution_figure.caption(empty)
