@@ -39,13 +39,13 @@ def isolation(total: Row) -> str:
     """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
     estimated = counted(int(total["blocks"]), "launch")
     if not total["partition"]:
-        return f"{total['note']} · {estimated}" if total["blocks"] else str(total["note"])
+        return f"{total['note']}; {estimated}" if total["blocks"] else str(total["note"])
     how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
         total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
     )
     others = f"{total['blocks']} others" if total["blocks_choosing"] else estimated
-    note = f" · {total['note']}" if total["note"] else ""
-    return f"isolated under {total['partition']} ({ways(total)}), {how} · estimated on {others}{note}"
+    note = f"; {total['note']}" if total["note"] else ""
+    return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
 
 
 def ways(total: Row) -> str:

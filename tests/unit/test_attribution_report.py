@@ -97,9 +97,9 @@ def test_the_page_has_a_line_for_each_part(chosen):
     first = lines[0]
     assert first["who"] == "dlrm beside stream"
     assert first["isolation"] == (
-        "isolated under split-8 (8 of 12 ways), chosen of 3 on 2 launches · estimated on 3 others"
+        "isolated under split-8 (8 of 12 ways), chosen of 3 on 2 launches; estimated on 3 others"
     )
-    assert lines[-1]["isolation"] == ("no partition gives the lead and its antagonists ways of their own · 5 launches")
+    assert lines[-1]["isolation"] == ("no partition gives the lead and its antagonists ways of their own; 5 launches")
     assert {line["word"] for line in lines} <= {"a loss", "a gain", "equivalent", "unclear"}
 
 
