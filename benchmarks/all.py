@@ -25,6 +25,7 @@ COMMANDS = (
     "counter_ways",
     "phase_cost",
     "change_points",
+    "scale",
     "pressure --minutes 8 --figure docs/images/pressure",
 )
 INTRO = """# What the instrument itself can do

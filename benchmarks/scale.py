@@ -161,9 +161,10 @@ def _tell(report: Report, plan: Plan, runs: Sequence[Run]) -> None:
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
     report.text(
         f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
-        f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. Each "
-        f"script runs as its rule would, in a process of its own, {CORES} at a time. Load of the machine at the end: "
-        f"{load}; above {CORES}, others took part of the time. Memory: the {CORES} processes that took most, together."
+        f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
+        f"Each script runs as its rule would, in a process of its own, {CORES} at a time. Load of the machine: "
+        f"{load} at the end; above {CORES}, others took part of the time. Memory: the {CORES} processes that took "
+        "most, together."
     )
     report.table(
         [
