@@ -66,12 +66,13 @@ def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
 
 
 def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
-    """The chosen candidate of each mix; where none keeps the limit the one with the lowest bound."""
+    """The chosen candidate of each mix; where none keeps the limit that of those beyond it with the lowest bound."""
     known = candidates[candidates["bound_pct"].notna()]
     down = known.sort_values("lead_ways", ascending=False, kind="stable")
     keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "kind"]], observed=True).cummin()
     met = _first(down[keeps.astype(bool)], ["lead_ways", "stp"], [True, False]).assign(verdict=MET)
-    nearest = _first(known, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
+    beyond = known[known["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
+    nearest = _first(beyond, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
     few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
     return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
 

@@ -54,7 +54,8 @@ def sentence(row: Row, command: str) -> str:
         )
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
-    return f"{who}: {ways(row)} keep the loss within {limit}: {_search(row)}. {confirmation(row, command)}"
+    keep = "seemed to keep" if row["confirmation"] == verdicts.EXCEEDED else "keep"
+    return f"{who}: {ways(row)} {keep} the loss within {limit}: {_search(row)}. {confirmation(row, command)}"
 
 
 def ways(row: Row) -> str:
@@ -86,6 +87,7 @@ def _others(row: Row, prefix: str) -> str:
 
 def _nearest(row: Row) -> str:
     over = row["bound_pct"] - row["limit_pct"]
+    points = "less than 0.1" if over < 0.05 else number(over)
     why = (
         "the estimate keeps it, and more launches may show as much"
         if row["loss_pct"] <= row["limit_pct"]
@@ -94,7 +96,7 @@ def _nearest(row: Row) -> str:
     return (
         f"{row['partition']} comes nearest with {number(row['loss_pct'])} % "
         f"{interval(row['loss_low'], row['loss_high'])} ({counted(int(row['blocks']), 'launch')}), whose upper bound "
-        f"of {number(row['bound_pct'])} % misses it by {number(over)} points: {why}"
+        f"of {number(row['bound_pct'])} % misses it by {points} points: {why}"
     )
 
 

@@ -22,6 +22,7 @@ from castmates.analysis.recommendation import (
     YES,
     recommendations,
 )
+from castmates.report.recommendation import sentence
 from castmates.tables import frame
 from castmates.tables_of_partitions import PARETO
 from tests.unit.partition_maker import atoms, made, windows
@@ -70,6 +71,17 @@ def test_where_nothing_keeps_the_limit_the_nearest_is_told():
     found = advised(*splits(9, 7, 6, 5))
     assert (found["verdict"], found["partition"], found["confirmation"]) == (NOT_MET, "split-8", "")
     assert found["bound_pct"] == pytest.approx(5)
+    # A smaller mask that keeps the limit is beyond the one that fails: it misses nothing, and is not the nearest.
+    passed = advised(*splits(9, 2.5, 2.4, 3.2))
+    assert (passed["verdict"], passed["partition"]) == (NOT_MET, "split-8")
+    assert "bound of 3.2 % misses it by 0.2 points" in sentence(passed, "")
+    assert "misses it by less than 0.1 points" in sentence(advised(*splits(3.02)), "")
+
+
+def test_what_fresh_blocks_refute_is_not_said_to_keep_the_limit():
+    fresh = row("split-4", 4, 5.0, 6.0, stage=CONFIRMED)
+    assert "ways (4 MiB), split-4, seemed to keep the loss within 3 %" in sentence(advised(*splits(9, 2.9), fresh), "")
+    assert "ways (4 MiB), split-4, keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
 
 
 def test_what_is_lacking_is_told():
