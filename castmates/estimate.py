@@ -1,6 +1,6 @@
 """The measured blocks of a plan -> the study's tables, on disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.latency import latencies
 from castmates.analysis.margins import margins
+from castmates.analysis.resources import NEEDED, resources
 from castmates.analysis.stamps import stamps_table
 from castmates.analysis.steps import COLUMNS
 from castmates.analysis.system import system_metrics
@@ -48,12 +49,24 @@ def write_tables(
         "margins": margins(plan, windows),
         "system": system_metrics(plan, windows),
         "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS)),
+        "resources": resources(plan, windows, _readings(plan, places)),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,
         "stamps": stamps_table(plan.study, controls, effects, platforms, machine),
     }
     for name, table in tables.items():
         write_table(table, folder / name)
+
+
+def _readings(plan: Plan, places: Sequence[Path]) -> "Iterator[dict[str, pd.DataFrame]]":
+    """What was read and counted, some blocks at a time; samples only where a monitor wrote into them."""
+    watched = plan.cache is not None and bool(plan.cache.events)
+    for begin in range(0, len(places), block_tables.BLOCKS_AT_A_TIME):
+        own = places[begin : begin + block_tables.BLOCKS_AT_A_TIME]
+        yield {
+            name: block_tables.read(own if watched or name != "samples" else [], name, columns)
+            for name, columns in NEEDED.items()
+        }
 
 
 def gather(plan: Plan, blocks: Path, name: str, file: Path) -> None:

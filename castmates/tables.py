@@ -271,6 +271,35 @@ LATENCY: Columns = {
     "platform": "str",
 }
 
+# tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
+# partition × member × metric. Each value is over the rounds in which both windows have one.
+RESOURCES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "lead_ways": "Int64",
+    "member": "str",
+    "role": "str",
+    "metric": "str",  # cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …
+    "unit": "str",  # bytes, bytes per second, per cent of slots; "" for a ratio of two counts
+    "baseline": "str",  # solo, alone
+    "value": "float64",  # geometric mean over blocks; of shares the arithmetic one
+    "value_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
+    "value_high": "float64",
+    "baseline_value": "float64",
+    "baseline_low": "float64",
+    "baseline_high": "float64",
+    "scale": "str",  # of the change: ratio, points
+    "change": "float64",  # value over the baseline's; of shares their difference
+    "change_low": "float64",
+    "change_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
     """A table with exactly these columns and types, also when there are no rows."""

@@ -104,9 +104,9 @@ def _of_part(counts: pd.DataFrame, windows: pd.DataFrame) -> _Part:
     return _Part(per_launch(pairs, _ROW).join(means), ways, list(dict.fromkeys(usable["event"])))
 
 
-def per_unit(counts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """The logarithms of all metrics of the leads in their valid windows; zeros have none and are left out."""
-    rows = windows[(windows["role"] == "lead") & windows["valid"] & (windows["rate"] > 0)]
+def per_unit(counts: pd.DataFrame, windows: pd.DataFrame, roles: Sequence[str] = ("lead",)) -> pd.DataFrame:
+    """The logarithms of all metrics of these members in their valid windows; zeros have none and are left out."""
+    rows = windows[windows["role"].isin(roles) & windows["valid"] & (windows["rate"] > 0)]
     rows = rows.assign(seconds=(rows["close_ns"] - rows["open_ns"]) / 1e9)[_KEPT]
     usable = _usable(counts)
     wide = usable.pivot_table(index=_WINDOW, columns="event", values="value", sort=False)

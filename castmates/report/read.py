@@ -27,6 +27,7 @@ from castmates.tables import (
     EFFECTS,
     LATENCY,
     MARGINS,
+    RESOURCES,
     SYSTEM,
     WINDOWS,
     Columns,
@@ -51,6 +52,7 @@ class Results:
     margins: "pd.DataFrame" = field(default_factory=lambda: frame([], MARGINS))
     system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
     latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
+    resources: "pd.DataFrame" = field(default_factory=lambda: frame([], RESOURCES))
     sensitivity_curves: "pd.DataFrame" = field(default_factory=lambda: frame([], SENSITIVITY))
     knees: "pd.DataFrame" = field(default_factory=lambda: frame([], KNEES))
     pareto: "pd.DataFrame" = field(default_factory=lambda: frame([], PARETO))
@@ -176,6 +178,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         margins=_later(folder, "margins", MARGINS),
         system=_later(folder, "system", SYSTEM),
         latency=_later(folder, "latency", LATENCY),
+        resources=_later(folder, "resources", RESOURCES),
         sensitivity_curves=_later(folder, "sensitivity", SENSITIVITY),
         knees=_later(folder, "knees", KNEES),
         pareto=_later(folder, "pareto", PARETO),

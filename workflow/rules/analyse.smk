@@ -41,6 +41,7 @@ rule estimate_effects:
                 "margins",
                 "system",
                 "latency",
+                "resources",
                 "blocks",
                 "stamps",
                 "windows",

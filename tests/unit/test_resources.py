@@ -1,0 +1,149 @@
+"""What members used: readings inside windows, counts and slots, each co-run against its baseline; truths by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from castmates.analysis.counters import IPC
+from castmates.analysis.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
+from castmates.report import resources as on_page
+from castmates.report.read import Results
+from castmates.tables import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from tests.unit.windows_maker import company, mix, plan, written
+
+PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)
+WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
+MIB = 2**20
+MISSES = "LLC-load-misses per 1000 instructions"
+
+
+def tables(kind, rows_of):
+    """One of a block's tables, with the rows that this function gives for every window; the others are empty."""
+    rows = [
+        {name: row[name] for name in ("study", "company", "block", "window", "round", "scene", "member", "platform")}
+        | one
+        for row in WINDOWS.to_dict("records")
+        for one in rows_of(row)
+    ]
+    filled = {kind: frame([row | {"subject": row["member"]} for row in rows], BLOCK_TABLES[kind])}
+    return {name: filled.get(name, frame([], BLOCK_TABLES[name]))[columns] for name, columns in NEEDED.items()}
+
+
+def found(kind, rows_of):
+    table = resources(PLAN, WINDOWS, [tables(kind, rows_of)])
+    return table.set_index(["member", "metric"])
+
+
+def corun(row):
+    return row["kind"] == "corun"
+
+
+def test_readings_count_while_the_window_was_open():
+    def readings(row):
+        held = (2 if corun(row) else 8) * MIB * (1 + 0.1 * row["block"] * corun(row))
+        usual = {"source": "resctrl", "metric": "llc_occupancy"}
+        return [
+            usual | {"t_ns": -5, "value": 1e12},  # while it settled
+            *(
+                usual | {"t_ns": t, "value": share * held} for t in (0, 5 * 10**8) for share in (0.25, 0.75)
+            ),  # two caches
+            *(usual | {"t_ns": 10**9, "value": value} for value in (np.nan, held)),  # one was not read
+            usual | {"t_ns": 1, "metric": "mbm_total", "value": 3e9 if corun(row) else 1e9},
+            {"t_ns": 1, "source": "procstat", "metric": "user_s", "value": 7.0},
+        ]
+
+    table = found("samples", readings)
+    row = table.loc["bert@0", OCCUPANCY]
+    logs = np.log([2 * MIB * factor for factor in (1.1, 1.2, 1.3)])
+    low, high = stats.ttest_1samp(logs, 0).confidence_interval()
+    assert (row["value"], row["value_low"], row["value_high"]) == pytest.approx(tuple(np.exp([logs.mean(), low, high])))
+    assert (row["baseline_value"], row["baseline_low"], row["baseline"]) == pytest.approx((8 * MIB, 8 * MIB, "solo"))
+    assert row["change_high"] == pytest.approx(np.exp(high) / (8 * MIB))
+    assert (row["blocks"], row["rounds"], row["scale"], row["unit"]) == (3, 6, "ratio", "bytes")
+    assert table.loc[("stream@1", BANDWIDTH), "change"] == pytest.approx(3.0)
+    assert table.loc[("stream@1", BANDWIDTH), "baseline"] == "alone"
+
+
+def test_counts_of_all_members_become_ratios_of_events():
+    def counts(row):
+        usual = {"source": "perf_event_open", "phase": "", "status": "counted", "running": 1.0}
+        events = {
+            "instructions": 1e9,
+            "cycles": 2e9 if corun(row) else 1e9,
+            "LLC-load-misses": 4e6 if corun(row) else 1e6,
+        }
+        return [usual | {"event": event, "value": value} for event, value in events.items()]
+
+    table = found("counters", counts)
+    assert table.loc[("bert@0", IPC), ["value", "baseline_value", "change"]].tolist() == pytest.approx([0.5, 1.0, 0.5])
+    assert table.loc[("stream@1", MISSES), ["value", "change"]].tolist() == pytest.approx([4.0, 4.0])
+    assert set(table.index.get_level_values("metric")) == {IPC, MISSES}  # counts per unit are in the figure of counters
+
+
+def test_shares_of_slots_differ_by_points():
+    def slots(row):
+        usual = {"status": "counted", "phase": "", "level": 1, "running": 1.0}
+        share = 0.5 if corun(row) else 0.2
+        return [
+            usual | {"metric": "Backend_Bound", "value": share}, usual | {"metric": "Retiring", "value": 0.0},
+            usual | {"metric": "Memory_Bound", "value": 0.1, "level": 2},
+            usual | {"metric": "Frontend_Bound", "value": 0.1, "running": 0.5},
+        ]  # fmt: skip
+
+    table = found("topdown", slots)
+    row = table.loc["bert@0", "Backend_Bound"]
+    assert (row["value"], row["baseline_value"], row["change"], row["scale"]) == pytest.approx((50, 20, 30, "points"))
+    assert table.loc[("bert@0", "Retiring"), "change"] == 0  # a zero was counted
+    assert set(table.index.get_level_values("metric")) == {"Backend_Bound", "Retiring"}
+
+
+def test_the_page_says_what_was_not_measured():
+    table = found("samples", lambda _: [{"source": "pqos", "metric": "llc_occupancy", "t_ns": 1, "value": 3.0 * MIB}])
+    whole = Results(
+        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        resources=table.reset_index(),
+    )  # fmt: skip
+    row = on_page.rows(whole)[0]
+    assert (row["value_text"], row["value_ends"], row["change_text"]) == ("3.00", "[3.00, 3.00]", "× 1.000")
+    assert on_page.lacking(whole) == (
+        "Not measured here in any co-run and its baseline: memory bandwidth, instructions per cycle, "
+        "cache misses per 1000 instructions and level 1 of Top-Down."
+    )
+
+
+def test_nothing_measured_is_no_row():
+    none = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
+    assert resources(PLAN, WINDOWS, [none]).empty
+    assert resources(PLAN, WINDOWS[:0], []).empty
+    rejected = WINDOWS.assign(valid=False)
+    read = tables("samples", lambda _: [{"source": "resctrl", "metric": "llc_occupancy", "t_ns": 1, "value": 1.0}])
+    assert resources(PLAN, rejected, [read]).empty
+
+
+def test_intervals_cover():
+    """Simulated: 300 mixes of five launches whose change of occupancy scatters by 4 %, two rounds of noise 3 %."""
+    rng, mixes, blocks = np.random.default_rng(20261125), 300, 5
+    rows = pd.DataFrame(np.indices((mixes, blocks, 2)).reshape(3, -1).T, columns=["mix", "block", "round"])
+    launch = rng.normal(0, 0.04, (mixes, blocks))[rows["mix"], rows["block"]]
+    noise = rng.normal(0, 0.03, len(rows))
+    members = [f"lead{number}@0" for number in range(mixes)]
+    many = plan([company(f"c{number}", mix(name, "stream@1")) for number, name in enumerate(members)], blocks)
+    base = {"study": "example", "metric": "llc_occupancy", "source": "resctrl", "t_ns": 1, "platform": "measured"}
+    windows, samples = [], []
+    for place, (scene, factor) in enumerate((("solo", np.ones(len(rows))), ("corun", 0.5 * np.exp(launch + noise)))):
+        names = np.array(members, dtype=object)[rows["mix"]]
+        where = {
+            "company": "c" + rows["mix"].astype(str),
+            "block": rows["block"] + 1,
+            "window": 2 * rows["round"] + place,
+        }
+        mixed = "corun:" + pd.Series(names).str.partition("@")[0] + "+stream"
+        own = pd.DataFrame(where).assign(member=names, round=rows["round"], scene=scene if place == 0 else mixed)
+        windows.append(own.assign(role="lead", valid=True, platform="measured", open_ns=0, close_ns=2, rate=1.0))
+        samples.append(own.assign(subject=names, value=1e6 * factor, **base))
+    read = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
+    read["samples"] = pd.concat(samples)[NEEDED["samples"]]
+    table = resources(many, pd.concat(windows), [read])
+    assert len(table) == mixes
+    assert 0.91 <= ((table["change_low"] <= 0.5) & (table["change_high"] >= 0.5)).mean() <= 0.985
