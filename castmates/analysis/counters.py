@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.intervals import BLOCK, over_launches, per_launch, ratio
-from castmates.analysis.launches import beside
+from castmates.analysis.whole_launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from castmates.analysis.counters import FULLY_COUNTED
 from castmates.analysis.intervals import estimate
-from castmates.analysis.launches import beside
+from castmates.analysis.whole_launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import BY_NAME, TREE
 from castmates.tables import Columns, frame

@@ -8,7 +8,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from castmates.analysis import counters, phases, topdown
-from castmates.analysis.launches import LAUNCH, beside
+from castmates.analysis.whole_launches import LAUNCH, beside
 from castmates.report.once import once
 from castmates.study.topdown_tree import TREE
 from castmates.tables import COUNTERS, TOPDOWN, frame
