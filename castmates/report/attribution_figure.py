@@ -89,7 +89,7 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
     across = 1 if len(known) <= LONE_COLUMN else 2
     width = COLUMN if across == 1 else PAGE
     letters = int((width / across - 0.15) / SMALL_LETTER)
-    panels = [_panel(total, own, letters, results) for total, own in known[:MIXES]]
+    panels = [_panel(total, own, letters, results) for total, own in _drawn(known)]
     cut = math.ceil(len(panels) / across)
     columns = [panels[begin : begin + cut] for begin in range(0, len(panels), cut)]
     tall = max(sum(panel.height for panel in column) for column in columns)
@@ -119,6 +119,14 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
     figure.text(0.07 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
+
+
+def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
+    """All mixes in their order; of too many those with the largest losses."""
+    if len(known) <= MIXES:
+        return known
+    least = sorted((total["points"] for total, _ in known), reverse=True)[MIXES - 1]
+    return [one for one in known if one[0]["points"] >= least][:MIXES]
 
 
 def _panel(total: Row, own: list[Row], letters: int, results: Results) -> Panel:
@@ -219,7 +227,7 @@ def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
     said += [f"hollow: {', or '.join(there)}"] if there else []
-    said += [f"{len(known) - MIXES} more mixes are in the CSV"] if len(known) > MIXES else []
+    said += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
     return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
 
 

@@ -136,3 +136,11 @@ def test_a_study_without_any_loss_says_so():
     assert "No loss is known in the study sweep." in " ".join(" ".join(texts(figure)).split())
     assert attribution_figure.alternative(empty) == "No loss is known."
     assert attribution_figure.caption(empty)
+
+
+def test_of_too_many_mixes_the_largest_losses_are_drawn(chosen):
+    known = list(attribution.mixes(chosen))
+    many = [({**total, "points": points}, own) for points in range(60) for total, own in known[:1]]
+    drawn = attribution_figure._drawn(many)
+    assert [total["points"] for total, _ in drawn] == list(range(60 - attribution_figure.MIXES, 60))
+    assert attribution_figure._drawn(many[:24]) == many[:24]
