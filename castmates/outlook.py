@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from castmates import afterwards, detection, shares
+from castmates import afterwards, detection, dividing, shares
 from castmates.looks import precision_words, take_look
 from castmates.machine.topology import Topology
 from castmates.project import Project, cache, layout_of, read_record, useless
@@ -51,6 +51,8 @@ def describe(project: Project) -> str:
     console.print(_blocks(project, plan))
     if told := afterwards.line(plan.blocks):
         console.print(told)
+    if told := dividing.line(plan, study.attribution.isolated):
+        console.print(f"\n{told}")
     for part in detection.lines(project, plan):
         console.print(part)
     console.print("\n" + _summary(project, plan))

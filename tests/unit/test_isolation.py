@@ -2,6 +2,7 @@
 
 import pytest
 
+from castmates import dividing
 from castmates.errors import CastmatesError
 from castmates.study.isolation import isolates, refusal
 from castmates.study.model import Study
@@ -70,3 +71,21 @@ def test_the_line_of_a_key_is_found():
     assert line_of(text, "s.yaml", ("cache", "monitor")) == 3
     assert line_of(text, "s.yaml", ("cache", "rest")) == 2
     assert line_of(text, "s.yaml", ("seed",)) == 1
+
+
+@pytest.mark.parametrize(
+    ("mixes", "blocks", "named", "sentence"),
+    [
+        (maker.atoms(), 5, None, "The loss of every mix is divided under the best of 3 partitions, chosen on 2 of 5 "
+         "launches while the others estimate; a name in 'attribution.isolated' lets all of them estimate."),
+        (maker.atoms(), 4, None, "To choose one of 3 isolating partitions takes 5 launches, and 4 are planned; "),
+        (maker.atoms(), 3, "split-4", "The loss of every mix is divided under split-4, which the study names; all"),
+        (maker.atoms(ways=(2,)), 3, None, "The loss of every mix is divided under the only partition that isolates;"),
+        (maker.atoms(ways=()), 5, None, "What ways give back cannot be told: no partition gives"),
+        (maker.atoms()[:1], 5, None, ""),
+    ],
+)  # fmt: skip
+def test_the_plan_says_how_losses_will_be_divided(mixes, blocks, named, sentence):
+    said = dividing.line(maker.made(mixes, blocks=blocks), named)
+    assert said.startswith(sentence)
+    assert bool(said) == bool(sentence)
