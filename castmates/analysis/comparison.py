@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.analysis import comparison_partitions as partitions
 from castmates.analysis.intervals import holm, ratio
-from castmates.analysis.launch_means import QUESTION, launch_means, questions, spread, units
+from castmates.analysis.launches import QUESTION, launch_means, questions, spread, units
 from castmates.analysis.verdicts import comparison_verdicts
 from castmates.analysis.welch import alone, welch
 from castmates.study.spec import UNMANAGED, Plan

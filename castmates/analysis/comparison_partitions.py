@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from castmates.analysis.launch_means import plain_members
+from castmates.analysis.launches import plain_members
 from castmates.study import masks
 from castmates.study.schemata import ways_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan

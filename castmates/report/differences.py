@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.analysis.launch_means import plain_members
+from castmates.analysis.launches import plain_members
 from castmates.report.machine import described
 from castmates.report.words import listed
 from castmates.study.spec import Member, Plan
