@@ -8,6 +8,7 @@ from castmates.report import (
     attribution_figure,
     counters_figure,
     evolution_figure,
+    health_figure,
     heatmap,
     heatmap_partitions,
     layers_figure,
@@ -193,6 +194,10 @@ def _heatmap_partitions(results: Results) -> str:
     return heatmap_partitions.caption(results) + _host(results)
 
 
+def _health(results: Results) -> str:
+    return health_figure.caption(results) + _host(results)
+
+
 def _timeline(results: Results) -> str:
     return timeline_figure.caption(results) + _host(results)
 
@@ -208,6 +213,7 @@ def _steptimes(results: Results) -> str:
 _CAPTIONS = {
     "heatmap": _heatmap,
     "attribution": _attribution,
+    "health": _health,
     "control": _control,
     "windows": _windows,
     "heatmap_partitions": _heatmap_partitions,
@@ -225,6 +231,7 @@ _CAPTIONS = {
 _ALTERNATIVES = {
     "heatmap": _heatmap_alt,
     "attribution": attribution_figure.alternative,
+    "health": health_figure.alternative,
     "control": _control_alt,
     "windows": _windows_alt,
     "heatmap_partitions": heatmap_partitions.alternative,

@@ -40,7 +40,10 @@ PARTS = {
             "evolution": "Step by step",
         },
     ),
-    "health": ("Health: can the numbers be trusted?", {"control": "Controls", "windows": "Windows over time"}),
+    "health": (
+        "Health: can the numbers be trusted?",
+        {"health": "Health", "control": "Controls", "windows": "Windows over time"},
+    ),
 }
 REST = ("further", "Further figures")
 

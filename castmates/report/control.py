@@ -9,6 +9,7 @@ from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
     COLOURS,
+    COLUMN,
     GREY,
     INK,
     SMALL,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOUR = COLOURS[0]
-ACROSS = 1.75  # inches
+BESIDE = 0.9  # inches: for the verdicts
+NAME = 17  # letters of a line beside the axis
 KINDS = ["solo", "solo-again"]
 
 
@@ -71,14 +73,15 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
 
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
-    width = left + ACROSS + 0.9
+    width = COLUMN
+    across = width - left - BESIDE
     notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / SMALL_LETTER))
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / SMALL_LETTER))
     foot = 0.5 + 0.115 * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
     height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
     figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((left / width, foot / height, ACROSS / width, row_height * len(rows) / height))
+    axes = figure.add_axes((left / width, foot / height, across / width, row_height * len(rows) / height))
     if results.margin is not None:
         axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
@@ -90,7 +93,7 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     _limits(axes, rows, by_block, results.margin)
-    axes.set_xlabel("ratio of two rates that must be the same")
+    axes.set_xlabel("ratio, which must be one")
     figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat(results))
     return figure
@@ -98,7 +101,7 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
 
 def _label(row: dict[str, Any]) -> str:
     remark = row["control"] if row["mix"] else "" if row["study_lead"] else "of a control"
-    return broken(plain(row["mix"] or row["lead"]), 20) + (f"\n({remark})" if remark else "")
+    return broken(plain(row["mix"] or row["lead"]), NAME) + (f"\n({remark})" if remark else "")
 
 
 def _row(axes: "Axes", y: int, row: dict[str, Any], points: "pd.DataFrame") -> None:
@@ -126,7 +129,7 @@ def _limits(axes: "Axes", rows: list[dict[str, Any]], by_block: "pd.DataFrame", 
     drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_block["ratio"].tolist()
     reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (margin or 0.02)])
     axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
-    axes.locator_params(axis="x", nbins=5)
+    axes.locator_params(axis="x", nbins=3)
     axes.ticklabel_format(axis="x", useOffset=False)
 
 

@@ -176,13 +176,16 @@ def _of(source: pd.DataFrame, one: Evolution) -> pd.DataFrame:
 
 
 def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
-    low, high = (1e3 * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
+    scale, unit = _unit(float(steps["seconds"].median()))
+    low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
     for valid, colour in ((True, "#9db4c6"), (False, "#e3b7b3")):
         part = steps[steps["valid"] == valid]
-        axes.scatter(part["iteration"], 1e3 * part["seconds"], s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2)
+        axes.scatter(
+            part["iteration"], scale * part["seconds"], s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2
+        )
     for _, window in steps.groupby("window", sort=False):
-        axes.plot(window["iteration"], 1e3 * window["rolling_median_seconds"], color=INK, linewidth=0.8, zorder=3)
+        axes.plot(window["iteration"], scale * window["rolling_median_seconds"], color=INK, linewidth=0.8, zorder=3)
     begin, end = int(steps["iteration"].iloc[0]), int(steps["iteration"].iloc[-1])
     if one.warmed_up and one.warm_from is not None:
         axes.axvspan(begin, one.warm_from, color=WARM, zorder=0, linewidth=0)
@@ -191,7 +194,7 @@ def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
     axes.set_ylim(max(0.0, low - room), high + room)
     margin = 0.01 * max(1, end - begin)
     axes.set_xlim(begin - margin, end + margin)
-    axes.set_ylabel("ms of a step")
+    axes.set_ylabel(f"{unit} of a step")
     axes.set_xticklabels([])
     axes.tick_params(axis="x", length=0)
     name = textwrap.shorten(f"{plain(one.member)}, block {one.block} of {one.company}", 60)
@@ -200,13 +203,22 @@ def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
     axes.set_title(note, loc="right", pad=3, fontsize=6.5, color=GREY)
 
 
+def _unit(seconds: float) -> tuple[float, str]:
+    """How many of which unit a second is, so that steps of this length need no powers of ten."""
+    units = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"), (1e12, "ps"))
+    return next(((scale, unit) for scale, unit in units if seconds * scale >= 1), units[1])
+
+
 def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
+    from matplotlib.ticker import EngFormatter
+
     for _, window in steps.groupby("window", sort=False):
         first, last = int(window["iteration"].iloc[0]), int(window["iteration"].iloc[-1])
         axes.axvspan(first, max(last, first + 1), color=colours[str(window["what"].iloc[0])], linewidth=0)
     axes.set_xlim(*limits)
     axes.set_yticks([])
     axes.set_xlabel("iteration", labelpad=1)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
 CLOSE, CLOSE_HEIGHT = 0.285, 0.27  # of cells where there are many
-LETTER = 0.062  # a letter of 7 points
+LETTER, TITLE_LETTER = 0.062, 0.08  # a letter of 7 points; a bold one of 8
 APART = 0.25  # of a cell: between the matrix and its margins
 CLUSTERED = 6  # rows or columns from which on those alike stand side by side
 MOST_ROWS, MOST_LEADS = 30, 18  # that are drawn; the CSV has all
@@ -29,7 +29,7 @@ class Grid:
 
     rows: list[str]  # antagonists
     leads: list[str]
-    panels: list[str]
+    panels: list[str]  # their names
     limit: float  # of the colours, in per cent
     means: tuple[bool, bool]  # of rows of several cells, beside them; of columns of several, below them
     again: bool  # whether there is a row of A/A
@@ -68,12 +68,18 @@ class Grid:
         return 0.12 + LETTER * max(len(line) for label in [*self.row_labels, *extra] for line in label.split("\n"))
 
     @property
+    def titles(self) -> list[str]:
+        """The names of the panels, in lines that their cells are wide enough for."""
+        return [broken(name, max(12, int(self.panel[0] / TITLE_LETTER))) for name in self.panels]
+
+    @property
     def head(self) -> float:
         """Room above a panel for its title and the names of the leads."""
+        further = LINE * max(title.count("\n") for title in self.titles)
         lines = [line for label in self.lead_labels for line in label.split("\n")]
         if self.close:
-            return 0.36 + LETTER * max(len(CONTENTIOUS) * self.means[0], *map(len, lines))
-        return 0.3 + LINE * max(3 * self.means[0], *(label.count("\n") + 1 for label in self.lead_labels))
+            return further + 0.36 + LETTER * max(len(CONTENTIOUS) * self.means[0], *map(len, lines))
+        return further + 0.3 + LINE * max(3 * self.means[0], *(label.count("\n") + 1 for label in self.lead_labels))
 
     @property
     def cell(self) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from castmates.report.heatmap_grid import Grid, cells_of, grid
 from castmates.report.heatmap_sheet import Panel, letters, sheet
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
-from castmates.report.style import broken, empty_figure, stamp, styled
+from castmates.report.style import empty_figure, stamp, styled
 from castmates.report.words import counted, number
 from castmates.study.spec import UNMANAGED
 
@@ -29,8 +29,9 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
             return empty_figure(_why_empty(results), caveat(results)), source
         rows = source[source["partition"].isin(drawn)].rename(columns={"partition": "panel"})
         cells = grid(rows, drawn, means=False, again=False)
-        room = max(8, int(cells.panel[0] / 0.075))
-        panels = [Panel(broken(name, room), cells_of(rows[rows["panel"] == name])) for name in drawn]
+        panels = [
+            Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(drawn, cells.titles, strict=True)
+        ]
         return sheet(cells, panels, _notes(cells, rows, left_out, results), results), source
 
 

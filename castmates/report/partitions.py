@@ -11,6 +11,7 @@ from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
     COLOURS,
+    COLUMN,
     GREY,
     INK,
     MARKERS,
@@ -143,8 +144,8 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     looks = _looks(row["series"] for panel in drawn for row in panel.rows)
     across = min(3, len(drawn))
     down = math.ceil(len(drawn) / across)
-    width = PAGE if across > 1 else 4.6
-    titles = [broken(panel.title, 34 if across > 1 else 60) for panel in drawn]
+    width = PAGE if across > 1 else COLUMN
+    titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
     lines = max(title.count("\n") + 1 for title in titles)
     names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
     under_axis = 0.32 + 0.055 * names

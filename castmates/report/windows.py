@@ -7,6 +7,7 @@ from castmates.report.read import Results
 from castmates.report.stamps import caveat
 from castmates.report.style import (
     COLOURS,
+    COLUMN,
     GREY,
     INK,
     MARKERS,
@@ -85,7 +86,7 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     looks = _looks(source)
     across = min(3, len(blocks))
     down = math.ceil(len(blocks) / across)
-    width = PAGE if across > 1 else 4.6
+    width = PAGE if across > 1 else COLUMN
     columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
     foot = 0.75 + 0.16 * math.ceil((len(looks) + 1) / columns)
     head = 0.3 + badge_room(caveat(results), width)

@@ -217,7 +217,7 @@ def _margins(effects, leads, antagonists):
     for margin, who, places in sides:
         for baseline in ("solo", "placebo"):
             found = [cells[*place, baseline] for place in places if (*place, baseline) in cells]
-            whole = len(found) == len(places) and all(row["blocks"] for row in found)
+            whole = 0 < len(found) == len(places) and all(row["blocks"] for row in found)
             mean = math.exp(fmean(math.log(row["slowdown"]) for row in found)) if whole else math.nan
             few = not whole or min(row["blocks"] for row in found) < 3
             ends = [math.nan if few else mean * factor for factor in (0.99, 1.01)]

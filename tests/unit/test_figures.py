@@ -2,18 +2,20 @@
 
 import dataclasses
 import re
-import struct
-from xml.etree import ElementTree
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from castmates.errors import CastmatesError
-from castmates.report import control, heatmap, heatmap_cells, windows
-from castmates.report.figures import FIGURES, draw_figure
+from castmates.report import control, heatmap, heatmap_cells, heatmap_grid, windows
+from castmates.report.figures import FIGURES
 from castmates.report.read import read_results
 from castmates.report.style import broken, own_ids, plain
+from tests.unit.legible import problems
 from tests.unit.results_maker import make
 
 VARIANTS = {
@@ -25,6 +27,12 @@ VARIANTS = {
         "antagonists": ["stress-ng-matrix-3d+" * 4 + "stream"],
     },
     "wide": {"leads": [f"lead-{number}" for number in range(7)], "blocks": 3},
+    "matrix": {
+        "leads": [f"lead-{n}" for n in range(18)],
+        "antagonists": [f"spec-{n}" for n in range(14)],
+        "blocks": 3,
+        "rounds": 1,
+    },
     "missing": {"missing": [("dlrm-train", "chase")], "failed": 1},
     "failed": {"failed": 5},
     "nothing": {"leads": []},
@@ -32,31 +40,43 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_figure_is_written_whole(tmp_path, variant, figure):
-    folder = make(tmp_path / variant, **VARIANTS[variant])
-    stem = folder / "figures" / figure
-    draw_figure(figure, read_results(folder), stem)
-    assert sorted(file.name for file in stem.parent.iterdir()) == [
-        f"{figure}.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
-    ]
-    assert ElementTree.parse(stem.with_suffix(".svg")).getroot().tag.endswith("svg")
-    width, height = struct.unpack(">II", stem.with_suffix(".png").read_bytes()[16:24])
-    assert 300 < width <= 1500
-    assert 100 < height <= 2600
-    assert list(pd.read_csv(stem.with_suffix(".csv")).columns)
+# Each figure with the results that are hard for it; what all have in common (files, bytes) is in test_figure_files.py.
+HARD = [
+    *[("heatmap", variant) for variant in ("one-mix", "twenty", "matrix", "long", "missing")],
+    ("windows", "wide"), ("windows", "one-mix"), ("control", "long"), ("control", "emulated"), ("control", "wide"),
+    ("attribution", "usual"), ("attribution", "long"), ("health", "missing"), ("health", "long"),
+]  # fmt: skip
+ODD = [(figure, variant) for figure in FIGURES for variant in ("failed", "nothing")]
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_the_same_results_give_the_same_bytes(tmp_path, figure):
-    folder = make(tmp_path / "study", leads=["dlrm-train"], blocks=3)
-    for run in ("a", "b"):
-        draw_figure(figure, read_results(folder), tmp_path / run / figure)
-    for suffix in (".svg", ".pdf", ".png", ".csv"):
-        assert (tmp_path / "a" / f"{figure}{suffix}").read_bytes() == (
-            tmp_path / "b" / f"{figure}{suffix}"
-        ).read_bytes()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The results of each variant, made once."""
+    return cache(lambda variant: read_results(make(tmp_path_factory.mktemp("made") / variant, **VARIANTS[variant])))
+
+
+@pytest.mark.parametrize(("figure", "variant"), HARD)
+def test_a_figure_is_legible_with_hard_results(made, figure, variant):
+    drawn, source = FIGURES[figure](made(variant))
+    assert problems(drawn) == []
+    assert drawn.get_figheight() < 13
+    assert len(source)
+
+
+@pytest.mark.parametrize(("figure", "variant"), ODD)
+def test_a_figure_without_numbers_says_so_and_has_its_columns(made, figure, variant):
+    drawn, source = FIGURES[figure](made(variant))
+    assert len(source.columns)
+    assert any(text.get_text().strip() for text in drawn.findobj(Text))
+
+
+def test_the_legibility_check_finds_what_is_wrong():
+    figure = Figure(figsize=(3.0, 2.0))
+    figure.text(0.5, 0.5, "some words")
+    figure.text(0.52, 0.5, "other words", fontsize=5)
+    figure.text(0.9, 0.9, "far too long for this place")
+    found = " ".join(problems(figure))
+    assert all(word in found for word in ("3.00 in wide", "5.0 points", "overlap", "outside"))
 
 
 def texts(figure):
@@ -84,7 +104,7 @@ def test_too_few_launches_give_an_interval_in_brackets_named_as_within_launch(tm
     assert not any(text.startswith("±") for text in said)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", ["heatmap", "control", "windows", "health"])
 def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below_it(tmp_path, figure):
     results = read_results(make(tmp_path / "study", leads=["a"], antagonists=["b"]))
     plainly, _ = FIGURES[figure](results)
@@ -180,3 +200,28 @@ def test_a_missing_table_is_a_sentence(tmp_path):
     (folder / "tables" / "effects.parquet").unlink()
     with pytest.raises(CastmatesError, match=r"effects\.parquet: the table is not there"):
         read_results(folder)
+
+
+def test_the_heatmap_has_means_of_whole_rows_and_columns_and_a_row_of_controls(tmp_path):
+    results = read_results(make(tmp_path / "study", missing=[("dlrm-train", "chase")]))
+    figure, source = heatmap.draw(results)
+    assert source["row"].value_counts().to_dict() == {"mix": 10, "sensitivity": 4, "contentiousness": 6, "A/A": 2}
+    means = source[source["row"] == "sensitivity"].set_index(["lead", "baseline"])["degradation_pct"]
+    assert np.isnan(means["dlrm-train", "solo"])
+    assert f"{means['resnet-infer', 'solo']:.1f}" in texts(figure)
+    again = source[source["row"] == "A/A"].set_index("lead")["degradation_pct"]
+    ratio = results.controls.query("control == 'A/A' and lead == 'resnet-infer'")["ratio"].iloc[0]
+    assert again["resnet-infer"] == pytest.approx(100 * (1 - 1 / ratio))
+    assert {"A/A: solo again", "sensitivity (mean)"} <= set(texts(figure))
+
+
+def test_rows_that_lose_alike_stand_side_by_side_and_a_missing_cell_pulls_nowhere():
+    losses = {"a": 30.0, "b": 1.0, "c": 31.0, "d": 0.0, "e": 29.0, "f": 2.0}
+    rows = [
+        {"antagonists": name, "lead": lead, "degradation_pct": loss}
+        for name, loss in losses.items() for lead in ("x", "y") if (name, lead) != ("c", "y")
+    ]  # fmt: skip
+    order = heatmap_grid.alike(pd.DataFrame(rows), list(losses), "antagonists", "lead")
+    assert sorted(order) == sorted(losses)
+    heavy = sorted(order.index(name) for name in "ace")
+    assert heavy in ([0, 1, 2], [3, 4, 5])

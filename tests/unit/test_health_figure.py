@@ -1,0 +1,78 @@
+"""The health panel says what was recorded, the worst first, and what was not recorded is no zero. Synthetic results."""
+
+import pandas as pd
+import pytest
+
+from castmates.report import health_figure, health_rows
+from castmates.report.read import read_results
+from castmates.tables import SAMPLES, frame
+from tests.unit.results_maker import make
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return make(tmp_path / "study", leads=["a"], antagonists=["b"], blocks=3)
+
+
+def sampled(folder, *values):
+    """A sample of (subject, metric, value) in window 1 of every block."""
+    for place in folder.glob("blocks/*/*"):
+        head = {"study": "study", "company": place.parent.name, "block": int(place.name), "window": 1, "t_ns": 1,
+                "source": "x", "note": "", "platform": "measured"}  # fmt: skip
+        rows = [head | {"subject": who, "metric": metric, "value": value} for who, metric, value in values]
+        frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
+    return read_results(folder)
+
+
+def of(results, panel, what):
+    rows = health_rows.rows(results)
+    return rows[(rows["panel"] == panel) & (rows["what"] == what)]["value"].tolist()
+
+
+def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder):
+    results = read_results(folder)
+    windows = results.windows
+    windows["valid"], windows["reasons"] = True, ""
+    windows.loc[windows.index[:3], ["valid", "reasons"]] = [False, "steal: 2 %; not settled: late"]
+    windows.loc[windows.index[3], ["valid", "reasons"]] = [False, "steal: 9 %; steal: 8 %"]
+    count = len(windows.drop_duplicates(["company", "block", "window"]))
+    assert of(results, health_rows.REJECTED, health_rows.ALL) == [pytest.approx(400 / count)]
+    assert of(results, health_rows.REJECTED, "steal") == [pytest.approx(400 / count)]
+    assert of(results, health_rows.REJECTED, "not settled") == [pytest.approx(300 / count)]
+
+
+def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder):
+    values = [("cpu0", "steal_s", 0.3), ("cpu1", "steal_s", 0.1), ("cpu0", "foreign_s", 0.5), ("host", "coolers", 0.0)]
+    results = sampled(folder, *values, ("a", "running_share", 0.8), ("b", "running_share", 1.0))
+    seconds = results.windows.query("block == 1").drop_duplicates("window")
+    opened = float((seconds["close_ns"] - seconds["open_ns"]).sum()) / 1e9
+    assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == [pytest.approx(100 * 0.2 / opened)] * 3
+    assert of(results, health_rows.BLOCKS, health_rows.TAKEN) == [pytest.approx(50 / opened)] * 3
+    assert of(results, health_rows.BLOCKS, health_rows.HOT) == [0.0] * 3
+    assert of(results, health_rows.COUNTED, "the least") == [pytest.approx(80)]
+    assert of(results, health_rows.COUNTED, "the median") == [pytest.approx(90)]
+
+
+def test_what_was_not_recorded_is_said_and_not_drawn(folder):
+    results = read_results(folder)
+    assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == []
+    figure, source = health_figure.draw(results)
+    assert not {health_rows.COUNTED, health_rows.COSTS} & set(source["panel"])
+    assert "not recorded: cost of collectors and counters" in figure.texts[0].get_text().replace("\n", " ")
+    assert "Counters: not recorded" in health_figure.alternative(results)
+
+
+def test_the_control_farthest_from_one_is_drawn_first(folder):
+    ratios = health_rows.rows(read_results(folder)).query("panel == 'Controls'")["value"]
+    assert (ratios - 1).abs().is_monotonic_decreasing
+    assert len(ratios) == 4  # the positive control is no ratio that must be one
+
+
+def test_samples_of_at_most_a_hundred_blocks_are_read(folder):
+    results = read_results(folder)
+    row = results.blocks.iloc[[0]]
+    many = pd.concat([row.assign(block=number) for number in range(1, 301)], ignore_index=True)
+    object.__setattr__(results, "blocks", many)
+    chosen = health_rows.looked_at(results)
+    assert len(chosen) == len(set(chosen)) == health_rows.LOOKED_AT
+    assert [chosen[0][1], chosen[-1][1]] == [1, 300]
