@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from castmates.analysis.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
 from castmates.report.compared import Compared
@@ -10,6 +10,10 @@ from castmates.report.read import records
 from castmates.report.words import Row, as_degradation, counted, interval, listed, number, percent_of
 
 SHOWN = 8  # of a kind; the table has them all
+YET = {
+    MORE: "B is faster alone, but loses more beside",
+    LESS: "B is slower alone, but loses less beside",
+}
 NOT_PAIRED = (
     "Losses are paired within seconds inside each study; rates of A and B were taken at different times, so that the "
     "intervals of their ratios speak of launches and not of what else changed in between."
@@ -50,7 +54,7 @@ def _work(compared: Compared) -> Iterator[str]:
 
 
 def _loss(row: Row, margin: float) -> str:
-    who = f"{row['lead']} beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else row["lead"]
+    who = f"{row['lead']} beside {_beside(row)}" if row["antagonists"] else row["lead"]
     said = f"{who} {_side(row, 'a')} in A and {_side(row, 'b').removeprefix(_verb(row, 'a'))} in B"
     if row["verdict"] == NO_DATA:
         return f"{said}."
@@ -94,15 +98,25 @@ def _verb(row: Row, letter: str) -> str:
 
 def _rates(compared: Compared) -> Iterator[str]:
     """Who is faster alone, and beside others: who loses more may still do more."""
-    rows = [row for row in records(compared.leads(partitioned=False)) if not math.isnan(row["baseline_rate_ratio"])]
-    for row in rows[:SHOWN]:
-        alone, beside = (_times(row, name) for name in ("baseline", "scene"))
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in records(compared.leads(partitioned=False)):
+        if not math.isnan(row["baseline_rate_ratio"]):
+            groups.setdefault((row["lead"], row["unit"], _times(row, "baseline")), []).append(row)
+    for (lead, unit, alone), rows in list(groups.items())[:SHOWN]:
+        beside = [f"{_times(row, 'scene')} beside {_beside(row)}" for row in rows[:SHOWN]]
+        yet = [f"{said} {listed(found)}" for word, said in YET.items() if (found := _yet(rows, word))]
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         yield (
-            f"Alone, {row['lead']} makes {alone} times as many units ({row['unit']}) a second in B as in A, beside "
-            f"{row['antagonists'].replace('+', ' + ')} {beside} times as many{_yet(row)}."
+            f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; {', '.join(beside)}{more}"
+            + "".join(f"; {said}" for said in yet)
+            + "."
         )
-    if rows:
+    if groups:
         yield NOT_PAIRED
+
+
+def _beside(row: Row) -> str:
+    return str(row["antagonists"]).replace("+", " + ")
 
 
 def _times(row: Row, name: str) -> str:
@@ -111,13 +125,10 @@ def _times(row: Row, name: str) -> str:
     return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
 
 
-def _yet(row: Row) -> str:
-    faster, slower = row["baseline_rate_ratio_low"] > 1, row["baseline_rate_ratio_high"] < 1
-    if faster and row["verdict"] == MORE:
-        return ": B is faster alone, but loses more"
-    if slower and row["verdict"] == LESS:
-        return ": B is slower alone, but loses less"
-    return ""
+def _yet(rows: Sequence[Row], verdict: str) -> list[str]:
+    """Beside whom B loses more although it is faster alone, or less although it is slower."""
+    faster, slower = rows[0]["baseline_rate_ratio_low"] > 1, rows[0]["baseline_rate_ratio_high"] < 1
+    return [_beside(row) for row in rows if row["verdict"] == verdict] if (faster, slower)[verdict == LESS] else []
 
 
 def _partitions(compared: Compared) -> Iterator[str]:
@@ -130,13 +141,10 @@ def _partitions(compared: Compared) -> Iterator[str]:
 
 def _masks(compared: Compared) -> Iterator[str]:
     if compared.masks:
-        more = len(compared.masks) - SHOWN // 4
-        said = "; ".join(compared.masks[: SHOWN // 4])
-        yield (
-            f"{counted(len(compared.masks), 'partition')} of the same name give something else in B: {said}"
-            + (f"; and {more} more" if more > 0 else "")
-            + "."
-        )
+        count = len(compared.masks)
+        verb = "gives" if count == 1 else "give"
+        more = f" ({count - 1} more on the page)" if count > 1 else ""
+        yield f"{counted(count, 'partition')} of the same name {verb} something else in B: {compared.masks[0]}{more}."
 
 
 def _one_sided(compared: Compared) -> Iterator[str]:

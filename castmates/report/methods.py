@@ -82,7 +82,7 @@ def _design(results: Results) -> Iterable[str]:
     yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
-        yield f"A window was stretched, to {longest} s at most, until every active member had made {steps} steps."
+        yield f"Where needed a window was stretched, to {longest} s at most, for every active member to make {steps} steps."
     if all("rounds" in record for record in blocks):
         complete = sum(int(record["rounds"]) for record in blocks)
         yield f"The blocks hold {complete} rounds without a rejected window."
@@ -135,9 +135,9 @@ def _machine(results: Results) -> Iterable[str]:
     yield "As recorded: " + "; ".join(f"{_lower(term)} {known[term]}" for term in terms) + "."
     siblings = (facts.get("topology") or {}).get("siblings")
     if siblings == []:
-        yield "No CPU shared its core with another one (no simultaneous multithreading)."
+        yield "No CPU was reported to share its core with another one."
     elif siblings:
-        yield f"CPUs that share a core: {'; '.join(map(str, siblings))}."
+        yield f"CPUs reported to share a core: {'; '.join(map(str, siblings))}."
     lacking = [
         what
         for key, what in (("governors", "the frequency governor"), ("turbo", "turbo"))

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from castmates.cli import app
 from castmates.errors import CastmatesError
 from tests.unit import study_folder
+from tests.unit.partition_maker import atoms, made
+from tests.unit.partition_maker import windows as partitioned
 from tests.unit.windows_maker import company, mix, plan, written
 
 ONE = plan(
@@ -27,7 +29,7 @@ def windows(loss, speed=100.0, platform="measured"):
 
 
 def compare(*arguments):
-    return CliRunner().invoke(app, ["compare", *map(str, arguments)], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)], env={"COLUMNS": "400"})
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,8 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     )
     assert "its slowdown is 35.0 % [32.0, 38.0] larger in B" in done.output
     assert "Alone, dlrm makes 1.200 [1.179, 1.222] times as many units (step) a second in B" in done.output
-    assert "B is faster alone, but loses more" in done.output
+    assert "0.889 [0.885, 0.893] beside stream" in done.output
+    assert "B is faster alone, but loses more beside stream" in done.output
     assert re.search(r"Version of kernel +6\.1\.0 +6\.18\.0", done.output)
     assert re.search(r"Host of the blocks +here +there", done.output)
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").open()))
@@ -101,3 +104,34 @@ def test_a_study_file_stands_for_its_results(folders, tmp_path, monkeypatch):
         raise compare(file, folders["b"]).exception
     study_folder.write(tmp_path / "results" / "one", ONE, windows(0.1))
     assert compare(file, folders["b"]).exit_code == 0
+
+
+def test_other_programs_and_other_masks_are_told(tmp_path):
+    plan_a, plan_b = made(atoms(), blocks=3), made(atoms(), blocks=3)
+    blocks = tuple(
+        block.model_copy(
+            update={
+                "company": block.company.model_copy(
+                    update={
+                        "members": tuple(
+                            member.model_copy(update={"command": ("stream", "--size", "8M")})
+                            if member.workload == "stream"
+                            else member
+                            for member in block.company.members
+                        )
+                    }
+                )
+            }
+        )
+        for block in plan_b.blocks
+    )
+    smaller = plan_b.cache.model_copy(update={"way_bytes": plan_b.cache.way_bytes // 2})
+    plan_b = plan_b.model_copy(update={"blocks": blocks, "cache": smaller})
+    a = study_folder.write(tmp_path / "one", plan_a, partitioned(plan_a))
+    b = study_folder.write(tmp_path / "two", plan_b, partitioned(plan_b), host="there")
+    done = compare(a, b)
+    assert done.exit_code == 0, done.output
+    assert "Not the same in A and B: stream in dlrm+stream: command; a difference may be theirs." in done.output
+    assert re.search(r"stream in dlrm\+stream: command +stream +stream --size 8M", done.output)
+    assert "of the same name give something else in B: split-2 of dlrm+stream gives dlrm 0x3 (2 ways" in done.output
+    assert "Under partitions both have" in done.output
