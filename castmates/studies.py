@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from castmates import block_tables
 from castmates.errors import CastmatesError
 from castmates.project import RESULTS, read_plan, read_record
 from castmates.report.read import read_json
@@ -12,7 +13,6 @@ from castmates.study.looks import part_of
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan
-from castmates.tables import WINDOWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ def read_measured(named: Path) -> Measured:
     return Measured(
         folder=folder,
         plan=plan,
-        windows=_windows(places),
+        windows=block_tables.read(places, "windows", NEEDED),
         records=tuple(read_record(place / "block.json") for place in places),
         machine=read_json(folder / "machine.json"),
         study=_study(file) if file else None,
@@ -92,20 +92,3 @@ def _study(file: Path) -> Study:
         return read(Study, file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as problem:
         raise CastmatesError(f"{file}: the study cannot be read: {problem}.") from None
-
-
-def _windows(places: list[Path]) -> "pd.DataFrame":
-    import pandas as pd
-
-    types = {name: WINDOWS[name] for name in NEEDED}
-    tables = []
-    for place in places:
-        file = place / "windows.parquet"
-        try:
-            tables.append(pd.read_parquet(file, columns=NEEDED).astype(types))
-        except (OSError, ValueError, KeyError) as problem:
-            why = str(problem).splitlines()[0].rstrip(".:")
-            raise CastmatesError(
-                f"{file} cannot be read ({why}); remove {place} to have the block measured again."
-            ) from None
-    return pd.concat(tables, ignore_index=True)

@@ -82,7 +82,7 @@ def _design(results: Results) -> Iterable[str]:
     yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
-        yield f"Where needed a window was stretched, to {longest} s at most, for every active member to make {steps} steps."
+        yield f"Where needed a window was stretched, to {longest} s at most, for {steps} steps of every active member."
     if all("rounds" in record for record in blocks):
         complete = sum(int(record["rounds"]) for record in blocks)
         yield f"The blocks hold {complete} rounds without a rejected window."
