@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.intervals import BLOCK, over_launches, per_launch
+from castmates.analysis.quantities import Costs, arithmetic_mean
 from castmates.analysis.whole_launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
@@ -94,11 +95,11 @@ def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.Da
         names |= dict.fromkeys(phases_of(part))
         spent = by_window(part, own)
         if len(spent) and len(found) and len(both := _pairs(spent, found)):
-            parts.append(per_launch(both, by).join(both.groupby([*by, *BLOCK])[sides].mean()))
+            parts.append(per_launch(both, by).join(arithmetic_mean(Costs(both, sides), [*by, *BLOCK])))
     if not parts:
         return frame([], PHASES)
     whole = pd.concat(parts).sort_index()
-    table = over_launches(whole.drop(columns=sides), by).join(whole[sides].groupby(by).mean()).reset_index()
+    table = over_launches(whole.drop(columns=sides), by).join(arithmetic_mean(Costs(whole, sides), by)).reset_index()
     table = table.merge(found.drop_duplicates("row"), on="row")
     order = {name: place for place, name in enumerate([*map(shown, names), REST, STEP])}
     table["order"] = table["phase"].map(order)
