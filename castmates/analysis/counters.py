@@ -101,7 +101,7 @@ def _of_part(counts: pd.DataFrame, windows: pd.DataFrame) -> _Part:
     means = pairs.groupby([*_ROW, *BLOCK])[["log", "log_solo"]].mean().rename(columns={"log": "log_corun"})
     leads = windows.loc[(windows["role"] == "lead") & windows["valid"], [*_WINDOW, "workload"]]
     ways = usable.merge(leads, on=_WINDOW)[[*_WHO, "event", "scope", "note"]].drop_duplicates()
-    return _Part(per_launch(pairs, _ROW).join(means), ways, list(dict.fromkeys(usable["event"])))
+    return _Part(per_launch(pairs, _ROW).join(means), ways, usable["event"].unique().tolist())
 
 
 def per_unit(counts: pd.DataFrame, windows: pd.DataFrame, roles: Sequence[str] = ("lead",)) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def per_unit(counts: pd.DataFrame, windows: pd.DataFrame, roles: Sequence[str] =
     rows = rows.assign(seconds=(rows["close_ns"] - rows["open_ns"]) / 1e9)[_KEPT]
     usable = _usable(counts)
     wide = usable.pivot_table(index=_WINDOW, columns="event", values="value", sort=False)
-    events = list(dict.fromkeys(usable["event"]))
+    events = usable["event"].unique().tolist()
     both = rows.merge(wide.reset_index(), on=_WINDOW)
     parts = [both[_KEPT].assign(metric=name, value=value) for name, value in _metrics(both, events)]
     found = pd.concat(parts, ignore_index=True) if parts else both.assign(metric="", value=np.nan)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from castmates.csv_text import write_csv
 from castmates.files import replace
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0
+MANY = 10_000  # rows, beyond which a CSV is written column by column
 SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
 BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
@@ -95,7 +97,14 @@ def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
     with styled():
         for suffix, about in ABOUT.items():
             replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
-    replace(stem.with_name(f"{stem.name}.csv"), lambda file: source.to_csv(file, index=False))
+    replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
+
+
+def _source(source: "pd.DataFrame", file: Path) -> None:
+    if len(source) > MANY:
+        write_csv(source, file)
+    else:
+        source.to_csv(file, index=False)
 
 
 def _save(figure: "Figure", suffix: str, about: Mapping[str, str | None], name: str, file: Path) -> None:

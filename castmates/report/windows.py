@@ -65,7 +65,8 @@ def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
 def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
     """The blocks that are drawn: all, or the first, the last and evenly spaced ones between them."""
     shown = source[source["relative_rate"].notna()]
-    blocks = list(dict.fromkeys(zip(shown["company"], shown["block"].astype(int), strict=True)))
+    launches = shown[["company", "block"]].drop_duplicates()
+    blocks = list(zip(launches["company"], launches["block"].astype(int), strict=True))
     if len(blocks) <= PANELS:
         return blocks
     return [blocks[round(index * (len(blocks) - 1) / (PANELS - 1))] for index in range(PANELS)]
@@ -73,7 +74,7 @@ def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
 
 def _looks(source: "pd.DataFrame") -> dict[str, Look]:
     """Colour and marker of everything that is drawn; seven colours by six markers are 42 pairs."""
-    coruns = [what for what in dict.fromkeys(source["what"]) if what not in BASELINES]
+    coruns = [what for what in source["what"].unique() if what not in BASELINES]
     looks = {what: look for what, look in BASELINES.items() if (source["what"] == what).any()}
     for index, what in enumerate(sorted(coruns)):
         looks[what] = (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)])
