@@ -16,6 +16,7 @@ READABLE = 14  # so many sentences, or so many mixes, stand as they are; more ar
 WORST = 5
 
 Row = Mapping[str, Any]
+Ends = Mapping[tuple[str, str, str], str]  # by mix, member and platform: how a sentence on its loss ends
 Source = Callable[[Results, str], list[str]]
 
 
@@ -40,19 +41,19 @@ def verdict(results: Results) -> Verdict:
     """All sentences on the leads, against solo; one that says so where there is no effect at all."""
     if not (results.blocks["status"] == "measured").any():
         return Verdict(["No block of this study was measured, so it says nothing about any loss."], [])
-    groups = [group for lead in results.against_solo if (group := _group(results, lead)).sentences]
+    ends = given_back(results)
+    groups = [group for lead in results.against_solo if (group := _group(results, lead, ends)).sentences]
     if not groups:
         return Verdict(["No effect could be computed from the blocks of this study."], [])
     mixes = [row for lead in results.against_solo for row in _mixes(results, lead)]
     if max(len(mixes), sum(len(group.sentences) for group in groups)) <= READABLE:
         return Verdict([sentence for group in groups for sentence in group.sentences], [])
-    return Verdict(_worst(results, mixes), groups)
+    return Verdict(_worst(results, mixes, ends), groups)
 
 
-def effects(results: Results, lead: str) -> list[str]:
-    """What the lead loses beside each of its antagonists."""
-    comparisons, ends = _comparisons(results), given_back(results)
-    return words.lead_sentences(lead, _mixes(results, lead), results.margin, comparisons, ends)
+def effects(results: Results, lead: str, ends: Ends) -> list[str]:
+    """What the lead loses beside each of its antagonists, and what gives it back."""
+    return words.lead_sentences(lead, _mixes(results, lead), results.margin, _comparisons(results), ends)
 
 
 def partitions(results: Results, lead: str) -> list[str]:
@@ -60,17 +61,17 @@ def partitions(results: Results, lead: str) -> list[str]:
     return words.partition_sentences(results.against_solo[lead])
 
 
-# Each says something of one lead, in the order of the page.
-SOURCES: tuple[Source, ...] = (effects, partitions, recommendation.of_lead)
+# Each says something of one lead, after its effects and in the order of the page.
+SOURCES: tuple[Source, ...] = (partitions, recommendation.of_lead)
 
 
 def _mixes(results: Results, lead: str) -> list[Row]:
     return [row for row in results.against_solo[lead] if row["partition"] == UNMANAGED]
 
 
-def _group(results: Results, lead: str) -> Group:
-    sentences = [sentence for source in SOURCES for sentence in source(results, lead)]
-    return Group(plain(lead), _summary(_mixes(results, lead)), sentences)
+def _group(results: Results, lead: str, ends: Ends) -> Group:
+    more = [sentence for source in SOURCES for sentence in source(results, lead)]
+    return Group(plain(lead), _summary(_mixes(results, lead)), effects(results, lead, ends) + more)
 
 
 def _summary(rows: Sequence[Row]) -> str:
@@ -82,9 +83,9 @@ def _summary(rows: Sequence[Row]) -> str:
     return f"{words.counted(len(rows), 'mix')}: {words.listed(_counts(rows))}{most}"
 
 
-def _worst(results: Results, rows: Sequence[Row]) -> list[str]:
+def _worst(results: Results, rows: Sequence[Row], ends: Ends) -> list[str]:
     """How many mixes came to which verdict, and a sentence on each of the largest certain losses."""
-    slower, ends = _slower(rows), given_back(results)
+    slower = _slower(rows)
     leads = words.counted(len({row["lead"] for row in rows}), "lead")
     few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
     said = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
