@@ -142,7 +142,7 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
 
     drawn = panels[:PANELS]
     looks = _looks(row["series"] for panel in drawn for row in panel.rows)
-    across = min(3, len(drawn))
+    across = 2 if len(drawn) == 4 else min(3, len(drawn))
     down = math.ceil(len(drawn) / across)
     width = PAGE if across > 1 else COLUMN
     titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]

@@ -85,7 +85,7 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     from matplotlib.figure import Figure
 
     looks = _looks(source)
-    across = min(3, len(blocks))
+    across = 2 if len(blocks) == 4 else min(3, len(blocks))
     down = math.ceil(len(blocks) / across)
     width = PAGE if across > 1 else COLUMN
     columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
