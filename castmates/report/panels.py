@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PANELS = 12
 LINE = 0.115  # inches of a line of small print
-SMALL = 6.2
+SMALL = 6.5
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
     down = math.ceil(len(shown) / across)
     width = room.width if across == 1 else PAGE
     more = f"{len(titles) - PANELS} more panels are in the CSV; " if len(titles) > PANELS else ""
-    lines = textwrap.wrap(more + notes, int((width - 0.2) / 0.052))
+    lines = textwrap.wrap(more + notes, int((width - 0.2) / 0.055))
     foot = 0.22 + LINE * len(lines)
     head = 0.02 + badge_room(caveat, width)
     title = 0.12 * max(one.count("\n") + 1 for one in shown)

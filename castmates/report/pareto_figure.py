@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FAINT, LINE, FRESH = "#c2c2c2", COLOURS[0], COLOURS[1]
-LETTER, TALL = 0.052, 0.1  # inches of a label's letter and line
+LETTER, TALL = 0.055, 0.105  # inches of a label's letter and line
 Row = dict[str, Any]
 Box = tuple[float, float, float, float]
 
@@ -158,7 +158,7 @@ def _labels(axes: "Axes", panel: Panel, search: list[Row]) -> None:
                 continue
             taken.append(box)
             axes.text(
-                left / size[0], bottom / size[1], text, transform=axes.transAxes, fontsize=6.2, va="bottom", ha="left",
+                left / size[0], bottom / size[1], text, transform=axes.transAxes, fontsize=6.5, va="bottom", ha="left",
                 color=INK if chosen else GREY, fontweight="bold" if chosen else "normal", zorder=7,
                 path_effects=[withStroke(linewidth=1.8, foreground="white")],
             )  # fmt: skip

@@ -10,7 +10,7 @@ from castmates.report.read import Results, records
 from castmates.report.recommendation import count_of, knee_words
 from castmates.report.stamps import caveat
 from castmates.report.style import COLOURS, COLUMN, GREY, INK, MARKERS, broken, empty_figure, plain, stamp, styled
-from castmates.report.words import interval, number
+from castmates.report.words import counted, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +171,7 @@ def _knee(axes: "Axes", row: Row, y: float, colour: str, ways: int | None) -> No
     low, high, knee = (count_of(row[name]) for name in ("knee_low", "knee_high", "knee"))
     if math.isnan(low):
         text = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}[row["verdict"]]
-        axes.text(axes.get_xlim()[0], y, f" {text}", fontsize=6.2, color=colour, va="center", ha="left")
+        axes.text(axes.get_xlim()[0], y, f" {text}", fontsize=6.5, color=colour, va="center", ha="left")
         return
     end = high if not math.isnan(high) else float(ways or row["most_ways"]) + 0.5
     axes.plot([low, end], [y, y], color=colour, linewidth=1.0, zorder=3)
@@ -192,7 +192,7 @@ def _ticks(axes: "Axes", panel: Panel, most: int) -> None:
         return
     top = axes.secondary_xaxis("top")
     top.set_xticks(ticks, [f"{ways * panel.way_bytes / 2**20:.3g}" for ways in ticks])
-    top.tick_params(labelsize=6, length=2, pad=1)
+    top.tick_params(labelsize=6.5, length=2, pad=1)
     top.spines["top"].set_linewidth(0.4)
 
 
@@ -218,7 +218,8 @@ def _key(panels: list[Panel], results: Results) -> str:
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
     blocks = results.sensitivity_curves["blocks"]
-    launches = f"{blocks.min()} to {blocks.max()} launches" if len(blocks) else "no launches"
+    few, many = (int(blocks.min()), int(blocks.max())) if len(blocks) else (0, 0)
+    launches = counted(many, "launch") if few == many else f"{few} to {counted(many, 'launch')}"
     return (
         "Rate of each lead, in per cent of its solo rate with all ways, over the ways that a partition gives it: "
         "alone, and beside its antagonists, who have other ways. Bars are 95 % t intervals between launches "

@@ -1,0 +1,102 @@
+"""The figures of sensitivity and Pareto, and what is said of them. Synthetic results."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.analysis.frontier import CONFIRMED, pareto_table
+from castmates.analysis.recommendation import recommendations
+from castmates.analysis.sensitivity import knees, sensitivity_table
+from castmates.errors import CastmatesError
+from castmates.report import pareto_figure, recommendation, sensitivity_figure
+from castmates.report.captions import alternatives, captions
+from castmates.report.panels import spaced
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.spec import Plan
+from tests.unit.partition_maker import atoms
+from tests.unit.test_figure_partitions import results as of_effects
+from tests.unit.test_figure_partitions import texts
+
+
+def results(*groups, noise=0.004, limit=25.0, **given):
+    found = of_effects(*groups, noise=noise, **given)
+    plan = Plan.model_validate(found.plan)
+    curves = sensitivity_table(plan, found.effects)
+    pareto = pareto_table(plan, found.windows, found.effects)
+    advice = recommendations(pareto, limit, 12)
+    return replace(found, sensitivity_curves=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
+
+
+def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
+    one = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), platform="modelled")
+    figure, source = sensitivity_figure.draw(one)
+    said = texts(figure)
+    assert {"dlrm", "bert", "alone", "beside stream", "beside chase"} <= set(said)
+    assert any("the knee, from which on 95 %" in text for text in said)
+    assert "12" in said  # MiB of eight ways
+    assert len(source) == len(one.sensitivity_curves)
+    words = alternatives(one, ["sensitivity"])["sensitivity"]
+    assert "dlrm alone: " in words
+    assert "knee" in words
+    assert "(4 launches)" in captions(one, ["sensitivity"])["sensitivity"]
+
+
+def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
+    one = results(atoms())
+    chosen = one.recommendations["partition"].iloc[0]
+    fresh = one.pareto[one.pareto["partition"] == chosen].assign(stage=CONFIRMED, source="fresh", frontier=False)
+    pareto = pd.concat([one.pareto, fresh], ignore_index=True)
+    figure, source = pareto_figure.draw(replace(one, pareto=pareto))
+    said = [text.replace("\n", " ") for text in texts(figure)]
+    assert any("filled: fresh blocks" in text for text in said)
+    assert any("the limit of 25 %" in text for text in said)
+    assert "no partition" in said
+    assert source is pareto
+    assert "no point is confirmed yet" in captions(one, ["pareto"])["pareto"]
+
+
+def test_without_partitions_the_figures_say_why_they_are_empty():
+    one = of_effects(atoms(ways=(), caps=(), sensitivity=()))
+    for module in (sensitivity_figure, pareto_figure):
+        figure, source = module.draw(one)
+        assert source.empty
+        assert "is known" in texts(figure)[0].replace("\n", " ")
+
+
+def test_sentences_name_ways_loss_others_and_the_next_step():
+    one = results(atoms())
+    (said,) = recommendation.of_lead(one, "dlrm")
+    assert "of 12 ways" in said
+    assert "keep the loss within 25 %" in said
+    assert "stream keeps" in said
+    assert "Not confirmed yet: run `castmates confirm STUDY.yaml`" in said
+    (none,) = recommendation.of_lead(results(atoms(), limit=1.0), "dlrm")
+    assert "no lead mask is shown to keep the loss within 1 %" in none
+    (few,) = recommendation.of_lead(results(atoms(), blocks=2), "dlrm")
+    assert "2 launches cannot tell" in few
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 8)), max_size=10))
+def test_labels_do_not_overlap_and_stay_inside(labels):
+    ordered = sorted(labels)
+    heights = [height for _, height in ordered]
+    found = spaced([centre for centre, _ in ordered], heights, 0.0, 100.0)
+    edges = [(y - height / 2, y + height / 2) for y, height in zip(found, heights, strict=True)]
+    assert all(one[1] <= other[0] + 1e-9 for one, other in pairwise(edges))
+    assert all(low >= -1e-9 and high <= 100 + 1e-9 for low, high in edges)
+
+
+@pytest.mark.parametrize("text", ["0", "100", "-3", "x", "nan", "3 %%"])
+def test_a_limit_that_is_none_is_refused_by_key_and_line(text):
+    with pytest.raises(CastmatesError, match=r"s\.yaml, line 2: 'recommend\.lead_loss'.*per cent"):
+        read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
+
+
+@pytest.mark.parametrize("text", ["3", "3%", "'3 %'", "2.5"])
+def test_a_limit_in_per_cent(text):
+    assert read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)
