@@ -35,9 +35,9 @@ def refusals(results: Results) -> list[str]:
     said = []
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
-            which = "all" if len(refused) == len(scenes) else str(len(refused))
+            which = "all" if len(refused) == len(scenes) else f"{len(refused)} of"
             said.append(
-                f"{quantile} of {plain(member)} is refused in {which} of {counted(len(scenes), 'scene')}; "
+                f"{quantile} of {plain(member)} is refused in {which} {counted(len(scenes), 'scene')}; "
                 f"in {refused[0]['scene']}: {refused[0]['refused']}."
             )
     return said

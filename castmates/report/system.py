@@ -65,6 +65,6 @@ def _sentence(row: Row) -> str:
     values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
     return (
         f"{plain(row['lead'])} and {plain(row['antagonists']).replace('+', ', ')} together get {values} times the work "
-        f"done that one does alone, of {row['members']} at most if nobody lost "
+        f"done that one does alone; {row['members']} would be no loss "
         f"({counted(row['blocks'], 'launch')}, {row['platform']})."
     )
