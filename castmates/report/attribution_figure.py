@@ -89,11 +89,14 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
     across = 1 if len(known) <= LONE_COLUMN else 2
     width = COLUMN if across == 1 else PAGE
     letters = int((width / across - 0.15) / SMALL_LETTER)
-    panels = [_panel(total, own, letters, results) for total, own in _drawn(known)]
+    drawn = _drawn(known)
+    abouts = {attribution.isolation(total) for total, _ in drawn}
+    common = abouts.pop() if len(drawn) > 1 and len(abouts) == 1 else ""  # said once, at the foot
+    panels = [_panel(total, own, 0 if common else letters, int(letters * 0.85), results) for total, own in drawn]
     cut = math.ceil(len(panels) / across)
     columns = [panels[begin : begin + cut] for begin in range(0, len(panels), cut)]
     tall = max(sum(panel.height for panel in column) for column in columns)
-    notes = textwrap.wrap(_key(known, results), int((width - 0.15) / SMALL_LETTER))
+    notes = textwrap.wrap("; ".join(filter(None, [common, _key(known, results)])), int((width - 0.15) / SMALL_LETTER))
     head, foot = 0.2 + badge_room(caveat(results), width), 0.5 + 0.11 * len(notes)
     height = head + tall + foot
     figure = Figure(figsize=(width, height))
@@ -129,15 +132,16 @@ def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
     return [one for one in known if one[0]["points"] >= least][:MIXES]
 
 
-def _panel(total: Row, own: list[Row], letters: int, results: Results) -> Panel:
+def _panel(total: Row, own: list[Row], letters: int, width: int, results: Results) -> Panel:
+    """A mix with a title of so many letters, and so many (or no line at all) for how it was told apart."""
     several = len(results.platforms) > 1
     title = attribution.who(total) + (f" ({total['platform']})" if several else "")
     bars, begin = [], 0.0
     for row in attribution.leaves(own):
         bars.append((begin, row))
         begin += row["log"]
-    about = textwrap.wrap(attribution.isolation(total), letters)
-    return Panel(textwrap.wrap(title, int(letters * 0.85)), about, [*bars, (0.0, total)])
+    about = textwrap.wrap(attribution.isolation(total), letters) if letters else []
+    return Panel(textwrap.wrap(title, width), about, [*bars, (0.0, total)])
 
 
 def _reach(panels: list[Panel]) -> tuple[float, float]:
