@@ -79,7 +79,7 @@ def _summary(rows: Sequence[Row]) -> str:
     if not rows:
         return "under partitions only"
     worst = _slower(rows)[:1]
-    most = f"; at most {_loss(worst[0])}" if worst else ""
+    most = f"; the largest certain loss {_loss(worst[0])}" if worst else ""
     return f"{words.counted(len(rows), 'mix')}: {words.listed(_counts(rows))}{most}"
 
 
