@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from castmates.report.compared import Compared
 from castmates.report.read import records
-from castmates.report.style import COLOURS, GREY, INK, PAGE, badge, badge_room, broken, empty_figure, styled
+from castmates.report.style import (
+    COLOURS,
+    GREY,
+    INK,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    styled,
+)
 from castmates.report.words import Row, as_degradation
 from castmates.study.spec import UNMANAGED
 
@@ -50,7 +62,7 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
 
     names = [_name(row) for row in rows]
     heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
-    notes = textwrap.wrap(_key(compared, rows, known), int((PAGE - 0.2) / 0.052))
+    notes = textwrap.wrap(_key(compared, rows, known), int((PAGE - 0.2) / SMALL_LETTER))
     head = 0.36 + badge_room(compared.origin, PAGE)
     foot = 0.5 + NOTE * len(notes)
     height = head + sum(heights) + foot
@@ -74,7 +86,7 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
         _losses(panels[0], place, row)
         _change(panels[1], place, row)
     _frame(panels, compared)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=6.2, color=GREY, va="bottom")
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, compared.origin)
     return figure
 
