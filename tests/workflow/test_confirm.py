@@ -1,0 +1,68 @@
+"""A modelled study whose recommended partition is confirmed by fresh blocks, under Snakemake and from end to end."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.workflow.sweeps import Sweeps
+
+STUDY = {
+    "platform": "modelled",
+    "antagonists": ["stream"],
+    "cache": {"sweeps": [{"split": [4, 10]}]},
+    "recommend": {"lead_loss": 60},
+    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
+}
+
+pytestmark = pytest.mark.slow  # four runs of Snakemake
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("confirm")
+    sweeps = Sweeps.make(folder / "project", folder / "cache")
+    sweeps.write_study(STUDY)
+    done = sweeps.run()
+    assert done.returncode == 0, done.stderr
+    return sweeps
+
+
+def advice(sweeps):
+    (row,) = pd.read_parquet(sweeps.results / "tables/recommendations.parquet").to_dict("records")
+    return row
+
+
+def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_truth(swept):
+    before = advice(swept)
+    assert (before["verdict"], before["confirmation"]) == ("met", "not confirmed yet")
+    page = swept.results / "report/index.html"
+    assert "Not confirmed yet: run <code>castmates confirm config/config.yaml</code>" in page.read_text()
+    said = swept.castmates("recommend", "--lead-loss", "60")
+    assert "not measured: modelled" in said.lower()
+    assert "Not confirmed yet" in said
+    swept.castmates("confirm", "--cores", "2")
+    (file,) = (swept.results / "confirm").glob("*.yaml")
+    study = yaml.safe_load(file.read_text())
+    assert study["mixes"] == [{"lead": "chase", "antagonists": ["stream"]}]
+    assert study["cache"]["only"] == [before["partition"]]
+    after = advice(swept)
+    assert after["confirmation"] == "confirmed"
+    assert (after["confirmed_in"], after["confirmed_blocks"]) == (file.stem, 3)
+    assert after["loss_pct"] == before["loss_pct"]  # the search's estimate stays what it was
+    assert after["confirmed_loss_pct"] != before["loss_pct"]
+    record = json.loads(next((swept.folder / "results" / file.stem).glob("blocks/*/1/block.json")).read_text())
+    rates = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
+    lead, others = record["spec"]["company"]["members"][0]["name"], record["spec"]["company"]["members"][1]["name"]
+    corun = rates[f"corun:chase+stream@{before['partition']}"]
+    truth = 100 * (1 - corun[lead] / rates["solo"][lead])
+    assert after["confirmed_loss_pct"] == pytest.approx(truth, abs=3)
+    assert after["confirmed_kept_pct"] == pytest.approx(100 * corun[others] / rates[f"alone:{others}"][others], abs=3)
+    assert "Confirmed: " in page.read_text()
+    pareto = pd.read_parquet(swept.results / "tables/pareto.parquet")
+    assert pareto[["stage", "blocks", "refused"]].iloc[-1].tolist() == ["confirmed", 3, 0]
+    searched = {json.loads(one.read_text())["spec"]["seed"] for one in swept.results.glob("blocks/*/*/block.json")}
+    assert record["spec"]["seed"] not in searched
+    assert "Nothing to be done" in swept.run("--dry-run").stdout
+    assert "Confirmed: " in swept.castmates("recommend")
