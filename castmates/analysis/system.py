@@ -34,9 +34,10 @@ def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     found = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("found").reset_index()
     launches = members.merge(found, on=[*_MIX, *_LAUNCH])
     values = of_launches(launches[launches["found"] == launches["members"]], [*_MIX, *_LAUNCH])
-    counts = found.merge(about[[*_MIX, "members"]], on=_MIX)
-    incomplete = counts[counts["found"] < counts["members"]].groupby([*_MIX, "platform"], observed=True).size()
-    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), incomplete, windows)
+    measured = planned(windows, plan)[_LAUNCH].drop_duplicates()
+    measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
+    counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
+    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows)
 
 
 def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -98,7 +99,7 @@ def _mixes(contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(
-    plan: Plan, about: pd.DataFrame, found: pd.DataFrame, incomplete: "pd.Series[int]", windows: pd.DataFrame
+    plan: Plan, about: pd.DataFrame, found: pd.DataFrame, measured: pd.DataFrame, windows: pd.DataFrame
 ) -> pd.DataFrame:
     order = {name: place for place, name in enumerate(METRICS)}
     platforms = [str(name) for name in windows["platform"].unique()] or [""]
@@ -106,10 +107,10 @@ def _table(
     rows = rows.merge(pd.DataFrame({"metric": METRICS}), how="cross").merge(
         found, on=[*_MIX, "platform", "metric"], how="left"
     )
-    rows = rows.merge(incomplete.rename("blocks_incomplete").reset_index(), on=[*_MIX, "platform"], how="left")
-    seen = rows["blocks"].notna() | rows["blocks_incomplete"].notna()
-    rows = rows[seen | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study).fillna({"blocks": 0, "blocks_incomplete": 0})
+    rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
+    rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
+    rows = rows.assign(study=plan.study).fillna({"blocks": 0, "measured": 0})
+    rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
     rows = rows.sort_values(
         ["place", "platform", "metric"], key=lambda one: one.map(order) if one.name == "metric" else one

@@ -114,6 +114,12 @@ def test_a_launch_in_which_a_member_has_no_pair_is_counted_and_left_out():
     assert (found.loc[STP, "blocks"], found.loc[STP, "blocks_incomplete"]) == (3, 1)
 
 
+def test_a_launch_in_which_no_member_has_a_pair_is_counted_too():
+    losses = {"bert@0": [1.1] * 4, "stream@1": [1.5] * 4}
+    found = rows(PAIR, losses, without={(2, "bert@0"), (2, "stream@1")})
+    assert (found.loc[STP, "blocks"], found.loc[STP, "blocks_incomplete"]) == (3, 1)
+
+
 def test_two_launches_give_no_interval_and_none_no_value():
     losses = {"bert@0": [1.1] * 3, "stream@1": [1.5] * 3, "chase@2": [2.0] * 3}
     found = rows(TRIO, losses, without={(1, "chase@2")})
