@@ -96,15 +96,18 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
     table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
     table["blocks_paired"] = relative["blocks"]
+    table["units"] = table["units"].where(table["sizes"] <= 1)
     return _finished(plan, table.reset_index(), values, windows)
 
 
 def _counts(long: pd.DataFrame) -> pd.DataFrame:
     """How many launches and steps there are behind each number."""
     enough = long.assign(few=~long["enough"], own=long["steps"].where(long["enough"], 0))
+    enough["sized"] = long["units"].where(long["enough"])
     return enough.groupby(_LONG, observed=True).agg(
         blocks=("enough", "sum"), blocks_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
         odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
+        sizes=("sized", "nunique"),
     )  # fmt: skip
 
 
@@ -118,6 +121,9 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
         "heartbeats cover different numbers of units, so that a step has no time of its own": (
             counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
         ),
+        "steps cover different numbers of units in different launches, so that launches have no common step": (
+            counts["sizes"] > 1
+        ),
     }
     said = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
@@ -130,9 +136,12 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
 def _against_baseline(told: pd.DataFrame) -> pd.DataFrame:
     """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
     place = ["platform", *BLOCK, "member", "quantile"]
-    base = told[[*place, "scene", "difference"]].drop_duplicates([*place, "scene"])
+    base = told[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
+    # Steps of another size than the baseline's are not compared with them.
     both = told[told["scene"] != told["baseline_scene"]].merge(
-        base.rename(columns={"scene": "baseline_scene"}), on=[*place, "baseline_scene"], suffixes=("", "_baseline")
+        base.rename(columns={"scene": "baseline_scene"}),
+        on=[*place, "units", "baseline_scene"],
+        suffixes=("", "_baseline"),
     )
     return both.assign(difference=both["difference"] - both["difference_baseline"])
 

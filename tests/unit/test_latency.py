@@ -84,6 +84,21 @@ def test_members_whose_beats_cover_varying_units_have_no_steps():
     assert (row["refused"], row["units"], row["unit"]) == ("", 5, "step")
 
 
+def test_launches_whose_steps_cover_different_units_are_not_averaged():
+    found = table(units=lambda row, _: 8 if row["member"] == "bert@0" and row["block"] == 1 else 4)
+    row = found.loc["bert@0", "solo", "p50"]
+    assert row["refused"].startswith("steps cover different numbers of units in different launches")
+    assert row[["ms", "units"]].isna().all()
+    assert found.loc[("stream@1", "alone:stream@1", "p50"), "units"] == 4
+
+
+def test_steps_of_another_size_than_the_baselines_have_no_ratio():
+    found = table(units=lambda row, _: 8 if row["scene"].startswith("corun") else 4)
+    row = found.loc["bert@0", "corun:bert+stream", "p50"]
+    assert (row["refused"], row["units"], row["blocks_paired"]) == ("", 8, 0)
+    assert np.isnan(row["ratio"])
+
+
 def test_nothing_measured_is_no_row_and_no_beats_are_refused():
     windows = written(MIX, lambda *_: 1.0)
     found = latencies(MIX, windows, [])
