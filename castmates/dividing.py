@@ -22,9 +22,13 @@ def line(plan: Plan, named: str | None) -> str:
     if most == 1:
         how = f"{named}, which the study names" if named else "the only partition that isolates"
         return f"The loss of {which} is divided under {how}; all its launches estimate."
-    tried = {(mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
-    companies = (one.company for one in plan.blocks if tried & {(mix.name, mix.lead) for mix in one.company.mixes})
-    blocks = min(Counter(company.id for company in companies).values())
+    tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
+    companies = {block.company.id: block.company for block in plan.blocks}
+    launches: Counter[tuple[str, str]] = Counter()
+    for name, count in Counter(block.company.id for block in plan.blocks).items():
+        there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
+        launches.update(dict.fromkeys(there, count))
+    blocks = min(launches[one] for one, several in counts.items() if several > 1)
     chosen = round(CHOOSING_SHARE * blocks)
     instead = "a name in 'attribution.isolated' lets all of them estimate"
     if chosen < FEWEST_TO_CHOOSE or blocks - chosen < FEWEST_BLOCKS:

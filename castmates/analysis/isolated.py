@@ -7,6 +7,7 @@ that looks best does so partly by luck, and on the blocks that chose it the luck
 import random
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from castmates.analysis.chains import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
@@ -61,13 +62,22 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
 
 
 def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
-    """Every block of a mix and whether it chooses: two fifths of each company's, in an order drawn by their seeds."""
+    """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
+
+    Each company gives two fifths of its own, rounded down; then those give one more that lack most of another, so that
+    companies of few blocks give too, and a partition that only one company has keeps its share.
+    """
     draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
     found = gains[[*GROUP, *BLOCK]].drop_duplicates()
     drawn = pd.Series([draws[one] for one in zip(found["company"], found["block"], strict=True)], index=found.index)
     within = drawn.groupby([found[name] for name in (*GROUP, "company")], observed=True)
-    choosing = within.rank(method="first") <= (CHOOSING_SHARE * within.transform("size")).round()
-    return found.assign(choosing=choosing.astype(bool))
+    rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
+    sure = rank <= np.floor(share)
+    order = found[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
+    groups = order.groupby(list(GROUP), observed=True)["sure"]
+    choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
+    return found.assign(choosing=choosing.reindex(found.index).astype(bool))
 
 
 def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
