@@ -43,7 +43,7 @@ def write_tables(
     platforms = set(windows["platform"])
     tables = {
         "effects": effects,
-        "attribution": estimate_attribution(plan, windows, margin, isolated),
+        "attribution": estimate_attribution(plan, windows, margin, isolated, effects),
         "controls": controls,
         "carryover": estimate_carryover(plan, windows),
         "margins": margins(plan, windows),

@@ -91,6 +91,7 @@ ATTRIBUTION: Columns = {
     "platform": "str",
     "points_within_low": "float64",  # 95 % within launch, of the points
     "points_within_high": "float64",
+    "possibly_biased": "bool",  # a co-run at either end was rejected more often than a baseline, as in effects
 }
 
 # tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
@@ -194,7 +195,7 @@ SYSTEM: Columns = {
     "low": "float64",  # 95 % between launches; NaN below three blocks
     "high": "float64",
     "blocks": "int64",  # in which every member has a pair
-    "blocks_incomplete": "int64",  # in which some member has one, and not every
+    "blocks_incomplete": "int64",  # measured ones in which some member has none
     "platform": "str",
 }
 
@@ -306,4 +307,8 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame"
     import pandas as pd
 
     table = pd.DataFrame(list(rows), columns=list(columns))
+    # Whole numbers beside None have become floats there, which tell no neighbours apart above 2**53.
+    rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]
+    for name in rounded:
+        table[name] = pd.Series([row.get(name) for row in rows], dtype="object").astype("Int64")
     return table.astype(dict(columns))

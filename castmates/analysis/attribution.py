@@ -5,24 +5,27 @@ import math
 import pandas as pd
 
 from castmates.analysis import chains, parts
-from castmates.analysis.chains import AT_MASK, CHAINS, GROUP, ISOLATED, MIX, PLACEBO
+from castmates.analysis.chains import AT_MASK, CHAINS, GROUP, ISOLATED, MIX, PLACEBO, TOGETHER
 from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.intervals import FEWEST_BLOCKS, holm
 from castmates.analysis.isolated import FEWEST_TO_CHOOSE, isolating
 from castmates.analysis.pairs import planned
 from castmates.analysis.parts import DETAILS, PARTS, TOTAL
 from castmates.analysis.verdicts import effect_verdicts
-from castmates.study.spec import Plan
+from castmates.study.spec import UNMANAGED, Plan
 from castmates.tables import ATTRIBUTION
 
 _COUNTS = ["blocks", "rounds", "candidates", "blocks_choosing"]
 _TEXTS = ["partition", "how", "start", "end"]
 
 
-def estimate_attribution(plan: Plan, windows: pd.DataFrame, margin: float, named: str | None = None) -> pd.DataFrame:
+def estimate_attribution(
+    plan: Plan, windows: pd.DataFrame, margin: float, named: str | None = None, effects: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """A row per active mix, part and platform; `total` alone where nothing was measured yet.
 
-    `named` is the isolating partition that the study names; one is chosen for each mix where it names none.
+    `named` is the isolating partition that the study names; one is chosen for each mix where it names none. `effects`
+    is the table of effects, whose flag on a lead's scene goes to the parts that begin or end there.
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
@@ -40,7 +43,20 @@ def estimate_attribution(plan: Plan, windows: pd.DataFrame, margin: float, named
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
     table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin)
+    table["possibly_biased"] = _biased(table, effects) if effects is not None else False
     return _columns(_ordered(table, contrasts), plan)
+
+
+def _biased(table: pd.DataFrame, effects: pd.DataFrame) -> pd.Series:
+    """Whether the co-run at either end of a part was rejected more often than some baseline of it."""
+    flagged = effects[(effects["role"] == "lead") & effects["possibly_biased"]]
+    scenes = pd.MultiIndex.from_frame(flagged[[*GROUP, "partition"]])
+    together, apart = (
+        pd.MultiIndex.from_frame(table[list(GROUP)].assign(partition=partition)).isin(scenes)
+        for partition in (UNMANAGED, table["partition"])
+    )
+    isolated = (table["start"] == ISOLATED) | (table["end"] == ISOLATED)
+    return ((table["end"] == TOGETHER) & together) | (isolated & apart)
 
 
 def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -57,24 +73,24 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
 
 def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
     """What could not be told apart, and why; "" where nothing is missing."""
-    rows = zip(table["chain"], table["partition"], table["candidates"], strict=True)
-    return [_note(chain, partition, candidates, named) for chain, partition, candidates in rows]
+    rows = zip(table["chain"], table["partition"], table["candidates"], table["blocks"], strict=True)
+    return [_note(*row, named) for row in rows]
 
 
-def _note(chain: float, partition: object, candidates: float, named: str | None) -> str:
+def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None) -> str:
     if math.isnan(chain):
         return "no round has a valid window both solo and beside the antagonists"
     stages, missing = CHAINS[int(chain)], []
     if PLACEBO not in stages:
         missing.append("too few rounds have a valid window beside placebos")
     if ISOLATED not in stages:
-        missing.append(_why_not_isolated(partition, candidates, named))
+        missing.append(_why_not_isolated(partition, candidates, blocks, named))
     elif PLACEBO in stages and AT_MASK not in stages:
         missing.append(f"too few rounds have a valid window beside placebos under {partition}")
     return "; ".join(missing)
 
 
-def _why_not_isolated(partition: object, candidates: float, named: str | None) -> str:
+def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None) -> str:
     if not candidates > 0:
         if named:
             return f"{named}, which the study names, keeps nobody apart in this mix"
@@ -82,6 +98,8 @@ def _why_not_isolated(partition: object, candidates: float, named: str | None) -
     if isinstance(partition, str):
         return f"too few rounds are complete under {partition}"
     needed = FEWEST_TO_CHOOSE + FEWEST_BLOCKS
+    if blocks >= needed:
+        return f"too few launches have complete rounds under any of {int(candidates)} partitions"
     return (
         f"to choose one of {int(candidates)} partitions takes {needed} launches, {FEWEST_TO_CHOOSE} that choose and "
         f"{FEWEST_BLOCKS} others that estimate; the study may name one instead (attribution.isolated)"

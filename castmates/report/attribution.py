@@ -6,10 +6,11 @@ from typing import Any
 
 from castmates.analysis.isolated import NAMED, ONLY
 from castmates.analysis.parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
+from castmates.analysis.verdicts import EFFECT_LEVEL
 from castmates.report.health import WITHIN
 from castmates.report.read import Results, records
 from castmates.report.style import plain
-from castmates.report.words import counted, interval, launches, number, percent_of
+from castmates.report.words import BIASED, counted, interval, launches, number, percent_of
 
 Row = Mapping[str, Any]
 WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
@@ -59,6 +60,7 @@ def given_back(results: Results) -> dict[tuple[str, str, str], str]:
     comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
     return {
         (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)
+        + (BIASED if row["possibly_biased"] else "")
         for _, parts in mixes(results)
         for row in parts
         if row["part"] == CAPACITY
@@ -69,24 +71,34 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
     """Say it in points of the solo rate, no further than the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
     if verdict == "too few blocks":
-        known = f"{number(row['points'])} points {interval(*ends(row))}"
-        return f"within {launches(row['blocks'])} {own} gave back {known} ({row['partition']}), and no more can be said"
+        return f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']}), and no more can be said"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
     about = f"{row['partition']}, {_launches(row)}"
-    if verdict == "slower":
+    if verdict == "slower" and low > 0:
         return f"{own} give back {points} ({about})"
-    if verdict == "faster":
+    if verdict == "faster" and high < 0:
         return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
+    if verdict in WORDS:
+        done = "give something back" if verdict == "slower" else "cost something"
+        return f"{own} {done}, but how many points the data cannot tell ({points}; {about})"
     if verdict == "equivalent":
         size = percent_of(margin) if margin is not None else "the study's margin"
         return f"{own} change its rate by no more than {size} ({points}; {about})"
     if round(low, 1) > 0 or round(high, 1) < 0:
-        return (
-            f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but chance can produce as "
-            f"much in {counted(comparisons, 'comparison')}"
-        )
+        alone = row["p_value"] < EFFECT_LEVEL  # that Holm's adjustment alone makes it unclear
+        chance = f"chance can produce as much in {counted(comparisons, 'comparison')}"
+        but = chance if alone else "in log terms, by which it is judged, the interval holds zero"
+        return f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but {but}"
     return f"whether {own} give anything back the data cannot tell ({points}; {about})"
+
+
+def _gave_back(row: Row) -> str:
+    """What was seen in too few launches: a gift or a loss, with the interval within launch where there is one."""
+    sign = -1 if row["points"] < 0 else 1
+    low, high = sorted(sign * end for end in ends(row))
+    points = f"{number(sign * row['points'])} points{'' if math.isnan(low) else f' {interval(low, high)}'}"
+    return f"it lost {points} more under {ways(row)}" if sign < 0 else f"{ways(row)} gave back {points}"
 
 
 def _launches(row: Row) -> str:

@@ -100,7 +100,7 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
     head, foot = 0.2 + badge_room(caveat(results), width), 0.5 + 0.11 * len(notes)
     height = head + tall + foot
     figure = Figure(figsize=(width, height))
-    names = SMALL_LETTER * max(len(row["part"]) for panel in panels for _, row in panel.bars) + 0.12
+    names = SMALL_LETTER * max(len(_name(row)) for panel in panels for _, row in panel.bars) + 0.12
     low, high = _reach(panels)
     for number_, column in enumerate(columns):
         left = number_ * width / across
@@ -183,10 +183,14 @@ def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> N
             last = index + 1 == len(panel.bars)
             _bar(axes, begin, row, middle, "-" if not last else "")
             ticks.append(middle)
-            labels.append(row["part"])
+            labels.append(_name(row))
             place += LINE
     axes.set_yticks(ticks, labels, fontsize=SMALL)
     axes.tick_params(axis="y", length=0, pad=2)
+
+
+def _name(row: Row) -> str:
+    return f"{row['part']} †" if row["possibly_biased"] else str(row["part"])
 
 
 def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None:
@@ -231,6 +235,7 @@ def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
     said += [f"hollow: {', or '.join(there)}"] if there else []
+    said += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
     said += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
     return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
 
@@ -250,9 +255,9 @@ def caption(results: Results) -> str:
         "on a log scale that is read in per cent of the solo rate. Busy neighbour: from solo to register-only loops on "
         "the antagonists' CPUs. Own smaller share: from there to the same with no more ways than under the isolating "
         "partition. Despite own ways: from there to the antagonists themselves under that partition, memory bandwidth "
-        "for one. Cache capacity: from there to no partition, which is what ways give back. Where a stage is missing, "
-        "the parts beside it are one. Lines are 95 % t intervals between launches, the numbers percentage points of "
-        f"the solo rate with theirs ({launches}). "
+        "for one. Cache capacity: from there to no partition, which is what that partition gives back. Where a stage "
+        "is missing, the parts beside it are one. Lines are 95 % t intervals between launches, the numbers percentage "
+        f"points of the solo rate with theirs ({launches}). "
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )
 

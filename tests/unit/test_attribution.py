@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from castmates import dividing
 from castmates.analysis.attribution import estimate_attribution
 from castmates.analysis.chains import rounds, stages
 from castmates.analysis.contrasts import mix_contrasts
+from castmates.analysis.effects import estimate_effects
 from castmates.analysis.isolated import isolating
 from castmates.study.spec import REST, Partition, Share
 from tests.unit import partition_maker as maker
@@ -153,6 +155,22 @@ def test_four_blocks_are_too_few_to_choose_and_estimate():
     assert set(attributed(of, maker.windows(of), "split-2")["partition"]) == {"split-2"}
 
 
+def test_enough_launches_without_a_complete_round_under_a_partition_are_told_so():
+    of = maker.made(maker.atoms(ways=SPLITS), blocks=10)
+    found = attributed(of, without(maker.windows(of), "corun.*@split"))
+    assert found["note"].iloc[0] == "too few launches have complete rounds under any of 3 partitions"
+    assert set(found["blocks"]) == {10}
+
+
+def test_companies_of_one_block_each_choose_together():
+    one = maker.atoms(ways=SPLITS)
+    of = plan([company(f"c{number}", *one) for number in range(5)], blocks=1, mixes=one)
+    found = attributed(of, maker.windows(of))
+    assert set(found["partition"]) == {"split-8"}
+    assert (set(found["blocks_choosing"]), set(found["blocks"])) == ({2}, {3})
+    assert "chosen on 2 of 5 launches" in dividing.line(of, None)
+
+
 def test_nothing_measured_is_no_zero():
     of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
     found = attributed(of, maker.windows(of)[:0])
@@ -194,6 +212,22 @@ def test_platforms_are_never_mixed():
     own = found[found["platform"] == "measured"].reset_index(drop=True)
     pd.testing.assert_frame_equal(own, alone)
     assert len(found) == 2 * len(alone)
+
+
+def test_parts_have_the_flags_of_the_scenes_in_which_they_begin_or_end():
+    of = maker.made(maker.atoms(ways=(4,)), blocks=9)
+    windows = maker.windows(of)
+    for scene, parts in {
+        "corun:dlrm.stream@split-4$": {"not given back", "despite own ways", "cache capacity"},
+        "corun:dlrm.stream$": {"total", "cache capacity"},
+        "corun:dlrm.stream@cap-2$": set(),
+    }.items():
+        lost = without(windows, scene, blocks=[1, 2, 3, 4])
+        effects = estimate_effects(of, lost, 0.02)
+        found = estimate_attribution(of, lost, 0.02, None, effects)
+        assert effects["possibly_biased"].any()
+        assert set(found.loc[found["possibly_biased"], "part"]) == parts
+    assert not attributed(of, windows)["possibly_biased"].any()
 
 
 def test_partitions_in_other_launches_are_compared_with_the_mix_there():

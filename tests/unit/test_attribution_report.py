@@ -1,18 +1,22 @@
 """What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
 
 import json
+import math
 
 import pytest
 
 from castmates.analysis.attribution import estimate_attribution
 from castmates.analysis.effects import estimate_effects
 from castmates.report import attribution, attribution_figure
+from castmates.report.page import environment
 from castmates.report.read import Results, records
 from castmates.report.verdict import verdict
 from castmates.report.words import lead_sentences
 from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.test_figure_partitions import _block, texts
+
+NAN = math.nan
 
 
 def results(*groups, blocks=5, named=None, platform="measured", noise=0.01) -> Results:
@@ -59,8 +63,22 @@ def row(verdict, points=2.4, low=2.0, high=2.8, **other):
         (row("unclear", 0.9, 0.2, 1.6),
          "4 of 11 ways may give back something (0.9 points [0.2, 1.6]; split-4, 5 launches), but chance can produce as "
          "much in 7 comparisons"),
-        (row("too few blocks", 2.4, float("nan"), float("nan"), blocks=2),
+        (row("too few blocks", 2.4, NAN, NAN, blocks=2),
          "within these 2 launches 4 of 11 ways gave back 2.4 points [2.3, 2.5] (split-4), and no more can be said"),
+        (row("too few blocks", -0.3, NAN, NAN, blocks=2, points_within_low=-1.0, points_within_high=0.4),
+         "within these 2 launches it lost 0.3 points [\N{MINUS SIGN}0.4, 1.0] more under 4 of 11 ways (split-4), and "
+         "no more can be said"),
+        (row("too few blocks", 2.4, NAN, NAN, blocks=1, points_within_low=NAN, points_within_high=NAN),
+         "within this launch 4 of 11 ways gave back 2.4 points (split-4), and no more can be said"),
+        (row("slower", 3.4, -7.2, 14.0),
+         "4 of 11 ways give something back, but how many points the data cannot tell (3.4 points [\N{MINUS SIGN}7.2, "
+         "14.0]; split-4, 5 launches)"),
+        (row("faster", -3.4, -14.0, 7.2),
+         "4 of 11 ways cost something, but how many points the data cannot tell (\N{MINUS SIGN}3.4 points "
+         "[\N{MINUS SIGN}14.0, 7.2]; split-4, 5 launches)"),
+        (row("unclear", 0.9, 0.2, 1.6, p_value=0.06),
+         "4 of 11 ways may give back something (0.9 points [0.2, 1.6]; split-4, 5 launches), but in log terms, by "
+         "which it is judged, the interval holds zero"),
     ],
 )  # fmt: skip
 def test_a_sentence_claims_no_more_than_its_interval(part, said):
@@ -127,6 +145,24 @@ def test_two_launches_speak_of_themselves():
     assert "dashed, and numbers beside: within launch only" in said
     assert "too few launches to tell" in said
     assert attribution.rows(one)[0]["interval"].endswith(" within launch")
+
+
+def attribution_section(one):
+    return environment().get_template("attribution.html.j2").render(attribution=attribution.rows(one), first="")
+
+
+def test_a_part_that_may_be_biased_has_a_dagger():
+    one = results(atoms(), blocks=3, named="split-4")
+    part = one.attribution["part"] == "cache capacity"
+    flagged = Results(**{**vars(one), "attribution": one.attribution.assign(possibly_biased=part)})
+    said = texts(attribution_figure.draw(flagged)[0])
+    assert "cache capacity †" in said
+    assert "†: possibly biased by rejected windows" in " ".join(" ".join(said).split())
+    assert all("possibly biased" in text for text in attribution.given_back(flagged).values())
+    page = attribution_section(flagged)
+    assert page.count("†") == 2
+    assert "† Possibly biased: windows of a co-run" in page
+    assert "†" not in attribution_section(one)
 
 
 def test_a_study_without_any_loss_says_so():

@@ -24,6 +24,13 @@ def steps_of(block, rows, begin=True, **phases):
     return steps.assign(begin_ns=pd.array(begins, "Int64")) if begin else steps.drop(columns="begin_ns")
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_nanoseconds_are_exact_beside_missing_ones(missing):
+    made = frame([{"first_ns": NS}, {"first_ns": missing}, {}, {"first_ns": NS + 1}], {"first_ns": "Int64"})["first_ns"]
+    assert made.tolist() == [NS, pd.NA, pd.NA, NS + 1]
+    assert made.dtype == "Int64"
+
+
 @pytest.fixture
 def places(tmp_path):
     """Five blocks: with steps, without rows, from before there were begins, with a phase, with no table at all."""
