@@ -124,7 +124,8 @@ def _heatmap_alt(results: Results) -> str:
             within(row) if row["verdict"] == "too few blocks" else (row["degradation_low"], row["degradation_high"])
         )
         known = "" if row["verdict"] == "no data" else f" {number(row['degradation_pct'])} % {interval(low, high)}"
-        parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{known}, {row['verdict']}")
+        on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
+        parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - DRAWN_ALT} more in the table of effects" if len(rows) > DRAWN_ALT else ""
     return f"Heatmap of degradation against solo: {'; '.join(parts)}{more}."
 

@@ -9,6 +9,7 @@ from castmates.report.compared import Compared
 from castmates.report.read import records
 from castmates.report.words import Row, as_degradation, counted, interval, listed, number, percent_of
 
+VERBS = ("loses", "gains", "lost", "gained")  # that are said once of A and B
 SHOWN = 8  # of a kind; the table has them all
 YET = {
     MORE: "B is faster alone, but loses more beside",
@@ -55,7 +56,9 @@ def _work(compared: Compared) -> Iterator[str]:
 
 def _loss(row: Row, margin: float) -> str:
     who = f"{row['lead']} beside {_beside(row)}" if row["antagonists"] else row["lead"]
-    said = f"{who} {_side(row, 'a')} in A and {_side(row, 'b').removeprefix(_verb(row, 'a'))} in B"
+    ours, theirs = _side(row, "a"), _side(row, "b")
+    verb = ours.split(maxsplit=1)[0]
+    said = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
     if row["verdict"] == NO_DATA:
         return f"{said}."
     if row["verdict"] == PLATFORMS_DIFFER:
@@ -86,30 +89,33 @@ def _side(row: Row, letter: str) -> str:
     slowdown = row[f"slowdown_{letter}"]
     if math.isnan(slowdown):
         return "has no data"
-    sign = -1 if slowdown < 1 else 1
-    low, high = sorted(sign * as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
-    ends = "" if math.isnan(low) else " " + interval(low, high)
-    return f"{_verb(row, letter)}{number(sign * as_degradation(slowdown))} %{ends}"
-
-
-def _verb(row: Row, letter: str) -> str:
-    return "gains " if row[f"slowdown_{letter}"] < 1 else "loses "
+    value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    if math.isnan(low):  # too few launches for an interval
+        gained = slowdown < 1
+        return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
+    if round(low, 1) <= 0 <= round(high, 1):
+        return f"may or may not lose ({number(value)} % {interval(low, high)})"
+    return (
+        f"loses {number(value)} % {interval(low, high)}"
+        if value > 0
+        else (f"gains {number(-value)} % {interval(-high, -low)}")
+    )
 
 
 def _rates(compared: Compared) -> Iterator[str]:
     """Who is faster alone, and beside others: who loses more may still do more."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in records(compared.leads(partitioned=False)):
         if not math.isnan(row["baseline_rate_ratio"]):
-            groups.setdefault((row["lead"], row["unit"], _times(row, "baseline")), []).append(row)
-    for (lead, unit, alone), rows in list(groups.items())[:SHOWN]:
+            group = row["lead"], row["unit"], _times(row, "baseline"), _behind(row)
+            groups.setdefault(group, []).append(row)
+    for (lead, unit, alone, many), rows in list(groups.items())[:SHOWN]:
         beside = [f"{_times(row, 'scene')} beside {_beside(row)}" for row in rows[:SHOWN]]
         yet = [f"{said} {listed(found)}" for word, said in YET.items() if (found := _yet(rows, word))]
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         yield (
-            f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; {', '.join(beside)}{more}"
-            + "".join(f"; {said}" for said in yet)
-            + "."
+            f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; "
+            f"{', '.join(beside)}{more} ({many})" + "".join(f"; {said}" for said in yet) + "."
         )
     if groups:
         yield NOT_PAIRED
@@ -123,6 +129,12 @@ def _times(row: Row, name: str) -> str:
     low, high = row[f"{name}_rate_ratio_low"], row[f"{name}_rate_ratio_high"]
     ends = "" if math.isnan(low) else " " + interval(low, high, 3)
     return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
+
+
+def _behind(row: Row) -> str:
+    """How many launches of A and B are behind ratios of rates, and that they are too few where there is no interval."""
+    many = f"in {row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    return many + (", too few for an interval" if math.isnan(row["baseline_rate_ratio_low"]) else "")
 
 
 def _yet(rows: Sequence[Row], verdict: str) -> list[str]:

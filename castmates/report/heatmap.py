@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from castmates.analysis.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
 from castmates.report.heatmap_cells import key
-from castmates.report.heatmap_grid import Grid, Row, cells_of, grid
+from castmates.report.heatmap_grid import Grid, Row, cells_of, grid, panelled
 from castmates.report.heatmap_sheet import Panel, letters, sheet
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
@@ -31,14 +31,20 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     with styled():
         if source.empty:
             return empty_figure(why_empty(results), caveat(results)), source
-        rows = source.assign(panel=source["baseline"])
+        rows = panelled(source, "baseline")
         again = again_rows(results, list(dict.fromkeys(source["lead"])))
-        baselines = [name for name in BASELINES if (source["baseline"] == name).any()]
+        baselines = [name for name in BASELINES if (rows["baseline"] == name).any()]
+        names = [name for one in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == one, "panel"])]
         means = bool(results.margins["degradation_pct"].notna().any())
-        cells = grid(rows, baselines, means, bool(again))
-        drawn = baselines[:1] if cells.close and len(cells.rows) > FEW else baselines
-        panels = [_panel(results, rows, baseline, again) for baseline in drawn]
-        notes = _notes(cells, source, len(drawn) < len(baselines), bool(again), results)
+        cells = grid(rows, names, means, bool(again))
+        solo_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
+        drawn = rows[rows["baseline"] == baselines[0]] if solo_only else rows
+        panels = [
+            _panel(results, drawn[drawn["panel"] == name], f"against {title}", again)
+            for name, title in zip(names, cells.titles, strict=True)
+            if (drawn["panel"] == name).any()
+        ]
+        notes = _notes(cells, rows, solo_only, bool(again), results)
         return sheet(cells, panels, notes, results), _source(source, again, results)
 
 
@@ -49,11 +55,11 @@ def why_empty(results: Results) -> str:
     return f"No effect could be computed in the study {results.name}."
 
 
-def again_rows(results: Results, leads: list[str]) -> dict[str, Row]:
-    """The A/A control of each lead, as a degradation."""
+def again_rows(results: Results, leads: list[str]) -> dict[tuple[str, str], Row]:
+    """The A/A control of each lead on each platform, as a degradation."""
     controls = results.controls[(results.controls["control"] == AGAIN) & results.controls["lead"].isin(leads)]
     return {
-        row["lead"]: row | {
+        (row["lead"], row["platform"]): row | {
             "degradation_pct": as_degradation(row["ratio"]), "degradation_low": as_degradation(row["ratio_low"]),
             "degradation_high": as_degradation(row["ratio_high"]),
         }
@@ -61,20 +67,21 @@ def again_rows(results: Results, leads: list[str]) -> dict[str, Row]:
     }  # fmt: skip
 
 
-def _panel(results: Results, rows: "pd.DataFrame", baseline: str, again: dict[str, Row]) -> Panel:
-    margins = results.margins[results.margins["baseline"] == baseline]
+def _panel(results: Results, rows: "pd.DataFrame", title: str, again: dict[tuple[str, str], Row]) -> Panel:
+    """The matrix of these rows, which are of one baseline and one platform."""
+    baseline, platforms = rows["baseline"].iloc[0], {*rows["platform"], ""}
+    margins = results.margins
+    margins = margins[(margins["baseline"] == baseline) & margins["platform"].isin(platforms)]
     means = {
         name: {row["who"]: row for row in records(margins[margins["margin"] == name])}
         for name in (SENSITIVITY, CONTENTIOUSNESS)
     }
-    cells = cells_of(rows[rows["panel"] == baseline])
     # The control compares two solos: it stands beside what is compared with one.
-    return Panel(
-        f"against {baseline}", cells, means[CONTENTIOUSNESS], means[SENSITIVITY], again if baseline == "solo" else {}
-    )
+    controls = {lead: row for (lead, one), row in again.items() if baseline == "solo" and one in platforms}
+    return Panel(title, cells_of(rows), means[CONTENTIOUSNESS], means[SENSITIVITY], controls)
 
 
-def _source(source: "pd.DataFrame", again: dict[str, Row], results: Results) -> "pd.DataFrame":
+def _source(source: "pd.DataFrame", again: dict[tuple[str, str], Row], results: Results) -> "pd.DataFrame":
     import pandas as pd
 
     margins = results.margins

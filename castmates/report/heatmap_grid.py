@@ -116,6 +116,17 @@ def grid(source: "pd.DataFrame", panels: Sequence[str], means: bool, again: bool
     )  # fmt: skip
 
 
+def panelled(source: "pd.DataFrame", by: str) -> "pd.DataFrame":
+    """The rows with the name of their `panel`: what is in this column, and their platform where there are several.
+
+    What was measured and what was not never stand in one matrix; without a number a row is of no platform then.
+    """
+    if len({*source["platform"]} - {""}) <= 1:
+        return source.assign(panel=source[by])
+    known = source[source["platform"] != ""]
+    return known.assign(panel=known[by] + ", " + known["platform"])
+
+
 def alike(source: "pd.DataFrame", names: list[str], side: str, other: str) -> list[str]:
     """These rows (or columns) in an order in which neighbours lose alike: average linkage, leaves turned for the best.
 

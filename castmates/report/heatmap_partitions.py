@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from castmates.report.heatmap import SHOWN
 from castmates.report.heatmap_cells import key
-from castmates.report.heatmap_grid import Grid, cells_of, grid
+from castmates.report.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.heatmap_sheet import Panel, letters, sheet
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
@@ -27,19 +27,20 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         drawn, left_out = chosen(source)
         if not drawn:
             return empty_figure(_why_empty(results), caveat(results)), source
-        rows = source[source["partition"].isin(drawn)].rename(columns={"partition": "panel"})
-        cells = grid(rows, drawn, means=False, again=False)
+        rows, names = _panels(source, drawn)
+        cells = grid(rows, names, means=False, again=False)
         panels = [
-            Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(drawn, cells.titles, strict=True)
+            Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(names, cells.titles, strict=True)
         ]
         return sheet(cells, panels, _notes(cells, rows, left_out, results), results), source
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    drawn, left_out = chosen(_source(results))
+    source = _source(results)
+    drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
-    panels = counted(len(drawn), "panel")
+    panels = counted(len(_panels(source, drawn)[1]), "panel")
     return (
         f"Degradation of the lead (columns) beside its antagonists (rows) against solo, in per cent, {panels}: "
         "first without a partition, then under each; one scale of colours for all. Intervals are 95 % t intervals "
@@ -51,9 +52,10 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     source = _source(results)
+    rows, names = _panels(source, chosen(source)[0])
     parts = []
-    for name in chosen(source)[0]:
-        known = [row for row in records(source[source["partition"] == name]) if row["verdict"] != "no data"]
+    for name in names:
+        known = [row for row in records(rows[rows["panel"] == name]) if row["verdict"] != "no data"]
         losses = [row["degradation_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
     return f"Heatmaps of degradation against solo: {'; '.join(parts)}." if parts else _why_empty(results)
@@ -73,6 +75,12 @@ def chosen(source: "pd.DataFrame") -> tuple[list[str], int]:
 def _source(results: Results) -> "pd.DataFrame":
     rows = results.lead_effects("solo", under_partitions=True)
     return rows[rows["antagonists"] != ""][SHOWN]
+
+
+def _panels(source: "pd.DataFrame", drawn: list[str]) -> "tuple[pd.DataFrame, list[str]]":
+    """The rows of these partitions, and the names of their panels in order."""
+    rows = panelled(source[source["partition"].isin(drawn)], "partition")
+    return rows, [name for one in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == one, "panel"])]
 
 
 def _why_empty(results: Results) -> str:

@@ -3,12 +3,13 @@
 import json
 import math
 
+import pandas as pd
 import pytest
 
 from castmates.analysis.carryover import estimate_carryover
 from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
-from castmates.report import heatmap, partitions
+from castmates.report import heatmap, heatmap_partitions, partitions
 from castmates.report import windows as over_time
 from castmates.report.captions import alternatives
 from castmates.report.figures import draw_figure
@@ -42,6 +43,24 @@ def _block(block, platform):
 
 def texts(figure):
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text")) if text.get_text()]
+
+
+@pytest.mark.parametrize("draw", [heatmap.draw, heatmap_partitions.draw])
+def test_what_was_measured_and_what_was_modelled_have_panels_of_their_own(draw):
+    one, other = results(atoms(ways=(4,))), results(atoms(ways=(4,)), platform="modelled", noise=0.1)
+    both = Results(**{**vars(one), "effects": pd.concat([one.effects, other.effects], ignore_index=True),
+                      "controls": pd.concat([one.controls, other.controls], ignore_index=True)})  # fmt: skip
+    figure, source = draw(both)
+    titles = [" ".join(axes.get_title().split()) for axes in figure.axes if axes.get_title()]
+    if draw is heatmap.draw:
+        assert titles == [f"against {base}, {one}" for base in ("solo", "placebo") for one in ("measured", "modelled")]
+    else:
+        assert titles[:2] == ["unmanaged, measured", "unmanaged, modelled"]
+    rows = source[(source["baseline"] == "solo") & (source["antagonists"] == "stream")]
+    for loss in rows.loc[rows["partition"] == "unmanaged", "degradation_pct"]:
+        assert any(f"{loss:.1f}" in text for text in texts(figure))
+    alone = [axes.get_title() for axes in draw(one)[0].axes if axes.get_title()]
+    assert not any("measured" in title for title in alone)
 
 
 def test_what_is_drawn_is_what_the_table_says():
