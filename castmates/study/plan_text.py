@@ -38,6 +38,7 @@ def plan_of(text: str | bytes) -> Plan:
     content = json.loads(text)
     if not isinstance(content, dict):
         raise ValueError("no mapping")
+    _check(content)
     kinds = dict(SHARED.values())
     content |= {
         place: {name: kind.model_validate(one) for name, one in content[place].items()}
@@ -52,10 +53,20 @@ def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}
     if "blocks" not in rest:
         return rest
+    _check(content)
     return rest | {"blocks": [_whole(block, content) for block in rest["blocks"]]}
 
 
-def _whole(block: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+def _check(content: Mapping[str, Any]) -> None:
+    """Refuse a content whose parts are of another kind."""
+    for place, kind in {"blocks": list, **{place: dict for place, _ in SHARED.values()}}.items():
+        if not isinstance(content.get(place, kind()), kind):
+            raise ValueError(f"its '{place}' is not a {'list' if kind is list else 'mapping'}")
+
+
+def _whole(block: object, content: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(block, dict):
+        raise ValueError("one of its blocks is not a mapping")
     named = {key: block[key] for key in SHARED if isinstance(block.get(key), str)}
     lacking = [name for key, name in named.items() if name not in content.get(SHARED[key][0], {})]
     if lacking:

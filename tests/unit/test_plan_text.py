@@ -49,3 +49,17 @@ def test_a_plan_that_lacks_something_is_none(change):
         plan_of(json.dumps(json.loads(text_of(PLAN)) | change))
     with pytest.raises(ValueError):
         plan_of("[]")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"blocks": 3}, "its 'blocks' is not a list"),
+        ({"blocks": [1]}, "one of its blocks is not a mapping"),
+        ({"blocks": [], "companies": []}, "its 'companies' is not a mapping"),
+    ],
+)
+def test_what_is_of_another_kind_is_no_plan(content, why):
+    for reads in (unfolded, lambda one: plan_of(json.dumps(one))):
+        with pytest.raises(ValueError, match=why):
+            reads(content)

@@ -70,6 +70,16 @@ def test_nothing_was_built_and_nothing_is_left_to_do(swept):
     assert "Nothing to be done" in swept.run("--dry-run").stdout
 
 
+@pytest.mark.parametrize("name", ["tables/pareto.parquet", "tables/effects.csv", "figures/heatmap.pdf"])
+def test_what_was_removed_is_made_again_though_the_page_is_there(swept, name):
+    file, aside = swept.results / name, swept.results / "aside"
+    file.rename(aside)
+    try:
+        assert "Nothing to be done" not in swept.run("--dry-run").stdout
+    finally:
+        aside.rename(file)
+
+
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(swept):
     named = ["--config", "study=config/config.yaml"]
     filed = ["--configfile", "config/config.yaml"]
