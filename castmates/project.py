@@ -300,6 +300,8 @@ def remembered_cache(plan_file: Path) -> Cache | None:
 
 def read_plan(file: Path) -> Plan:
     """The plan as a rule wrote it."""
+    if not file.exists():
+        raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.")
     try:
         return plan_of(_text(file, "the plan"))
     except ValueError as problem:

@@ -16,6 +16,7 @@ from tests.lab.kit.debian import Debian, unfit, unpack
 PROJECT = Path(__file__).resolve().parents[2]
 INSTALLED = ("chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium", "fonts-dejavu-core")
+NEEDED = ("apt-get", "apt-cache", "dpkg", "tar")
 NOT_NEEDED = ("doc", "icons", "locale", "man")
 RUN = """\
 #!/bin/sh
@@ -54,7 +55,7 @@ def here() -> Path | None:
 
 def fetch(say: Callable[[str], object]) -> Path:
     """Unpack Debian's Chromium and what it needs into the cache; NoLab says why that cannot be."""
-    if reason := unfit():
+    if reason := unfit(NEEDED):
         raise NoLab(reason)
     say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")
     packages = Packages(cache() / "debian")

@@ -3,7 +3,7 @@
 import platform
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.lab.kit.common import NoLab, call, whole
@@ -14,8 +14,8 @@ NEEDED = ("apt-get", "apt-cache", "dpkg", "gcc", "strip", "tar", "bash", "setpri
 _CALLED = {RELEASE, "stable", "oldstable"}  # how a machine's configuration may call it
 
 
-def unfit() -> str | None:
-    """Say why nothing can be built out of Debian 12's packages here; None where it can."""
+def unfit(needed: Sequence[str] = NEEDED) -> str | None:
+    """Say why nothing can be had out of Debian 12's packages here, with these programs; None where it can."""
     if platform.machine() != "x86_64":
         return f"it is built out of Debian's amd64 packages, and this machine is {platform.machine()}"
     try:
@@ -24,7 +24,7 @@ def unfit() -> str | None:
         system = {}
     if system.get("VERSION_CODENAME") != RELEASE:
         return f"it is built out of Debian 12's packages, and this is {system.get('PRETTY_NAME', 'another system')}"
-    if lacking := [name for name in NEEDED if shutil.which(name) is None]:
+    if lacking := [name for name in needed if shutil.which(name) is None]:
         return f"this machine lacks {', '.join(lacking)}"
     return None
 
