@@ -87,7 +87,7 @@ def confirmed_rows(plan: Plan, results: Path) -> "pd.DataFrame":
 
 def _confirmed(plan: Plan, mix: Mix, folder: Path, searched: "Searched") -> "pd.DataFrame":
     """The row of one confirming study."""
-    from castmates.analysis.confirmation import refusal
+    from castmates.analysis.confirmation import other_design, refusal
     from castmates.analysis.effects import estimate_effects
     from castmates.analysis.frontier import CONFIRMED, pareto_table
     from castmates.estimate import read_windows
@@ -111,7 +111,8 @@ def _confirmed(plan: Plan, mix: Mix, folder: Path, searched: "Searched") -> "pd.
     if table.empty:
         table = frame([_nothing(mix, searched.platform, folder.name)], PARETO)
     why = "; ".join(dict.fromkeys(reasons))
-    return table.assign(study=plan.study, frontier=False, refused=len(reasons), why_refused=why)
+    design = other_design((block.design for _, block in counted), (block.design for block in plan.blocks))
+    return table.assign(study=plan.study, frontier=False, refused=len(reasons), why_refused=why, design=design)
 
 
 def _nothing(mix: Mix, platform: str, source: str) -> dict[str, Any]:

@@ -69,6 +69,7 @@ PARETO: Columns = {
     "blocks": "int64",
     "refused": "int64",  # blocks of a confirming study that do not count
     "why_refused": "str",
+    "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
     "platform": "str",
 }
 
@@ -91,6 +92,7 @@ RECOMMENDATIONS: Columns = {
     "confidence": "float64",  # of that bound, one-sided
     "masks": "int64",  # that were looked at
     "kinds": "int64",  # of partition among them
+    "larger_beyond": "int64",  # where the limit is not met: larger masks of the same kind that miss it too
     "blocks": "int64",
     "kept_pct": "float64",
     "kept_low": "float64",
@@ -110,5 +112,7 @@ RECOMMENDATIONS: Columns = {
     "confirmed_stp_low": "float64",
     "confirmed_stp_high": "float64",
     "confirmed_blocks": "int64",
+    "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
+    "confirmed_design": "str",  # how it measured otherwise than the search
     "platform": "str",
 }

@@ -1,10 +1,10 @@
 """Which blocks of a confirming study count, and why the others do not."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.study.spec import Mix
+from castmates.study.spec import Design, Mix
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,13 @@ def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str
     if not same:
         return "has other programs or other CPUs"
     return "has other programs or another machine" if shares and shares[0] in tried else "has another partition"
+
+
+def other_design(fresh: Iterable[Design], searched: Iterable[Design]) -> str:
+    """How fresh blocks were measured where it differs from the search: "4 rounds, not 3"; "" where nothing does."""
+    ours, theirs, found = list(fresh), list(searched), []
+    for name, words in (("rounds", "{} rounds, not {}"), ("window", "windows of {} s, not {} s")):
+        values = [sorted({getattr(one, name) for one in designs}) for designs in (ours, theirs)]
+        if ours and values[0] != values[1]:
+            found.append(words.format(*(" or ".join(f"{one:g}" for one in several) for several in values)))
+    return "; ".join(found)

@@ -39,6 +39,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
         source=plan.study,
         refused=0,
         why_refused="",
+        design="",
     )
     table["frontier"] = undominated(table)
     return table[list(PARETO)].astype(dict(PARETO))

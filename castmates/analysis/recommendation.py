@@ -71,7 +71,8 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     down = known.sort_values("lead_ways", ascending=False, kind="stable")
     keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "kind"]], observed=True).cummin()
     met = _first(down[keeps.astype(bool)], ["lead_ways", "stp"], [True, False]).assign(verdict=MET)
-    beyond = known[known["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
+    beyond = down[down["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
+    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "kind"], observed=True).cumcount())
     nearest = _first(beyond, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
     few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
     return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
@@ -84,11 +85,11 @@ def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> 
 def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     """What fresh blocks say of the chosen masks: one question, asked before they were measured, and no adjustment."""
     key = ["mix", "partition", "platform"]
+    confirmed = confirmed.assign(studies=confirmed.groupby(key, observed=True)["source"].transform("nunique"))
     most = confirmed.sort_values("blocks", ascending=False, kind="stable").drop_duplicates(key)
-    most = most.rename(
-        columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in [*_VALUES, "blocks"]}
-    )
-    columns = ["confirmed_in", *(f"confirmed_{name}" for name in [*_VALUES, "blocks"])]
+    told = [*_VALUES, "blocks", "studies", "design"]
+    most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in told})
+    columns = ["confirmed_in", *(f"confirmed_{name}" for name in told)]
     table = chosen.merge(most[[*key, *columns]], on=key, how="left")
     low, high = table["confirmed_loss_low"], table["confirmed_loss_high"]
     found = np.select(

@@ -96,9 +96,7 @@ def by_kind(layers: "pd.DataFrame") -> "pd.DataFrame":
 
     table = layers.assign(
         lead=layers["member"].map(plain),
-        beside=layers["mix"].str.partition("+")[2].map(plain).where(layers["mix"].str.contains("+", regex=False), ALONE)
-        if len(layers)
-        else layers["mix"],
+        beside=_beside(layers) if len(layers) else layers["mix"],
     )
     if table.empty:
         return pd.DataFrame(columns=SHOWN)
@@ -119,6 +117,14 @@ def by_kind(layers: "pd.DataFrame") -> "pd.DataFrame":
     found["lowest"] = found["lowest"].where(found["there"] == found["blocks"], 0.0)
     order = ["lead", "member", "platform", "scene", "ms_per_step"]
     return pd.DataFrame(found[SHOWN].sort_values(order, ascending=[True, True, True, True, False]))
+
+
+def _beside(layers: "pd.DataFrame") -> "pd.Series[str]":
+    """Who ran beside the lead, without the CPUs unless the same names sat on others too."""
+    full = layers["mix"].str.partition("+")[2]
+    names = full.map(plain)
+    seats = full.groupby([layers["member"], layers["platform"], names]).transform("nunique")
+    return names.where(seats < 2, full).where(full != "", ALONE)
 
 
 def panels_of(source: "pd.DataFrame") -> "list[tuple[str, pd.DataFrame]]":

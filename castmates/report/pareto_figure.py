@@ -71,7 +71,7 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
         [broken(panel.title, 44) for panel in panels],
         notes=_key(panels, results),
         caveat=caveat(results),
-        room=Grid(width=COLUMN, axes=2.1, above=0.12, below=0.34, left=0.52, right=0.12),
+        room=Grid(width=COLUMN, axes=2.1, above=0.12, below=0.34, left=0.58, right=0.12),
     )
     for axes, panel in zip(grid.places, panels, strict=False):
         _panel(axes, panel)

@@ -66,11 +66,21 @@ def ways(row: Row) -> str:
 
 
 def _search(row: Row) -> str:
+    bound = row["bound_pct"]
+    most = f"a gain of at least {number(-bound)} %" if bound < 0 else f"no more than {number(bound)} %"
     return (
-        f"{number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])} lost in the search "
-        f"({counted(int(row['blocks']), 'launch')}, {counted(int(row['masks']), 'mask')} looked at; at "
-        f"{100 * row['confidence']:.3g} % no more than {number(row['bound_pct'])} %), while {_others(row, '')}"
+        f"{_lost(row, '')} in the search ({counted(int(row['blocks']), 'launch')}, "
+        f"{counted(int(row['masks']), 'mask')} looked at; at {100 * row['confidence']:.3g} % {most}), while "
+        f"{_others(row, '')}"
     )
+
+
+def _lost(row: Row, prefix: str) -> str:
+    """2.5 % [2.0, 3.0] lost; a negative loss is gained."""
+    value, low, high = (row[f"{prefix}loss_{end}"] for end in ("pct", "low", "high"))
+    if number(value).startswith("\N{MINUS SIGN}"):
+        return f"{number(-value)} % {interval(-high, -low)} gained"
+    return f"{number(value)} % {interval(low, high)} lost"
 
 
 def _others(row: Row, prefix: str) -> str:
@@ -79,24 +89,31 @@ def _others(row: Row, prefix: str) -> str:
     stp, least, most = (row[f"{prefix}{name}"] for name in ("stp", "stp_low", "stp_high"))
     several = "+" in row["antagonists"]
     who = "the antagonists keep" if several else f"{plain(row['antagonists'])} keeps"
-    return (
-        f"{who} {number(kept)} % {interval(low, high)} of {'their rates' if several else 'its rate'} alone (STP "
-        f"{number(stp, 2)} {interval(least, most, 2)})"
-    )
+    if math.isnan(kept) or math.isnan(stp):
+        return f"what {who} and the STP are unknown: no launch has a pair of windows of every member"
+    of = f"of {'their rates' if several else 'its rate'} alone"
+    if math.isnan(low) or math.isnan(least):
+        return (
+            f"{who} {number(kept)} % {of} (STP {number(stp, 2)}), without intervals: fewer than three launches have a "
+            "pair of windows of every member"
+        )
+    return f"{who} {number(kept)} % {interval(low, high)} {of} (STP {number(stp, 2)} {interval(least, most, 2)})"
 
 
 def _nearest(row: Row) -> str:
     over = row["bound_pct"] - row["limit_pct"]
     points = "less than 0.1" if over < 0.05 else number(over)
-    why = (
-        "the estimate keeps it, and more launches may show as much"
-        if row["loss_pct"] <= row["limit_pct"]
-        else "and the estimate is beyond it too"
-    )
+    larger = int(row["larger_beyond"])
+    if row["loss_pct"] > row["limit_pct"]:
+        why = "and the estimate is beyond it too"
+    elif larger:
+        masks = "a larger mask of its kind misses" if larger == 1 else f"{larger} larger masks of its kind miss"
+        why = f"the estimate keeps it, but {masks} it too, so more launches of this one alone would not do"
+    else:
+        why = "the estimate keeps it, and more launches may show as much"
     return (
-        f"{row['partition']} comes nearest with {number(row['loss_pct'])} % "
-        f"{interval(row['loss_low'], row['loss_high'])} ({counted(int(row['blocks']), 'launch')}), whose upper bound "
-        f"of {number(row['bound_pct'])} % misses it by {points} points: {why}"
+        f"{row['partition']} comes nearest with {_lost(row, '')} ({counted(int(row['blocks']), 'launch')}), whose "
+        f"upper bound of {number(row['bound_pct'])} % misses it by {points} points: {why}"
     )
 
 
@@ -108,16 +125,21 @@ def confirmation(row: Row, command: str) -> str:
     blocks = counted(int(row["confirmed_blocks"]), "fresh launch")
     if word == verdicts.TOO_FEW:
         return f"Not confirmed: {blocks} of {row['confirmed_in']} count, and three are the least; run `{command}`."
-    value = (
-        f"{number(row['confirmed_loss_pct'])} % {interval(row['confirmed_loss_low'], row['confirmed_loss_high'])} in "
-        f"{blocks}"
-    )
+    value = f"{_lost(row, 'confirmed_')} in {blocks}{_apart(row)}"
     rest = _others(row, "confirmed_")
     if word == verdicts.YES:
         return f"Confirmed: {value}, while {rest}."
     if word == verdicts.EXCEEDED:
         return f"Not confirmed, the loss is beyond the limit: {value}; {rest}."
     return f"Not confirmed, the interval holds the limit: {value}; {rest}."
+
+
+def _apart(row: Row) -> str:
+    """How the fresh blocks were measured where that differs, and how many other studies measured some."""
+    others = int(row["confirmed_studies"]) - 1
+    more = f"{others} other confirming stud{'y' if others == 1 else 'ies'} with no more blocks" if others > 0 else ""
+    told = "; ".join(filter(None, [row["confirmed_design"], more]))
+    return f" ({told})" if told else ""
 
 
 def knee_words(row: Row) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from castmates import confirm, project
-from castmates.analysis.confirmation import Searched, refusal
+from castmates.analysis.confirmation import Searched, other_design, refusal
 from castmates.analysis.frontier import CONFIRMED
 from castmates.errors import CastmatesError
 from castmates.estimate import write_table
@@ -96,6 +96,18 @@ def test_blocks_that_do_not_count(parent):
     assert refusal(record(mix, host="there", platform="modelled"), modelled) == ""
 
 
+def test_how_fresh_blocks_were_measured_otherwise(parent):
+    _, plan = parent
+    design = plan.blocks[0].design
+    longer = design.model_copy(update={"window": 2 * design.window, "rounds": design.rounds + 1})
+    assert other_design([design], [design, design]) == ""
+    assert other_design([], [design]) == ""
+    assert other_design([longer], [design]) == (
+        f"{longer.rounds} rounds, not {design.rounds}; windows of {longer.window:g} s, not {design.window:g} s"
+    )
+    assert other_design([design, longer], [design]).startswith(f"{design.rounds} or {longer.rounds} rounds, not ")
+
+
 def left(folder: Path, plan: Plan, table, host="here"):
     """Measured blocks on disk."""
     for block in plan.blocks:
@@ -127,7 +139,7 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     slower = windows(fresh).assign(rate=lambda table: table["rate"] * (1 - 0.1 * (table["kind"] == "corun")))
     left(tmp_path / name, fresh, slower)
     (row,) = confirm.confirmed_rows(search, results).to_dict("records")
-    assert (row["partition"], row["blocks"], row["refused"]) == ("split-4", 4, 0)
+    assert (row["partition"], row["blocks"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
     assert row["loss_pct"] == pytest.approx(100 * (1 - 0.9 * 2.718281828 ** -(0.1 + 0.02 + 0.06)))
     left(tmp_path / name, fresh.model_copy(update={"blocks": fresh.blocks[:1]}), slower, host="there")
     (row,) = confirm.confirmed_rows(search, results).to_dict("records")

@@ -95,6 +95,13 @@ def test_seats_and_platforms_have_panels_of_their_own(other, titles):
     assert all(title in said for title in titles)
 
 
+def test_the_same_antagonist_on_two_seats_has_two_looks():
+    seats = rows(1, "solo", "", 1.0)
+    seats += [row for cpu in "12" for row in rows(1, f"corun:lead+b@{cpu}", f"lead+b@{cpu}", float(cpu))]
+    source = layers_figure.by_kind(frame(seats, LAYERS))
+    assert set(source["beside"]) == {"solo", "b@1", "b@2"}
+
+
 def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):
     for told in (captions.captions(two_blocks, ["layers"]), captions.alternatives(two_blocks, ["layers"])):
         assert "rofiled, not measured" in told["layers"]

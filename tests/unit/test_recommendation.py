@@ -36,7 +36,7 @@ def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b
         "source": "s" if stage == SEARCH else "fresh",
         "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
         "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "blocks": blocks,
-        "refused": 0, "why_refused": "", "platform": "modelled",
+        "refused": 0, "why_refused": "", "design": "", "platform": "modelled",
     }  # fmt: skip
 
 
@@ -82,6 +82,47 @@ def test_what_fresh_blocks_refute_is_not_said_to_keep_the_limit():
     fresh = row("split-4", 4, 5.0, 6.0, stage=CONFIRMED)
     assert "ways (4 MiB), split-4, seemed to keep the loss within 3 %" in sentence(advised(*splits(9, 2.9), fresh), "")
     assert "ways (4 MiB), split-4, keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
+
+
+def test_a_gain_is_not_called_a_loss():
+    gains = advised(row("split-2", 2, -0.3, 0.4), row("split-4", 4, -0.3, 0.4, stage=CONFIRMED))
+    said = sentence(gains, "")
+    assert "0.3 % [\N{MINUS SIGN}0.4, 1.0] gained in the search" in said
+    assert "lost" not in said
+    assert "no more than 0.4 %" in said
+    assert "a gain of at least 1.0 %" in sentence(advised(row("split-2", 2, -2.0, -1.0)), "")
+    fresh = row("split-2", 2, -0.3, 0.4, stage=CONFIRMED)
+    assert "Confirmed: 0.3 % [\N{MINUS SIGN}0.4, 1.0] gained in 5 fresh launches" in sentence(
+        advised(row("split-2", 2, 1.0, 2.0), fresh), ""
+    )
+
+
+def test_what_others_keep_where_it_is_unknown():
+    none = row("split-2", 2, 1.0, 2.0, kept=math.nan) | {"stp": math.nan, "stp_low": math.nan, "stp_high": math.nan}
+    said = sentence(advised(none), "")
+    assert "what b keeps and the STP are unknown: no launch has" in said
+    assert "–" not in said
+    few = row("split-2", 2, 1.0, 2.0) | dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
+    said = sentence(advised(few), "")
+    assert "b keeps 90.0 % of its rate alone (STP 1.80), without intervals" in said
+    assert "–" not in said
+
+
+def test_more_launches_are_promised_nothing_where_a_larger_mask_fails():
+    assert "more launches may show as much" in sentence(advised(*splits(9, 9, 3.2)), "")
+    said = sentence(advised(*splits(9, 3.2, 9, 9)), "")
+    assert "split-4 comes nearest" in said
+    assert "2 larger masks of its kind miss it too" in said
+    assert "may show as much" not in said
+
+
+def test_another_design_and_other_confirming_studies_are_told():
+    fresh = row("split-4", 4, 2.0, 2.9, stage=CONFIRMED) | {"design": "4 rounds, not 3"}
+    found = advised(*splits(9, 2.9), fresh, fresh | {"source": "older", "blocks": 3, "design": ""})
+    assert (found["confirmed_in"], found["confirmed_studies"]) == ("fresh", 2)
+    said = sentence(found, "")
+    assert "in 5 fresh launches (4 rounds, not 3; 1 other confirming study with no more blocks)" in said
+    assert "fresh launches, while" in sentence(advised(*splits(9, 2.9), fresh | {"design": ""}), "")
 
 
 def test_what_is_lacking_is_told():
@@ -193,7 +234,7 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
                     "lead_ways": np.tile(ways, mixes), "loss_pct": -100 * np.expm1(-mean).ravel(),
                     "loss_high": -100 * np.expm1(-mean - half).ravel(), "stp": 1.0, "blocks": launches,
                     "study": "s", "lead": "a", "antagonists": "b", "platform": "modelled", "stage": SEARCH,
-                    "source": "s",
+                    "source": "s", "design": "",
                 }
             )
         )  # fmt: skip

@@ -53,7 +53,7 @@ def test_analytic_time_sharing_gives_the_work_of_one():
 
 @pytest.mark.parametrize(("shares", "index"), [((1, 3, 5), 0.77), ((1, 4, 5), 0.79), ((1, 2, 5), 0.71)])
 def test_published_fairness_index(shares, index):
-    """Jain, Chiu and Hawe's index of normalised throughputs, as in Jain et al., ATM Forum/99-0045 (1999)."""
+    """Jain, Chiu and Hawe's index: the values of a public slide that cites their report of 1984."""
     assert round(metrics([1 / share for share in shares])[JAIN], 2) == index
 
 
