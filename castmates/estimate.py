@@ -15,7 +15,7 @@ from castmates.analysis.latency import latencies
 from castmates.analysis.margins import margins
 from castmates.analysis.resources import NEEDED, resources
 from castmates.analysis.stamps import stamps_table
-from castmates.analysis.steps import COLUMNS
+from castmates.analysis.steps import COLUMNS, NAMES
 from castmates.analysis.system import system_metrics
 from castmates.csv_text import write_csv
 from castmates.files import replace
@@ -48,7 +48,7 @@ def write_tables(
         "carryover": estimate_carryover(plan, windows),
         "margins": margins(plan, windows),
         "system": system_metrics(plan, windows),
-        "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS)),
+        "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS, categories=NAMES)),
         "resources": resources(plan, windows, _readings(plan, places)),
         "blocks": blocks_table(read_record(place / "block.json") for place in places),
         "windows": windows,

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.intervals import BLOCK, over_launches, per_launch
 from castmates.analysis.quantities import Costs, arithmetic_mean
+from castmates.analysis.steps import PLACE_OF_BEATS as PLACE
+from castmates.analysis.steps import changes_in
 from castmates.analysis.whole_launches import beside
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
@@ -67,19 +70,32 @@ def by_window(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     heartbeat to the next.
     """
     phases = phases_of(steps)
-    leads = windows[(windows["role"] == "lead") & windows["valid"]]
-    place = ["company", "block", "window", "member"]
-    table = steps.merge(leads[[*_WINDOW, "window"]], on=[*place, "platform"]).sort_values([*place, "t_ns"])
-    within = table.groupby(place, sort=False)
+    leads = windows[(windows["role"] == "lead") & windows["valid"]].sort_values(PLACE, ignore_index=True)
+    at = _places(steps, leads)  # so that of millions of rows no name is compared
+    table = steps.loc[at >= 0, ["t_ns", "units", "begin_ns", *(f"{name}{SUFFIX}" for name in phases)]]
+    table = table.assign(at=at[at >= 0]).sort_values(["at", "t_ns"])
+    within = table.groupby("at", sort=False)
     table["length"], table["done"] = within["t_ns"].diff() / 1e9, within["units"].diff()
     table = table[table["begin_ns"].notna() & (table["done"] > 0)]
     columns = [f"{name}{SUFFIX}" for name in phases]
-    sums = table.groupby(_WINDOW, sort=False)[[*columns, "length", "done"]].sum(min_count=1)
+    group = leads.groupby(_WINDOW, sort=False).ngroup().to_numpy()
+    sums = table.groupby(group[table["at"]], sort=False)[[*columns, "length", "done"]].sum(min_count=1)
+    sums.index = pd.MultiIndex.from_frame(leads.drop_duplicates(_WINDOW)[_WINDOW].iloc[sums.index])
     spent = sums[columns].div(sums["done"], axis=0).rename(columns=dict(zip(columns, map(shown, phases), strict=True)))
     spent[STEP] = sums["length"] / sums["done"]
     spent[REST] = spent[STEP] - spent[[shown(name) for name in phases if is_outermost(name)]].sum(axis=1)
     long = pd.DataFrame({"seconds": spent.rename_axis(columns="phase").stack(future_stack=True)})
     return long.dropna().reset_index()
+
+
+def _places(steps: pd.DataFrame, leads: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Of each step, which of these windows it lies in, -1 for none: looked up once for each run of steps."""
+    changed = changes_in(steps, PLACE)
+    first = np.flatnonzero(changed)
+    about = [*PLACE, "platform"]
+    runs = steps[about].iloc[first].astype(dict.fromkeys(("company", "member", "platform"), "str"))
+    found = runs.merge(leads[about].assign(at=np.arange(len(leads))), on=about, how="left")["at"].fillna(-1)
+    return np.repeat(found.to_numpy(dtype=np.int64), np.diff(np.append(first, len(steps))))
 
 
 def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:

@@ -11,9 +11,10 @@ import pandas as pd
 
 from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.counters import FULLY_COUNTED, IPC, PER_1000, USABLE, per_unit
-from castmates.analysis.intervals import estimate, ratio
+from castmates.analysis.intervals import over_launches, per_launch, ratio
 from castmates.analysis.pairs import planned
 from castmates.analysis.system import BASELINES
+from castmates.analysis.whole_launches import LAUNCH, Places, of_launches
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
 from castmates.tables import RESOURCES, frame
@@ -45,6 +46,7 @@ NEEDED = {
 _WINDOW = ["company", "block", "window", "member"]
 _PLACE = ["platform", "company", "block", "round", "member", "metric"]
 _ROW = ["row", "platform", "metric"]
+SIDES = {"value": "value", "baseline": "value_baseline", "change": "change"}  # and the columns of the pairs
 
 
 def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -56,12 +58,26 @@ def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
     own = planned(windows, plan)
     own = own[own["valid"]]
-    found = [part for part in (in_windows(own, part) for part in parts) if len(part)]
+    launches = own.groupby(LAUNCH, sort=False).indices
+    # Only what is known of each launch is kept: the values of all windows would not fit into memory.
+    found = [known for known in (_launches(part, own, launches, contrasts) for part in parts) if known]
     if not found or contrasts.empty:
         return frame([], RESOURCES)
-    values = pd.concat(found, ignore_index=True).merge(own[[*_WINDOW, "platform", "round", "scene"]], on=_WINDOW)
-    pairs = _pairs(values, contrasts)
-    return frame([], RESOURCES) if pairs.empty else _table(plan, pairs, contrasts)
+    return _table(plan, {name: pd.concat([known[name] for known in found]) for name in SIDES}, contrasts)
+
+
+def _launches(
+    part: Mapping[str, pd.DataFrame], windows: pd.DataFrame, launches: Places, contrasts: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """Of each side of the pairs, a row per row of the table, metric and launch; nothing where there is no pair."""
+    own = of_launches(windows, launches, part.values())
+    values = in_windows(own, part)
+    if values.empty or contrasts.empty:
+        return {}
+    pairs = _pairs(values.merge(own[[*_WINDOW, "platform", "round", "scene"]], on=_WINDOW), contrasts)
+    if pairs.empty:
+        return {}
+    return {name: per_launch(pairs.assign(difference=pairs[column]), _ROW) for name, column in SIDES.items()}
 
 
 def in_windows(windows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -110,9 +126,8 @@ def _pairs(values: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     return both.assign(change=both["value"] - both["value_baseline"])
 
 
-def _table(plan: Plan, pairs: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    columns = {"value": "value", "value_baseline": "baseline", "change": "change"}
-    estimates = {name: estimate(pairs.assign(difference=pairs[column]), by=_ROW) for column, name in columns.items()}
+def _table(plan: Plan, launches: Mapping[str, pd.DataFrame], contrasts: pd.DataFrame) -> pd.DataFrame:
+    estimates = {name: over_launches(values, _ROW) for name, values in launches.items()}
     table = estimates["change"][["blocks", "rounds"]].copy()
     share = table.index.get_level_values("metric").isin(LEVEL_1)
     for name, found in estimates.items():

@@ -8,6 +8,7 @@ its member there (a record was lost) is the sum of several, and is left out and 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ import pandas as pd
 from castmates.analysis.intervals import CONFIDENCE, Floats
 
 COLUMNS = ("company", "block", "window", "member", "t_ns", "units")  # of steps.parquet
+PLACE_OF_BEATS = ["company", "block", "window", "member"]
+NAMES = ("company", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PLACE = ["platform", "company", "block", "scene", "member"]
 BITS = 63  # of a whole number without its sign
@@ -95,21 +98,22 @@ def _ordered(values: Integers, group: Integers) -> Integers:
 
 def _steps(beats: pd.DataFrame, launches: Launches) -> tuple[Integers, Integers, Integers]:
     """Group, units and nanoseconds of every step that lies in a valid window."""
-    keys = _keys(beats, launches.names, launches.most)
-    first = np.flatnonzero(np.diff(keys, prepend=-2))  # of the heartbeats of one member in one window
-    place = np.searchsorted(launches.keys, keys[first])
+    changed = changes_in(beats, PLACE_OF_BEATS)
+    first = np.flatnonzero(changed)  # of the heartbeats of one member in one window
+    keys = _keys(beats.iloc[first], launches.names, launches.most)
+    place = np.searchsorted(launches.keys, keys)
     # Behind the last window stands one that nobody has.
-    known = np.append(launches.keys, -3)[place] == keys[first]
-    sizes = np.diff(np.append(first, len(keys)))
+    known = np.append(launches.keys, -3)[place] == keys
+    sizes = np.diff(np.append(first, len(beats)))
     group = np.repeat(np.where(known, np.append(launches.groups, -1)[place], -1), sizes)[1:]
-    inside = (np.diff(keys) == 0) & (group >= 0)
+    inside = ~changed[1:] & (group >= 0)
     units, times = (np.diff(beats[name].to_numpy(dtype=np.int64))[inside] for name in ("units", "t_ns"))
     return group[inside], units, times
 
 
 def _keys(table: pd.DataFrame, names: tuple[pd.Index, pd.Index], most: tuple[int, int]) -> Integers:
     """One number for a company, block, window and member; -1 for what is in no window."""
-    company, member = (_codes(table[name], known) for name, known in zip(("company", "member"), names, strict=True))
+    company, member = (_codes(table[name], known) for name, known in zip(NAMES, names, strict=True))
     block, window = (table[name].to_numpy(dtype=np.int64) for name in ("block", "window"))
     whole = ((company * (most[0] + 1) + block) * (most[1] + 1) + window) * len(names[1]) + member
     return np.where((company < 0) | (member < 0) | (block > most[0]) | (window > most[1]), -1, whole)
@@ -117,7 +121,24 @@ def _keys(table: pd.DataFrame, names: tuple[pd.Index, pd.Index], most: tuple[int
 
 def _codes(names: pd.Series, known: pd.Index) -> Integers:
     codes, found = pd.factorize(names)
-    return known.get_indexer(pd.Index(found)).astype(np.int64)[codes]
+    return known.get_indexer(pd.Index(np.asarray(found, dtype=object))).astype(np.int64)[codes]
+
+
+def changes_in(table: pd.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Whether any of the columns has another value than in the row above."""
+    changed = np.zeros(len(table), dtype=bool)
+    changed[:1] = True
+    for name in columns:
+        values = _plain(table[name])
+        changed[1:] |= values[1:] != values[:-1]
+    return changed
+
+
+def _plain(values: pd.Series) -> npt.NDArray[Any]:
+    """Numbers that are equal where the values are: names read as categories have them already."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy()
+    return values.to_numpy() if values.dtype.kind == "i" else pd.factorize(values)[0]
 
 
 def _usual(units: Integers, group: Integers, count: int) -> Integers:

@@ -1,11 +1,14 @@
 """Tables that do not fit into memory are analysed some whole launches at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 LAUNCH = ["company", "block"]
+Places = Mapping[Any, npt.NDArray[np.intp]]  # by launch
 
 
 def beside(
@@ -17,6 +20,12 @@ def beside(
         return
     places = windows.groupby(LAUNCH, sort=False).indices
     for part in parts:
-        launches = part[LAUNCH].drop_duplicates().itertuples(index=False, name=None)
-        own = [places[launch] for launch in launches if launch in places]
-        yield part, windows.iloc[np.sort(np.concatenate(own))] if own else windows[:0]
+        yield part, of_launches(windows, places, [part])
+
+
+def of_launches(windows: pd.DataFrame, places: Places, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The windows of the launches of these parts, in their order; `places` says where those of each launch lie."""
+    told = (part[LAUNCH].drop_duplicates().itertuples(index=False, name=None) for part in parts)
+    launches = dict.fromkeys(launch for some in told for launch in some)
+    own = [places[launch] for launch in launches if launch in places]
+    return windows.iloc[np.sort(np.concatenate(own))] if own else windows[:0]

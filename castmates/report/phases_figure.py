@@ -36,6 +36,7 @@ LINE, HEAD, LEFT = 0.34, 0.3, 1.35  # inches of a row, above a panel, and beside
 NAME = 20  # letters of a line beside the axis
 PALE_REST = "#c9c9c9"
 ALONE = "alone"
+NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
 Row = dict[str, Any]
 Look = tuple[str, str]  # colour, marker
 
@@ -53,7 +54,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 @once
 def losses(results: Results) -> "pd.DataFrame":
     """Every phase of every effect of a lead that reports phases."""
-    return estimate_phases(results.block_parts("steps"), results.windows)
+    return estimate_phases(results.block_parts("steps", categories=NAMES), results.windows)
 
 
 def why_empty(results: Results) -> str:

@@ -81,12 +81,14 @@ class Results:
         chosen = [place for place in self.places if wanted is None or (place.parts[-2], place.parts[-1]) in wanted]
         return block_tables.read(chosen, name, columns)
 
-    def block_parts(self, name: str, columns: Sequence[str] | None = None) -> Iterator["pd.DataFrame"]:
-        """One table of all blocks, some whole blocks at a time."""
+    def block_parts(
+        self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
+    ) -> Iterator["pd.DataFrame"]:
+        """One table of all blocks, some whole blocks at a time; some columns as categories, unless it is gathered."""
         whole = self.folder / "tables" / f"{name}.parquet"
         if name in block_tables.GATHERED and whole.is_file():
             return block_tables.gathered_parts(whole, name, columns)
-        return block_tables.parts(self.places, name, columns)
+        return block_tables.parts(self.places, name, columns, categories=categories)
 
     @cached_property
     def places(self) -> list[Path]:

@@ -64,6 +64,15 @@ def test_parts_are_the_whole(places):
         assert_frame_equal(pd.concat(found, ignore_index=True), whole)
 
 
+def test_names_as_categories_are_the_same_names(places):
+    whole = block_tables.read(places, "steps")
+    for blocks in (1, 2, 10):
+        found = list(block_tables.parts(places, "steps", blocks=blocks, categories=("study", "member")))
+        assert {str(part[name].dtype) for part in found for name in ("study", "member")} == {"category"}
+        together = pd.concat([part.astype({"study": "str", "member": "str"}) for part in found], ignore_index=True)
+        assert_frame_equal(together[list(STEPS)], whole[list(STEPS)])
+
+
 def test_nothing_is_a_table_without_rows(places):
     assert block_tables.read([], "steps").columns.tolist() == list(STEPS)
     assert block_tables.read(places, "counters").dtypes.astype(str).to_dict() == dict(COUNTERS)

@@ -90,3 +90,18 @@ def test_both_ways_of_ordering_agree(monkeypatch):
     packed = steps._ordered(values, group)
     monkeypatch.setattr(steps, "BITS", 8)
     assert (steps._ordered(values, group) == packed).all()
+
+
+def test_names_may_be_categories_in_any_order():
+    made = windows(("c", 1, 1, "solo", "b@0", True), ("c", 1, 1, "solo", "a@1", True), ("d", 1, 1, "solo", "a@1", True))
+    told = beats(
+        ("c", 1, 1, "b@0", 0, 1), ("c", 1, 1, "b@0", 10, 2), ("c", 1, 1, "a@1", 20, 1), ("c", 1, 1, "a@1", 50, 2),
+        ("d", 1, 1, "a@1", 60, 1), ("d", 1, 1, "a@1", 65, 2), ("d", 1, 1, "x@2", 70, 1), ("d", 1, 1, "x@2", 75, 2),
+    )  # fmt: skip
+    coded = told.assign(
+        company=pd.Categorical(told["company"], ["z", "d", "c"]),
+        member=pd.Categorical(told["member"], ["x@2", "a@1", "b@0"]),
+    )
+    plain = found(made, told)
+    assert plain["0.5"].tolist() == [10.0, 30.0, 5.0]
+    pd.testing.assert_frame_equal(found(made, coded), plain, check_exact=True)

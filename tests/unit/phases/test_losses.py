@@ -128,3 +128,18 @@ def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
     assert forward.to_dict() == pytest.approx(
         {("unmanaged", "solo"): 10, ("split-4", "solo"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
     )
+
+
+def test_names_may_be_categories_and_windows_of_others_are_left_out():
+    steps, windows = tables(2, 2, known, valid=lambda block, turn, _: (block, turn) != (2, 1))
+    others = steps.assign(member="other@1")
+    mixed = pd.concat([steps, others]).sort_values(["block", "window", "t_ns"], kind="stable", ignore_index=True)
+    mixed = mixed.assign(
+        **{name: mixed[name].astype("category") for name in ("study", "company", "member", "platform")}
+    )
+    plain = by_window(steps, windows)
+    assert plain["block"].value_counts().to_dict() == {1: 28, 2: 14}
+    pd.testing.assert_frame_equal(by_window(mixed, windows), plain, check_exact=True)
+    nothing = by_window(others, windows)
+    assert nothing.empty
+    assert list(nothing) == list(plain)
