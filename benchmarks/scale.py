@@ -92,6 +92,7 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
     begin = time.monotonic()
     # What the rules of the workflow run, as `--cores 2` would: a figure waits for its tables.
     steps = _in_turns([(TABLES, "estimate_effects", _tables(results)), *_gatherings(results, names)])
+    steps += _in_turns([(TABLES, "recommend_partitions", _advice(results))])
     steps += _in_turns([(FIGURES, name, _figure(results, home, name)) for name in names])
     page = [
         "write_report",
@@ -111,6 +112,11 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
 def _tables(results: Path) -> list[str]:
     words = ["--plan", results / "plan.json", "--machine", results / "machine.json", "--margin", "0.02"]
     return ["estimate_effects", *map(str, words), "--output", str(results / "tables")]
+
+
+def _advice(results: Path) -> list[str]:
+    words = ["--plan", results / "plan.json", "--lead-loss", "3", "--output", results / "tables"]
+    return ["recommend_partitions", *map(str, words)]
 
 
 def _gatherings(results: Path, names: Sequence[str]) -> list[tuple[str, str, list[str]]]:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 LAUNCH = ["company", "block"]
-Places = Mapping[Any, npt.NDArray[np.intp]]  # by launch
+Places = Mapping[Any, Any]  # the numbers of its rows, by launch
 
 
 def beside(
