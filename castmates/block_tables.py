@@ -10,6 +10,7 @@ from castmates.tables import BLOCK_TABLES, frame
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 BLOCKS_AT_A_TIME = 500
 NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
@@ -100,10 +101,9 @@ def _read(
 
 def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Sequence[str]) -> "pa.Table | None":
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(file, pre_buffer=False, read_dictionary=list(categories)) as opened:
+        with _opened(file, categories) as opened:
             if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - {*opened.schema_arrow.names}):
                 raise ValueError(f"it has no column '{min(lacking)}'")
             if not opened.metadata.num_rows:
@@ -115,6 +115,17 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
         raise _unreadable(file, problem) from None
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise _unreadable(file, problem) from None
+
+
+def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return ParquetFile(file, pre_buffer=False, read_dictionary=list(categories))
+    except KeyError:  # a block from before one of these columns was written
+        with ParquetFile(file, pre_buffer=False) as plain:
+            there = [name for name in categories if name in plain.schema_arrow.names]
+        return ParquetFile(file, pre_buffer=False, read_dictionary=there)
 
 
 def _unreadable(file: Path, problem: Exception) -> CastmatesError:

@@ -91,6 +91,18 @@ def test_what_is_gathered_reads_as_it_was(places, tmp_path):
     assert pd.read_parquet(tmp_path / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
 
 
+def test_blocks_from_before_a_name_was_written_are_gathered_too(tmp_path):
+    whole = frame([{name: "a" if kind == "str" else 1 for name, kind in COUNTERS.items()}] * 2, COUNTERS)
+    for place, table in (("new", whole), ("old", whole.drop(columns="phase"))):
+        (tmp_path / place).mkdir()
+        table.to_parquet(tmp_path / place / "counters.parquet", index=False)
+    both = [tmp_path / "new", tmp_path / "old"]
+    block_tables.gather(both, "counters", tmp_path / "counters.parquet")
+    found = block_tables.read_gathered(tmp_path / "counters.parquet", "counters")
+    assert found["phase"].isna().tolist() == [False, False, True, True]
+    assert_frame_equal(found, block_tables.read(both, "counters"))
+
+
 @pytest.mark.parametrize(
     ("write", "sentence"),
     [
