@@ -15,7 +15,8 @@ from tests.lab.kit.debian import Debian, unfit, unpack
 
 PROJECT = Path(__file__).resolve().parents[2]
 INSTALLED = ("chromium", "chromium-browser", "google-chrome")
-PACKAGES = ("chromium", "fonts-dejavu-core")
+PROGRAM = "chromium"
+LETTERS = "fonts-dejavu-core"  # always beside it: it looks for letters nowhere else, and dies without any
 NEEDED = ("apt-get", "apt-cache", "dpkg", "tar")
 NOT_NEEDED = ("doc", "icons", "locale", "man")
 RUN = """\
@@ -61,7 +62,7 @@ def fetch(say: Callable[[str], object]) -> Path:
     packages = Packages(cache() / "debian")
     packages.update()
     with whole(cache() / "chromium") as folder:
-        unpack(packages.fetch(*packages.lacking(*PACKAGES)), folder)
+        unpack(packages.fetch(*{*packages.lacking(PROGRAM), LETTERS}), folder)
         for part in NOT_NEEDED:
             shutil.rmtree(folder / "usr/share" / part, ignore_errors=True)
         holders = sorted({file.parent.relative_to(folder) for file in folder.glob("**/lib*.so*")})
