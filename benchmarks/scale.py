@@ -88,7 +88,9 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
     results = home / str(blocks) / NAME
     if not results.exists():
         part_of_study(plan, home / NAME, blocks, results)
-    names = figure_names(read(Study, (home / "drawn.yaml").read_text(), "drawn.yaml"), partitioned=True, phases=True)
+    drawn = read(Study, (home / "drawn.yaml").read_text(), "drawn.yaml")
+    watched = plan.cache is not None and bool(plan.cache.events)
+    names = figure_names(drawn, partitioned=True, phases=True, watched=watched)
     begin = time.monotonic()
     # What the rules of the workflow run, as `--cores 2` would: a figure waits for its tables.
     steps = _in_turns([(TABLES, "estimate_effects", _tables(results)), *_gatherings(results, names)])
