@@ -105,7 +105,7 @@ def _nearest(row: Row) -> str:
     points = "less than 0.1" if over < 0.05 else number(over)
     larger = int(row["larger_beyond"])
     if row["loss_pct"] > row["limit_pct"]:
-        why = "and the estimate is beyond it too"
+        why = "the estimate is beyond it too"
     elif larger:
         masks = "a larger mask of its kind misses" if larger == 1 else f"{larger} larger masks of its kind miss"
         why = f"the estimate keeps it, but {masks} it too, so more launches of this one alone would not do"
