@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from castmates.analysis.contrasts import workload_of
 from castmates.analysis.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
@@ -100,7 +100,7 @@ def _combined(blocks: pd.DataFrame) -> dict[str, Any]:
         "change_pct": _per_cent(mean),
         "change_low": _per_cent(low[0]),
         "change_high": _per_cent(high[0]),
-        "detectable_pct": _per_cent(((reach + stats.t.ppf(POWER, freedom)) * error)[0]),
+        "detectable_pct": _per_cent(((reach + special.stdtrit(freedom, POWER)) * error)[0]),
         "p_value": two_sided(np.array([mean]), error, freedom)[0],
     }
 

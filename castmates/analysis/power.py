@@ -2,7 +2,7 @@
 
 import math
 
-from scipy import optimize, stats
+from scipy import special
 
 from castmates.analysis.intervals import CONFIDENCE, FEWEST_BLOCKS
 
@@ -13,8 +13,10 @@ def detectable(variance: float, blocks: int, level: float = 1 - CONFIDENCE) -> f
     """The smallest loss (log scale) that a two-sided t-test over so many block means of this variance mostly finds."""
     if blocks < FEWEST_BLOCKS:
         return math.inf
+    from scipy import optimize, stats
+
     freedom = blocks - 1
-    reach = float(stats.t.ppf(1 - level / 2, freedom))
+    reach = float(special.stdtrit(freedom, 1 - level / 2))
 
     def missing(shift: float) -> float:
         return float(stats.nct.sf(reach, freedom, shift)) - POWER
@@ -26,7 +28,7 @@ def half_width(variance: float, blocks: int, log: float = 0.0) -> float:
     """Half-width of the interval of a slowdown (of this logarithm) with so many blocks."""
     if blocks < FEWEST_BLOCKS:
         return math.inf
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, blocks - 1)) * math.sqrt(variance / blocks)
+    half = float(special.stdtrit(blocks - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance / blocks)
     return math.exp(log) * math.sinh(half)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from castmates.analysis.families import family_of
 from castmates.analysis.frontier import CONFIRMED, SEARCH
@@ -61,7 +61,7 @@ def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
     """From the upper end of the two-sided interval, which is the bound where there is one kind of partition only."""
     log, high = (-np.log1p(-table[name].to_numpy(dtype=float) / 100) for name in ("loss_pct", "loss_high"))
     freedom = np.where(np.isnan(high), np.nan, table["blocks"].to_numpy(dtype=float) - 1)
-    wider = np.asarray(stats.t.ppf(confidence, freedom), dtype=float) / quantile(freedom)
+    wider = np.asarray(special.stdtrit(freedom, confidence), dtype=float) / quantile(freedom)
     return np.asarray(-100 * np.expm1(-(log + (high - log) * wider)), dtype=float)
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from castmates.analysis.intervals import Floats
 
@@ -17,6 +16,8 @@ def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | np.ndarray[tup
         counts[name].to_numpy(dtype=float)
         for name in ("windows_valid", "windows_rejected", "baseline_windows_valid", "baseline_windows_rejected")
     )
+    from scipy import stats
+
     here, base = _share(lost, kept + lost), _share(base_lost, base_kept + base_lost)
     everything = kept + lost + base_kept + base_lost
     # The chance that so many of all the rejected windows fall on the scene, if they fall anywhere alike.
