@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from castmates import __version__, cli_compare, cli_paper, cli_recommend, cli_topdown, cli_workloads
+from castmates.cli_arguments import DEFAULT_STUDY, StudyFile
 from castmates.errors import CastmatesError
 
 # Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
@@ -23,9 +24,6 @@ app.add_typer(cli_workloads.app, name="workloads")
 app.add_typer(cli_topdown.app, name="topdown")
 app.command()(cli_compare.compare)
 app.command()(cli_paper.paper)
-
-StudyFile = Annotated[Path, typer.Argument(help="The study file.", metavar="[STUDY.yaml]")]
-DEFAULT_STUDY = Path("config/config.yaml")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from castmates.cli_arguments import DEFAULT_STUDY, StudyFile
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -13,11 +14,9 @@ if TYPE_CHECKING:
     from castmates.project import Project
     from castmates.study.spec import Plan
 
-StudyFile = Annotated[Path, typer.Argument(help="The study file.", metavar="[STUDY.yaml]")]
 LeadLoss = Annotated[
     str, typer.Option("--lead-loss", help="What the lead may lose, in per cent; the study's own limit if left out.")
 ]
-DEFAULT_STUDY = Path("config/config.yaml")
 
 
 def add_to(app: typer.Typer) -> None:

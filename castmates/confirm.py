@@ -117,7 +117,9 @@ def _confirmed(plan: Plan, mix: Mix, folder: Path, searched: "Searched") -> "pd.
 
 def _nothing(mix: Mix, platform: str, source: str) -> dict[str, Any]:
     """A confirming study of which no block counts."""
-    lead, *others = (name.rpartition("@")[0] for name in (mix.lead, *mix.antagonists))
+    from castmates.analysis.contrasts import workload_of
+
+    lead, *others = map(workload_of, (mix.lead, *mix.antagonists))
     return {
         "mix": mix.name, "lead": lead, "antagonists": "+".join(others), "partition": mix.partitions[0].name,
         "stage": "confirmed", "source": source, "blocks": 0, "refused": 0, "frontier": False, "platform": platform,
