@@ -197,6 +197,8 @@ SYSTEM: Columns = {
     "blocks": "int64",  # in which every member has a pair
     "blocks_incomplete": "int64",  # measured ones in which some member has none
     "platform": "str",
+    # Added later.
+    "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
 }
 
 # What `castmates compare A B --output FOLDER` writes: a row per mix × member × baseline × partition of either study.
@@ -270,6 +272,8 @@ LATENCY: Columns = {
     "steps_needed": "int64",  # of a block
     "refused": "str",  # why there is no number; "" where there is one
     "platform": "str",
+    # Added later.
+    "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×

@@ -13,6 +13,7 @@ import pandas as pd
 from castmates.analysis.contrasts import WITHOUT_PARTITION, mix_contrasts, workload_of
 from castmates.analysis.intervals import BLOCK, estimate, ratio
 from castmates.analysis.pairs import planned
+from castmates.analysis.rejections import possibly_biased
 from castmates.analysis.steps import PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
 from castmates.analysis.system import BASELINES
 from castmates.study.spec import UNMANAGED, Plan
@@ -36,7 +37,7 @@ def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) 
     if known.empty or launches.table.empty:
         return frame([], LATENCY)
     values = of_launches(launches, found).merge(known, on=["company", "scene", "member"])
-    return _table(plan, values, own)
+    return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
 
 
 def of_launches(launches: Launches, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -148,8 +149,9 @@ def _against_baseline(told: pd.DataFrame) -> pd.DataFrame:
 
 def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     about = values.drop_duplicates("row")[["row", "member", "role", "kind", "told", "mix", "partition", "baseline"]]
+    flags = values.drop_duplicates(_ROW)[[*_ROW, "possibly_biased"]]
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
-    table = table.merge(about, on="row").rename(columns={"told": "scene"})
+    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"told": "scene"})
     table = table.assign(
         study=plan.study,
         workload=table["member"].map(workload_of),

@@ -37,12 +37,12 @@ def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """Valid and rejected windows of scene and baseline, for every row and platform that has any."""
     sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
+    seen = windows.groupby(["platform", "company", "scene", "member"], observed=True)["valid"].agg(["sum", "size"])
+    seen = seen.astype("int64").reset_index()
     counts = []
     for prefix, side in sides.items():
-        found = windows[["platform", "company", "scene", "member", "valid"]].merge(
-            side, on=["company", "scene", "member"]
-        )
-        by_row = found.groupby(["row", "platform"], observed=True)["valid"].agg(["sum", "size"])
+        found = seen.merge(side, on=["company", "scene", "member"])
+        by_row = found.groupby(["row", "platform"], observed=True)[["sum", "size"]].sum()
         counts.append(
             pd.DataFrame(
                 {f"{prefix}windows_valid": by_row["sum"], f"{prefix}windows_rejected": by_row["size"] - by_row["sum"]}

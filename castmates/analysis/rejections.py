@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.intervals import Floats
+from castmates.analysis.pairs import tally
 
 # Decided beforehand: rejected more often than the baseline by Fisher's exact test, and by enough to matter.
 BIAS_LEVEL = 0.05
@@ -28,6 +29,12 @@ def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | np.ndarray[tup
         "baseline_rejection_rate": base,
         "possibly_biased": (chance < BIAS_LEVEL) & (here - base >= BIAS_POINTS - rounding),
     }
+
+
+def possibly_biased(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.Series:
+    """The flag of every row and platform that has windows."""
+    counts = tally(windows, contrasts)
+    return pd.Series(rejection_columns(counts)["possibly_biased"], index=counts.index, name="possibly_biased")
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

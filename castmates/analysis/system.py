@@ -11,6 +11,7 @@ from castmates.analysis.contrasts import mix_contrasts
 from castmates.analysis.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.pairs import pair, planned
 from castmates.analysis.quantities import Costs, Rates, arithmetic_mean, mean_rate
+from castmates.analysis.rejections import possibly_biased
 from castmates.study.spec import Plan
 from castmates.tables import SYSTEM, frame
 
@@ -29,15 +30,23 @@ def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
     if contrasts.empty:
         return frame([], SYSTEM)
-    about = _mixes(contrasts)
-    members = launch_slowdowns(planned(windows, plan), contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
+    about, own = _mixes(contrasts), planned(windows, plan)
+    members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
     found = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("found").reset_index()
     launches = members.merge(found, on=[*_MIX, *_LAUNCH])
     values = of_launches(launches[launches["found"] == launches["members"]], [*_MIX, *_LAUNCH])
-    measured = planned(windows, plan)[_LAUNCH].drop_duplicates()
+    measured = own[_LAUNCH].drop_duplicates()
     measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
     counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
+    counts = counts.merge(_flags(own, contrasts), on=[*_MIX, "platform"], how="left")
     return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows)
+
+
+def _flags(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Whether windows of the co-run were rejected more often than the baseline's of any member."""
+    flags = possibly_biased(windows, contrasts).reset_index()
+    flags = flags.merge(contrasts.drop_duplicates("row")[["row", *_MIX]], on="row")
+    return flags.groupby([*_MIX, "platform"], observed=True)["possibly_biased"].any().reset_index()
 
 
 def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -110,6 +119,7 @@ def _table(
     rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
     rows = rows.assign(study=plan.study).fillna({"blocks": 0, "measured": 0})
+    rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
     rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
     rows = rows.sort_values(

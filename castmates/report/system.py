@@ -6,7 +6,7 @@ from typing import Any
 from castmates.analysis.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
 from castmates.report.read import Results, records
 from castmates.report.style import plain
-from castmates.report.words import counted, interval, number
+from castmates.report.words import BIASED, counted, interval, number
 from castmates.study.spec import UNMANAGED
 
 COLUMNS = {  # in the order of the table: heading, digits
@@ -66,5 +66,5 @@ def _sentence(row: Row) -> str:
     return (
         f"{plain(row['lead'])} and {plain(row['antagonists']).replace('+', ', ')} together get {values} times the work "
         f"done that one does alone; {row['members']} would be no loss "
-        f"({counted(row['blocks'], 'launch')}, {row['platform']})."
+        f"({counted(row['blocks'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
     )
