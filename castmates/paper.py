@@ -107,7 +107,9 @@ def _figures(folder: Folder, results: Results) -> list[str]:
 def _tables(folder: Folder, results: Results) -> list[str]:
     found = paper_tables(results)
     for name, text in found.items():
-        folder.text(f"tables/{name}", text, f"{first_words(results)}A table for LaTeX, with the package booktabs.")
+        folder.text(
+            f"tables/{name}", text, f"{first_words(results)}A table for LaTeX, with the packages booktabs and graphicx."
+        )
     return list(found)
 
 

@@ -46,11 +46,11 @@ def refusals(results: Results) -> list[str]:
 def _cell(row: Row) -> Row:
     if row["refused"]:
         return {"value": "", "ms": "refused", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
-    digits = _digits(row["ms"])
+    places = digits(row["ms"])
     return {
         "value": row["ms"],
-        "ms": number(row["ms"], digits),
-        "ms_interval": interval(row["ms_low"], row["ms_high"], digits) if row["ms_low"] == row["ms_low"] else "",
+        "ms": number(row["ms"], places),
+        "ms_interval": interval(row["ms_low"], row["ms_high"], places) if row["ms_low"] == row["ms_low"] else "",
         "ratio": f"× {number(row['ratio'], 3)}" if row["blocks_paired"] else "",
         "ratio_interval": interval(row["ratio_low"], row["ratio_high"], 3)
         if row["ratio_low"] == row["ratio_low"]
@@ -59,7 +59,7 @@ def _cell(row: Row) -> Row:
     }
 
 
-def _digits(ms: float) -> int:
+def digits(ms: float) -> int:
     """Decimals that leave about four digits."""
     return 4 if ms < 1 else 3 if ms < 10 else 2 if ms < 100 else 1
 

@@ -1,4 +1,4 @@
-"""Plain text and rows -> LaTeX that pdflatex takes with no package but booktabs."""
+"""Plain text and rows -> LaTeX that pdflatex takes with the packages booktabs and graphicx."""
 
 from collections.abc import Sequence
 
@@ -31,6 +31,7 @@ SPECIAL = {
     "—": "---",
     "…": r"\ldots{}",
     "†": r"\dag{}",
+    "‡": r"\ddag{}",
     "\N{NO-BREAK SPACE}": "~",
 }
 _TRANSLATION = str.maketrans(SPECIAL)
@@ -44,12 +45,22 @@ def escaped(text: str) -> str:
 
 def tables(label: str, caption: str, heads: Sequence[str], numeric: str, rows: Sequence[Sequence[str]]) -> str:
     """One table, or several where one page does not hold it; `numeric` has r or l for each column."""
-    parts = [rows[start : start + ROWS] for start in range(0, len(rows), ROWS)] or [rows]
-    return "\n".join(
+    # Each fills a page, and LaTeX holds but a few of them back.
+    return "\\clearpage\n".join(
         _table(label if not number else f"{label}-{number + 1}", caption if not number else f"{caption} (continued)",
                heads, numeric, part)
-        for number, part in enumerate(parts)
+        for number, part in enumerate(_pages(rows))
     )  # fmt: skip
+
+
+def _pages(rows: Sequence[Sequence[str]]) -> list[Sequence[Sequence[str]]]:
+    """The rows page by page; one whose first cell is empty stays with the row that names it, where that can be."""
+    starts, named = [0], 0
+    for place, row in enumerate(rows):
+        named = place if row[0] else named
+        if place - starts[-1] == ROWS:
+            starts.append(named if named > starts[-1] else place)
+    return [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
 
 
 def _table(label: str, caption: str, heads: Sequence[str], numeric: str, rows: Sequence[Sequence[str]]) -> str:
@@ -60,13 +71,16 @@ def _table(label: str, caption: str, heads: Sequence[str], numeric: str, rows: S
         rf"\label{{{label}}}",
         r"\medskip",
         r"\footnotesize",
+        r"\sbox0{%",
         rf"\begin{{tabular}}{{{numeric}}}",
         r"\toprule",
         _row(heads),
         r"\midrule",
         *map(_row, rows),
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}%",
+        # As wide as it is by itself, unless the column is narrower.
+        r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

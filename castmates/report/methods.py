@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
-from castmates.report import latex, words
+from castmates.report import latency, latex, words
 from castmates.report.machine import described
 from castmates.report.read import Results
 from castmates.report.stamps import origin, stamped
@@ -205,7 +205,31 @@ def _statistics(results: Results) -> Iterable[str]:
         f"{EFFECT_LEVEL:g}, and equivalent to none where its interval lies inside {margin}; controls are judged at "
         f"{CONTROL_LEVEL:g}."
     )
+    yield from _of_steps_and_shares(results)
     yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"
+
+
+def _of_steps_and_shares(results: Results) -> Iterable[str]:
+    """How step times, knees and recommendations came about, where there are any."""
+    if (results.latency["refused"] == "").any():
+        yield (
+            "Quantiles of step times were taken in each launch by itself; one was refused where a launch had fewer "
+            f"than {latency.needed()} steps (p50, p95, p99)."
+        )
+    if len(results.knees):
+        yield (
+            "The knee of a lead is the smallest measured number of ways from which on it kept "
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its interval inverts one-sided t tests in a "
+            "fixed order."
+        )
+    if len(results.recommendations):
+        yield (
+            "A lead mask is recommended where the one-sided upper bound of the lead's loss is at most "
+            f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
+            "mask down."
+        )
+        if (results.recommendations["confirmed_blocks"] > 0).any():
+            yield "Recommended masks were measured again in fresh launches, which no choice rests on."
 
 
 def _software(results: Results) -> Iterable[str]:

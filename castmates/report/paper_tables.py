@@ -1,19 +1,17 @@
-"""The tables of a paper: effects with intervals, launches and verdict; controls. Captions say the platform."""
+"""The tables of a paper: effects, what they are due to, the members together, controls. Captions say the platform."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.parts import TOTAL
 from castmates.analysis.system import ANTT, STP, UNFAIRNESS
-from castmates.report import attribution, health, latex, system
+from castmates.report import attribution, health, latex, paper_latency, paper_shares, system
+from castmates.report.paper_words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
 from castmates.report.read import Results, records
-from castmates.report.stamps import first_words, stamped
 from castmates.report.style import plain
-from castmates.report.words import interval, listed, number, percent_of, within
+from castmates.report.words import interval, number, percent_of, within
 from castmates.study.spec import UNMANAGED
 
-WITHIN = "†"
 SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
 Row = Mapping[str, Any]
 HEADS = ["Member", "Beside", "Against", "Degradation (%)", "95 % interval", "n", "Verdict"]
@@ -26,10 +24,12 @@ def paper_tables(results: Results) -> dict[str, str]:
         "antagonists.tex": _effects(results, "antagonist", "the antagonists"),
         "attribution.tex": _attribution(results),
         "system.tex": _system(results),
+        **paper_latency.tables(results),
+        **paper_shares.tables(results),
         "controls.tex": _controls(results),
     }
     for mix in dict.fromkeys(results.effects.loc[results.effects["partition"] != UNMANAGED, "mix"]):
-        found[f"partitions-{mix.replace('+', '-')}.tex"] = _partitions(results, mix)
+        found[file_name("partitions", mix)] = _partitions(results, mix)
     return {name: text for name, text in found.items() if text}
 
 
@@ -41,7 +41,7 @@ def _effects(results: Results, role: str, who: str) -> str:
     caption = (
         f"Degradation of {who} without a partition, in per cent of the rate of the baseline. {_told(results, rows)}"
     )
-    cells = [[plain(row["member"]), _beside(row), row["baseline"], *_numbers(row)] for row in rows]
+    cells = [[plain(row["member"]), beside(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
 
 
@@ -68,7 +68,7 @@ def _attribution(results: Results) -> str:
             attribution.who(total) if row["part"] == TOTAL else "",
             row["part"] if row["part_of"] in ("", TOTAL) else f"– of which {row['part']}",
             number(row["points"]),
-            _ends(row["points_low"], row["points_high"]),
+            ends(row["points_low"], row["points_high"]) + flag(row),
             str(row["blocks"]),
             attribution.WORDS.get(row["verdict"], row["verdict"]),
         ]
@@ -77,8 +77,7 @@ def _attribution(results: Results) -> str:
     isolated = dict.fromkeys(f"{attribution.who(total)}: {attribution.isolation(total)}" for total, _ in rows)
     caption = (
         "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
-        f"Intervals are 95 % t intervals between launches; n is the number of launches. {'; '.join(isolated)}. "
-        + _source(results)
+        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}. {source(results)}"
     )
     heads = ["Mix", "Part", "Points", *HEADS[4:]]
     return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
@@ -92,20 +91,19 @@ def _system(results: Results) -> str:
     caption = (
         "What the members of a mix give together without a partition: system throughput (STP), average normalised "
         "turnaround time (ANTT) and unfairness, geometric means over launches with 95 % t intervals between launches; "
-        f"n is the number of launches in which every member has a pair. {_source(results)}"
+        f"n is the number of launches in which every member has a pair{flagged(rows)}. {source(results)}"
     )
     places = [place for place, metric in enumerate(system.COLUMNS) if metric in SYSTEM]
     heads = ["Mix", *(system.COLUMNS[metric][0] for metric in SYSTEM), "n"]
-    cells = [[plain(row["mix"]), *(_cell(row["cells"][place]) for place in places), str(row["blocks"])] for row in rows]
+    cells = [
+        [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["blocks"])]
+        for row in rows
+    ]
     return latex.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
 
 
 def _cell(cell: Row) -> str:
     return f"{cell['text']} {cell['interval']}".strip()
-
-
-def _ends(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else interval(low, high)
 
 
 def _controls(results: Results) -> str:
@@ -114,7 +112,7 @@ def _controls(results: Results) -> str:
         return ""
     caption = (
         "Controls: rates that must not differ (A/A, negative) or must (positive). Intervals are 95 % t intervals "
-        f"between launches unless marked; n is the number of launches. {_source(results)}"
+        f"between launches unless marked; n is the number of launches. {source(results)}"
     )
     cells = [
         [
@@ -135,33 +133,19 @@ def _controls(results: Results) -> str:
 def _numbers(row: Row) -> list[str]:
     few = row["verdict"] == "too few blocks"
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
-    ends = "–" if row["verdict"] == "no data" else interval(low, high) + few * WITHIN
-    return [number(row["degradation_pct"]), ends, str(row["blocks"]), row["verdict"]]
+    shown = "–" if row["verdict"] == "no data" else interval(low, high) + few * WITHIN + flag(row)
+    return [number(row["degradation_pct"]), shown, str(row["blocks"]), row["verdict"]]
 
 
 def _told(results: Results, rows: list[dict[str, Any]]) -> str:
     few = any(row["verdict"] == "too few blocks" for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (
-        "Intervals are 95 % t intervals between launches; n is the number of launches"
-        + (f"; {WITHIN} within these launches only, of which there are fewer than three" if few else "")
-        + f". Verdicts are Holm-adjusted over the rows of the same baseline; equivalent means inside {margin}. "
-        + _source(results)
+        BETWEEN
+        + (f"; {WITHIN} {FEW}" if few else "")
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same baseline; equivalent means inside "
+        f"{margin}. {source(results)}"
     )
-
-
-def _source(results: Results) -> str:
-    platforms = listed(results.platforms) if results.platforms else "no numbers"
-    return f"{first_words(results)}Platform: {platforms}. {stamped(results)}"
-
-
-def _beside(row: Row) -> str:
-    """Of a lead its antagonists; of an antagonist all others of its mix."""
-    if row["role"] == "lead":
-        return str(row["antagonists"]).replace("+", ", ")
-    others = [row["lead"], *str(row["antagonists"]).split("+")]
-    others.remove(plain(row["member"]))
-    return ", ".join(others)
 
 
 def _ways(row: Row) -> str:

@@ -40,6 +40,23 @@ def test_tables_close_and_have_as_many_cells_as_columns():
     assert not re.search(r"^\s*\[", text, flags=re.MULTILINE)
 
 
+def test_a_page_ends_before_the_row_that_names_the_next_ones():
+    rows = [[name if not place else "", str(place)] for name in "abcdefgh" for place in range(9)]
+    pages = re.findall(r"\\midrule\n(.*?)\\bottomrule", latex.tables("x", "", ["A", "B"], "ll", rows), flags=re.DOTALL)
+    assert [page.split()[0] for page in pages] == ["a", "e"]
+    assert "".join(pages).count("\\\\") == len(rows)
+    endless = latex.tables("x", "", ["A"], "l", [["a"], *[[""]] * 100])
+    assert endless.count(r"\begin{table}") == 3
+
+
+@given(st.lists(st.sampled_from(["a", ""]), max_size=200))
+def test_no_row_is_lost_on_the_way_to_the_next_page(names):
+    rows = [[name, str(place)] for place, name in enumerate(names)]
+    parts = latex._pages(rows)
+    assert [row for part in parts for row in part] == rows
+    assert all(len(part) <= latex.ROWS for part in parts)
+
+
 def test_the_citation_tells_only_what_the_file_tells():
     told = {
         "title": "A & B",

@@ -1,17 +1,21 @@
 """The tables and methods of a paper, from the frozen modelled study: their numbers are those of its own tables."""
 
+import dataclasses
 import json
 import re
 import tarfile
 
 import pytest
 
+from castmates import recommend
 from castmates.estimate import write_tables
 from castmates.project import read_plan
 from castmates.report import methods
 from castmates.report.paper_tables import paper_tables
 from castmates.report.read import read_results
 from tests.golden.report import BLOCKS, MARGIN, STUDY
+
+LIMIT = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +24,9 @@ def results(tmp_path_factory):
     with tarfile.open(BLOCKS) as archive:
         archive.extractall(folder, filter="data")
     machine = json.loads((folder / "machine.json").read_bytes())
-    write_tables(read_plan(folder / "plan.json"), folder / "blocks", MARGIN, folder / "tables", machine)
+    plan = read_plan(folder / "plan.json")
+    write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine)
+    recommend.write_tables(plan, folder, LIMIT, folder / "tables")
     return read_results(folder, STUDY)
 
 
@@ -32,7 +38,9 @@ def tables(results):
 def cells(text):
     lines = [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r"\\")]
     rows = [re.split(r"(?<!\\)&", line.replace("{[}", "[").replace("$-$", "-")) for line in lines]
-    return [[cell.strip() for cell in row] for row in rows if row[0].strip() not in ("Member", "Partition", "Mix")]
+    return [
+        [cell.strip() for cell in row] for row in rows if row[0].strip() not in ("Member", "Partition", "Mix", "Lead")
+    ]
 
 
 def numbers(row):
@@ -65,6 +73,76 @@ def test_attribution_and_what_members_give_together_are_there(results, tables):
         len(cells(tables["system.tex"]))
         == results.system.loc[results.system["partition"] == "unmanaged", "mix"].nunique()
     )
+
+
+def values(text):
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", text)]
+
+
+def test_step_times_are_those_of_the_study(results, tables):
+    known = results.latency[results.latency["partition"] == "unmanaged"]
+    found = cells(tables["latency.tex"])
+    assert len(found) == len(known) > 0
+    for row, (_, wanted) in zip(found, known.iterrows(), strict=True):
+        assert row[2] == wanted["quantile"]
+        if wanted["refused"]:
+            assert row[3:] == ["refused", "--", str(wanted["blocks"]), "--", "--", "--"]
+            continue
+        ends = [wanted[name] for name in ("ms", "ms_low", "ms_high")]
+        assert values(" ".join(row[3:5])) == pytest.approx(ends, rel=2e-3)
+        assert row[5] == str(wanted["blocks"])
+        ratios = [wanted[name] for name in ("ratio", "ratio_low", "ratio_high")] if wanted["blocks_paired"] else []
+        assert values(" ".join(row[6:8])) == pytest.approx(ratios, abs=6e-4)
+    assert {row[1] for row in found} >= {"nobody", "placebos", "stream", "ranking"}
+    assert "refused below 6, 72 and 368 steps" in tables["latency.tex"]
+
+
+def test_every_mix_has_its_leads_step_times_under_partitions(results, tables):
+    under = results.latency.query("partition != 'unmanaged' and role == 'lead' and mix != ''")
+    found = [row for name, text in tables.items() if name.startswith("latency-") for row in cells(text)]
+    assert len(found) == len(under) > 0
+    assert "latency-ranking-stream.tex" in tables
+
+
+def test_rates_and_knees_are_those_of_the_study(results, tables):
+    curves, found = results.sensitivity_curves, cells(tables["sensitivity.tex"])
+    named = [row for row in found if row[0]]
+    assert len(named) == len(curves.drop_duplicates(["mix", "curve"]))
+    wanted = sorted(curves[["rate_pct", "rate_low", "rate_high"]].round(1).itertuples(index=False, name=None))
+    told = sorted(tuple(values(" ".join(row[4:6]))) for row in found)
+    assert [number for row in told for number in row] == pytest.approx([number for row in wanted for number in row])
+    assert all(int(row[3]) and row[6] == "4" for row in found)
+    knees = cells(tables["knees.tex"])
+    assert [row[3] for row in knees] == ["--" if str(one) == "<NA>" else str(one) for one in results.knees["knee"]]
+    assert {row[0] for row in knees} == {"ranking", "vision"}
+
+
+def test_a_recommendation_has_its_search_and_what_fresh_launches_say(results, tables):
+    advice = results.recommendations
+    found = cells(tables["recommendations.tex"])
+    assert [row[0] for row in found] == advice["mix"].tolist()
+    assert "within 10 \\%" in tables["recommendations.tex"]
+    for row, (_, wanted) in zip(found, advice.iterrows(), strict=True):
+        assert row[1:4] == [wanted["partition"], f"{wanted['lead_ways']} of {wanted['cache_ways']}", "search"]
+        assert values(row[4]) == pytest.approx([wanted[f"loss_{end}"] for end in ("pct", "low", "high")], abs=0.051)
+        assert values(row[5]) == pytest.approx([wanted["bound_pct"]], abs=0.051)
+        assert row[7:] == ["4", wanted["verdict"] + ", not confirmed yet" * (wanted["verdict"] == "met")]
+    told = {"confirmed_in": "again", "confirmation": "exceeded", "confirmed_blocks": 3, "confirmed_loss_pct": 12.0}
+    told |= {"confirmed_loss_low": 11.0, "confirmed_loss_high": 13.0}
+    text = paper_tables(dataclasses.replace(results, recommendations=advice.assign(**told)))["recommendations.tex"]
+    fresh = [row for row in cells(text) if row[3] == "fresh launches"]
+    assert len(fresh) == len(advice)
+    assert fresh[0][4:] == ["12.0 [11.0, 13.0]", "--", "--", "3", "exceeded"]
+    text = paper_tables(dataclasses.replace(results, recommendations=advice.assign(verdict="no sweep")))
+    assert cells(text["recommendations.tex"])[0][1:7] == ["--"] * 6
+
+
+def test_what_may_be_biased_is_marked_in_every_table_that_can_tell(results, tables):
+    known = {name: getattr(results, name) for name in ("effects", "attribution", "system", "latency")}
+    assert not any("ddag" in text or "biased" in text for text in tables.values())
+    biased = {name: table.assign(possibly_biased=True) for name, table in known.items()}
+    marked = {name for name, text in paper_tables(dataclasses.replace(results, **biased)).items() if "ddag" in text}
+    assert marked == set(tables) - {"controls.tex", "sensitivity.tex", "knees.tex", "recommendations.tex"}
 
 
 def test_all_captions_say_that_nothing_was_measured(tables):
