@@ -53,7 +53,7 @@ def confirm(
 ) -> None:
     """Measure fresh blocks of the recommended partitions, each in a study of its own, and renew the study's page."""
     from castmates import confirm as fresh
-    from castmates import project
+    from castmates import project, sweeping
 
     if partition and not mix:
         raise CastmatesError("--partition needs --mix: partitions are measured mix by mix.")
@@ -68,11 +68,11 @@ def confirm(
     if only_write:
         return
     for file in files:
-        fresh.sweep(file, cores, typer.echo)
+        sweeping.sweep(file, cores, typer.echo)
     if missing := [block for block in plan.blocks if not loaded.record(block).is_file()]:
         typer.echo(f"{len(missing)} blocks of {study} are still missing; its page is renewed by its next sweep.")
         return
-    fresh.sweep(study, cores, typer.echo)
+    sweeping.sweep(study, cores, typer.echo)
 
 
 def _advice(loaded: "Project", plan: "Plan", lead_loss: str) -> "pd.DataFrame":

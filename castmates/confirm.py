@@ -1,8 +1,5 @@
 """Fresh blocks for recommended partitions: the studies that measure them, and what their blocks say, on disk."""
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,28 +42,6 @@ def write_study(project: "Project", plan: Plan, mix: str, partition: str, blocks
     file = project.results / "confirm" / f"{name_of(study.name, chosen)}.yaml"
     replace_text(file, text_of(confirming(study, plan, chosen, count), str(project.study_file)))
     return file
-
-
-def sweep(study_file: Path, cores: str, say: Callable[[str], object]) -> None:
-    """Let Snakemake measure what is missing of a study and write its page."""
-    words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
-    say(" ".join(["snakemake", *words[3:]]))
-    with subprocess.Popen(words) as running:
-        code = _status(running)
-    if code:
-        raise CastmatesError(
-            f"the sweep of {study_file} ended with status {code}; what Snakemake says above tells why, and the same "
-            "command goes on where it stopped."
-        )
-
-
-def _status(running: subprocess.Popen[bytes]) -> int:
-    """Wait for its end. Ctrl-C reaches it too, and killing it then would leave its lock, and its jobs alone."""
-    try:
-        return running.wait()
-    except KeyboardInterrupt:
-        running.wait()
-        raise
 
 
 def confirmed_rows(plan: Plan, results: Path) -> "pd.DataFrame":

@@ -1,11 +1,6 @@
 """Studies that confirm a partition: the same mix, fresh blocks; and blocks that do not count, with the reason."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -148,24 +143,3 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
     (row,) = confirm.confirmed_rows(search, results).to_dict("records")
     assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
-
-
-def test_ctrl_c_lets_the_sweep_end_by_itself(tmp_path):
-    # A Snakemake that takes a second to put everything right.
-    (tmp_path / "snakemake.py").write_text(
-        "import pathlib, signal, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), pathlib.Path('done').touch(), exit(1)))\n"
-        "pathlib.Path('begun').touch()\n"
-        "time.sleep(30)\n"
-    )
-    asks = "from pathlib import Path; from castmates.confirm import sweep; sweep(Path('x.yaml'), '1', print)"
-    path = os.pathsep.join((str(tmp_path), str(Path(__file__).parents[2])))
-    with subprocess.Popen(
-        [sys.executable, "-c", asks], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
-    ) as asking:
-        until = time.monotonic() + 20
-        while not (tmp_path / "begun").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        os.killpg(asking.pid, signal.SIGINT)
-        assert asking.wait(20) != 0
-    assert (tmp_path / "done").exists()

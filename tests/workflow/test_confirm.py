@@ -1,12 +1,17 @@
 """A modelled study whose recommended partition is confirmed by fresh blocks, under Snakemake and from end to end."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pandas as pd
 import pytest
 import yaml
 
 from tests.workflow.sweeps import Sweeps
+from tests.workflow.test_interruptions import wait_until_nobody_is_left
 
 STUDY = {
     "platform": "modelled",
@@ -34,6 +39,28 @@ def advice(sweeps):
     return row
 
 
+def fresh_blocks(sweeps):
+    """Those that confirm, and when they were written."""
+    found = sweeps.folder.glob("results/small-confirm-*/blocks/*/*/block.json")
+    return {file: file.stat().st_mtime_ns for file in found}
+
+
+def end_amid_the_blocks(sweeps, number):
+    """Begin to confirm, and send the command, and nobody else, a signal when its first fresh block is there."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "castmates", "confirm", "--cores", "2"],
+        cwd=sweeps.folder, env=sweeps.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as asking:  # fmt: skip
+        until = time.monotonic() + 60
+        while not fresh_blocks(sweeps) and asking.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+        asking.send_signal(number)
+        said = asking.communicate(timeout=60)[0]
+    assert asking.returncode == 128 + number, said
+    assert "Traceback" not in said
+    assert "goes on where it stopped" in said
+
+
 def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_truth(swept):
     before = advice(swept)
     assert (before["verdict"], before["confirmation"]) == ("met", "not confirmed yet")
@@ -42,7 +69,12 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     said = swept.castmates("recommend", "--lead-loss", "60")
     assert "not measured: modelled" in said.lower()
     assert "Not confirmed yet" in said
+    end_amid_the_blocks(swept, signal.SIGTERM)
+    wait_until_nobody_is_left(swept)
+    kept = fresh_blocks(swept)
+    assert 1 <= len(kept) < 3
     swept.castmates("confirm", "--cores", "2")
+    assert fresh_blocks(swept).items() > kept.items()
     (file,) = (swept.results / "confirm").glob("*.yaml")
     study = yaml.safe_load(file.read_text())
     assert study["mixes"] == [{"lead": "chase", "antagonists": ["stream"]}]
