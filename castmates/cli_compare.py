@@ -34,6 +34,8 @@ def compare(
     from castmates import comparing
     from castmates.report.comparison_words import sentences
 
+    if output is not None:
+        comparing.may_write(output)
     compared = comparing.compare_studies(a, b, margin)
     console = Console(highlight=False)
     if compared.origin:
@@ -61,14 +63,15 @@ def _table(compared: "Compared") -> "Table":
     told = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
     shown = [*first, *told[: max(0, SHOWN - len(first))]]
     where = ["partition"] if under else []
-    heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict"]
+    heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict", "launches"]
     table = Table(*heads, box=None)
     for row in shown:
         partition = [row["partition"]] if under else []
+        many = f"{row['blocks_a']}, {row['blocks_b']}"
         cells = [row["mix"], row["member"], *partition, row["baseline"]]
-        table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"])
+        table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"], many)
     if len(every) > len(shown):
-        table.caption = f"{len(every) - len(shown)} more rows: --output FOLDER writes them all."
+        table.caption = f"{len(every) - len(shown)} more rows stand in the comparison.csv of --output FOLDER."
     return table
 
 

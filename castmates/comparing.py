@@ -7,11 +7,13 @@ from castmates.analysis import comparison_partitions as partitions
 from castmates.analysis.comparison import Side, compare
 from castmates.analysis.dependence import shared_blocks
 from castmates.errors import CastmatesError
-from castmates.files import replace
+from castmates.files import refuse_foreign, replace
 from castmates.report.compared import Compared, Described
 from castmates.report.differences import differences, other_work
 from castmates.studies import Measured, read_measured
 from castmates.study.model import Study
+
+TABLE = "comparison.csv"
 
 
 def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
@@ -37,11 +39,16 @@ def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
     return compared
 
 
+def may_write(folder: Path) -> None:
+    """Refuse a folder that holds what no comparison wrote, such as a study's own report."""
+    refuse_foreign(folder, TABLE, "slowdown_a", "castmates compare")
+
+
 def write(compared: Compared, folder: Path) -> list[Path]:
     """Write table, figure and page."""
     from castmates.report import comparison_figure, comparison_page, style
 
-    table = folder / "comparison.csv"
+    table = folder / TABLE
     replace(table, lambda file: compared.table.to_csv(file, index=False))
     figure, source = comparison_figure.draw(compared)
     style.write(figure, source, folder / "comparison-figure")
@@ -79,6 +86,7 @@ def _described(letter: str, one: Measured) -> Described:
         blocks=len(measured),
         platforms=tuple(sorted(platforms)),
         hosts=tuple(sorted(hosts)),
+        failed=tuple(str(record.get("reason") or "") for record in one.records if record.get("status") == "failed"),
     )
 
 

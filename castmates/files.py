@@ -39,3 +39,22 @@ def make_folder(path: Path) -> None:
             f"{path} cannot be made ({problem.strerror}): make room or give write access there, and run the same "
             "command again."
         ) from None
+
+
+def refuse_foreign(folder: Path, mark: str, words: str, command: str) -> None:
+    """Refuse a folder with files in it where `mark`, a file that this command writes, is not there or not its own."""
+    if folder.exists() and not folder.is_dir():
+        raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
+    try:
+        found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+        ours = not found or words in (folder / mark).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        ours = False
+    except OSError as problem:
+        raise CastmatesError(f"{folder} cannot be read ({problem.strerror}); give another --output.") from None
+    if not ours:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise CastmatesError(
+            f"{folder} holds files that `{command}` did not write ({', '.join(found[:3])}{more}); give --output the "
+            "name of a new or an empty folder."
+        )

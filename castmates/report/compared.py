@@ -23,13 +23,21 @@ class Described:
     blocks: int
     platforms: tuple[str, ...]
     hosts: tuple[str, ...]
+    failed: tuple[str, ...] = ()  # why each block failed that did
 
     @property
     def sentence(self) -> str:
         """A is quick (results/quick): 9 blocks, measured, on vm."""
         where = f", on {' and '.join(self.hosts)}" if self.hosts and self.platforms == ("measured",) else ""
         count = f"{self.blocks} block{'' if self.blocks == 1 else 's'}"
-        return f"{self.letter} is {self.name} ({self.folder}): {count}, {' and '.join(self.platforms)}{where}."
+        said = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
+        return f"{self.letter} is {self.name} ({self.folder}): {said}{where}{self._failures}."
+
+    @property
+    def _failures(self) -> str:
+        """; 3 more failed (it ended with status 1). What fails in one study only is a difference too."""
+        reasons = "; ".join(dict.fromkeys(filter(None, self.failed)))
+        return f"; {len(self.failed)} more failed" + (f" ({reasons})" if reasons else "") if self.failed else ""
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,12 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
     return figure
 
 
+def _hollow(row: Row) -> bool:
+    """Whether something of it is drawn without an interval."""
+    names = ("slowdown_a", "slowdown_b", "ratio")
+    return any(math.isnan(row[f"{name}_low"]) and not math.isnan(row[name]) for name in names)
+
+
 def _name(row: Row) -> str:
     who = broken(f"{row['lead']} + {row['antagonists']}" if row["antagonists"] else row["lead"], 26)
     if row["partition_a"] == UNMANAGED:
@@ -106,7 +112,8 @@ def _losses(axes: "Axes", place: float, row: Row) -> None:
         low, high = (as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
         if not math.isnan(low):
             axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
-        axes.plot([values[letter]], [y], marker, color=colour, markersize=3.6, zorder=3)
+        face = "white" if math.isnan(low) else colour
+        axes.plot([values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
 
 
 def _change(axes: "Axes", place: float, row: Row) -> None:
@@ -146,6 +153,8 @@ def _key(compared: Compared, rows: list[Row], known: int) -> str:
     ]
     parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
     parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")
+    parts += ["words: p < 0.05 after Holm's adjustment, or inside the margin"]
+    parts += ["hollow: fewer than three launches, no interval"] if any(map(_hollow, rows)) else []
     parts += ["*: its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
     parts += [f"{known - len(rows)} more rows are in the CSV"] if known > len(rows) else []
     sides = [f"{one.letter}: {' and '.join(one.platforms)}, study {one.name}" for one in (compared.a, compared.b)]

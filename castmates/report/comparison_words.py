@@ -28,6 +28,7 @@ def sentences(compared: Compared) -> list[str]:
         compared.b.sentence,
         *_platforms(compared),
         *_work(compared),
+        *_settings(compared),
         *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
         *_rates(compared),
         *_partitions(compared),
@@ -52,6 +53,14 @@ def _work(compared: Compared) -> Iterator[str]:
         names = [what for what, _, _ in compared.work]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; a difference may be theirs."
+
+
+def _settings(compared: Compared) -> Iterator[str]:
+    """What else differs, by name: who reads no further must know that it does."""
+    if compared.differences:
+        names = [what for what, _, _ in compared.differences]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Machines, versions or designs differ too, as recorded: {', '.join(names[:SHOWN])}{more}."
 
 
 def _loss(row: Row, margin: float) -> str:

@@ -1,12 +1,14 @@
 """`castmates compare A B`: what it prints and writes, and what it refuses."""
 
 import csv
+import json
 import math
 import re
 
 import pytest
 from typer.testing import CliRunner
 
+from castmates import comparing
 from castmates.cli import app
 from castmates.errors import CastmatesError
 from tests.unit import study_folder
@@ -65,6 +67,36 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").open()))
     assert {row["baseline"] for row in drawn} == {"solo"}
     assert (tmp_path / "out" / "comparison-figure.png").stat().st_size > 10_000
+
+
+def test_the_same_folder_takes_the_next_comparison_and_no_other_folder_is_written_over(folders, tmp_path):
+    ours, report = tmp_path / "out", tmp_path / "report"
+    ours.mkdir()
+    (ours / "comparison.csv").write_text("mix,slowdown_a\n")
+    (report / "data").mkdir(parents=True)
+    (report / "index.html").write_text("somebody's page")
+    with pytest.raises(
+        CastmatesError, match=r"holds files that `castmates compare` did not write \(data, index.html\)"
+    ):
+        raise compare(folders["a"], folders["b"], "--output", report).exception
+    assert (report / "index.html").read_text() == "somebody's page"
+    comparing.may_write(ours)
+    with pytest.raises(CastmatesError, match="is a file; give --output the name of a folder"):
+        raise compare(folders["a"], folders["b"], "--output", ours / "comparison.csv").exception
+
+
+def test_what_failed_on_one_side_is_told(folders, tmp_path):
+    short = windows(0.4)
+    other = study_folder.write(tmp_path / "two", ONE, short[short["block"] < 3], host="there")
+    for file in sorted(other.glob("blocks/*/*/block.json")):
+        record = json.loads(file.read_text())
+        if record["spec"]["number"] > 2:
+            file.write_text(json.dumps(record | {"status": "failed", "reason": "it died of SIGSEGV"}))
+    done = compare(folders["a"], other)
+    assert "2 blocks, measured, on there; 2 more failed (it died of SIGSEGV)." in done.output
+    assert "too few launches (4 and 2 launches) to compare them" in done.output
+    assert re.search(r"too few blocks +4, 2", done.output)
+    assert "Machines, versions or designs differ too, as recorded: Host of the blocks." in done.output
 
 
 def test_platforms_are_loudly_kept_apart(folders):

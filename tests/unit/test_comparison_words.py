@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from castmates.report.comparison_words import _loss, _rates
+from castmates.report.compared import Described
+from castmates.report.comparison_words import _loss, _rates, _settings
 
 MINUS = "\N{MINUS SIGN}"
 LOSES, UNSURE, FEW = (1.25, 1.2, 1.3), (1 / 1.01, 0.97, 1.02), (1.25, math.nan, math.nan)
@@ -56,3 +57,27 @@ def test_ratios_of_rates_have_their_launches():
     )
     few = next(_rates(Two(row(FEW, FEW, blocks=(2, 5)))))
     assert few.endswith("a second in B as in A; 1.200 beside y (in 2 and 5 launches, too few for an interval).")
+
+
+def test_failed_blocks_of_a_side_are_told_with_their_reasons():
+    quick = Described("A", "quick", "results/quick", 9, ("measured",), ("vm",), ("it died of SIGSEGV",) * 2 + ("",))
+    assert quick.sentence == (
+        "A is quick (results/quick): 9 blocks, measured, on vm; 3 more failed (it died of SIGSEGV)."
+    )
+    none = Described("B", "x", "results/x", 0, (), (), ("", ""))
+    assert none.sentence == "B is x (results/x): 0 blocks; 2 more failed."
+    assert Described("B", "x", "x", 1, ("modelled",), ()).sentence == "B is x (x): 1 block, modelled."
+
+
+def test_whatever_differs_is_named_before_the_table():
+    many = [(f"Fact {number}", "1", "2") for number in range(10)]
+
+    class Differing:
+        differences = many
+
+    assert list(_settings(Differing())) == [
+        "Machines, versions or designs differ too, as recorded: " + ", ".join(one for one, *_ in many[:8]) +
+        " and 2 more."
+    ]  # fmt: skip
+    Differing.differences = []
+    assert not list(_settings(Differing()))
