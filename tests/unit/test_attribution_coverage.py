@@ -15,9 +15,12 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.attribution import estimate_attribution
+from castmates.analysis.chains import STAGES
+from castmates.analysis.parts import PARTS
 from castmates.study.spec import UNMANAGED, Plan
 from castmates.tables import WINDOWS
 from tests.unit import partition_maker as maker
+from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan
 
 SEED, STUDIES, ROUNDS = 20261122, 1000, 2
@@ -39,6 +42,7 @@ class Studies:
     windows: pd.DataFrame
     kinds: list[tuple[str, str]]  # kind and partition of each scene
     logs: np.ndarray  # by study, block, round and scene
+    here: np.ndarray  # what these launches would show without the windows' noise; of one round
 
 
 @cache
@@ -50,7 +54,8 @@ def studies(blocks: int) -> Studies:
     shape = (STUDIES, blocks, ROUNDS, len(scenes))
     moved = rng.normal(0, SCENE, (STUDIES, blocks, 1, len(scenes)))
     launch = rng.normal(0, LAUNCH, (STUDIES, blocks, 1, 1))
-    logs = launch + moved + rng.normal(0, WINDOW, shape) - [_loss(*one) for one in kinds]
+    here = launch + moved - [_loss(*one) for one in kinds]
+    logs = here + rng.normal(0, WINDOW, shape)
     study, block, number, scene = np.indices(shape).reshape(4, -1)
     names = np.array([[_named(one, each) for each in scenes] for one in companies], dtype=object)
     columns = {
@@ -63,7 +68,7 @@ def studies(blocks: int) -> Studies:
         "valid": True,
         "platform": "measured",
     }
-    return Studies(plan(companies, blocks), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs)
+    return Studies(plan(companies, blocks), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
 
 
 def _company(number):
@@ -132,6 +137,27 @@ def test_every_part_covers_the_truth(how, blocks):
     for part in (*TRUE, "points"):
         assert 0.922 <= found[part] <= 0.978, part  # four binomial errors
     assert abs(found["bias"]) < 0.002
+    assert_told("attribution", "log_low", *(found[part] for part in TRUE))
+    assert_told("attribution", "points_low", found["points"])
+
+
+@pytest.mark.parametrize("blocks", [3, 5])
+def test_within_launch_every_part_covers_what_these_launches_show(blocks):
+    simulated = studies(blocks)
+    found = estimate_attribution(simulated.plan, simulated.windows, 0.02, "split-4").set_index("part")
+    stages = [("solo", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
+              ("corun", UNMANAGED)]  # fmt: skip
+    logs = np.stack([simulated.here[:, :, 0, simulated.kinds.index(one)] for one in stages], axis=2).mean(axis=1)
+    lost = dict(zip(STAGES, (logs[:, [0]] - logs).T, strict=True))
+    for part in TRUE:
+        start, end = (lost[stage] for stage in PARTS[part])
+        own = found.loc[part]
+        share = _share(own["within_low"].to_numpy(), own["within_high"].to_numpy(), end - start)
+        points = 100 * (np.exp(-start) - np.exp(-end))
+        of_points = _share(own["points_within_low"].to_numpy(), own["points_within_high"].to_numpy(), points)
+        assert 0.922 <= min(share, of_points) <= max(share, of_points) <= 0.978, part
+        assert_told("attribution", "within_low", share)
+        assert_told("attribution", "points_within_low", of_points)
 
 
 def test_a_choice_on_the_blocks_that_estimate_would_count_luck_as_capacity():

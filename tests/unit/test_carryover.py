@@ -13,6 +13,7 @@ import pytest
 from castmates.analysis.carryover import estimate_carryover
 from castmates.study.schedule import round_order
 from castmates.tables import CARRYOVER, WINDOWS, frame
+from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 SEED = 20261121
@@ -133,6 +134,7 @@ def test_the_level_is_kept_and_the_interval_covers(machine, blocks):
     found = measured(machine, blocks)
     assert found["false alarms"] <= 0.085  # 5 %, and three binomial errors
     assert 0.915 <= found["covered"] <= 0.985
+    assert_told("carryover", "change_low", found["covered"])
 
 
 def test_a_trace_of_two_per_cent_is_found():

@@ -15,6 +15,7 @@ from castmates.analysis.dependence import shared_blocks
 from castmates.analysis.intervals import holm
 from castmates.analysis.welch import welch
 from tests.unit.partition_maker import alone, made, split, under, windows
+from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
@@ -217,7 +218,14 @@ def test_the_intervals_hold_the_truth(few, many):
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
     for baseline, truth in (("solo", 0.05), ("placebo", 0.05), ("alone", 0.05)):
         own = table[table["baseline"] == baseline]
-        assert 0.925 <= covers(own["ratio_low"], own["ratio_high"], math.exp(truth)) <= 0.975, baseline
+        found = {"ratio": covers(own["ratio_low"], own["ratio_high"], math.exp(truth))}
+        for letter, of in (("a", QUIET), ("b", NOISY)):
+            lost = of.corun - (of.placebo if baseline == "placebo" else 0.0)
+            ends = own[f"slowdown_{letter}_low"], own[f"slowdown_{letter}_high"]
+            found[f"slowdown_{letter}"] = covers(*ends, math.exp(lost))
+        for name, share in found.items():
+            assert 0.925 <= share <= 0.975, (baseline, name)
+            assert_told("comparison", f"{name}_low", share)
 
 
 def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
@@ -230,7 +238,9 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
     solo = table[table["baseline"] == "solo"]
     for name, truth in (("baseline", 0.0), ("scene", -0.05)):
         ends = solo[f"{name}_rate_ratio_low"], solo[f"{name}_rate_ratio_high"]
-        assert 0.925 <= covers(*ends, math.exp(truth)) <= 0.975, name
+        share = covers(*ends, math.exp(truth))
+        assert 0.925 <= share <= 0.975, name
+        assert_told("comparison", f"{name}_rate_ratio_low", share)
 
 
 def test_equal_losses_are_seldom_called_different():

@@ -16,6 +16,7 @@ from castmates.analysis.effects import estimate_effects
 from castmates.analysis.intervals import holm
 from castmates.analysis.pairs import pair
 from castmates.analysis.verdicts import control_verdicts
+from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, simulated
 
 SEED = 20261120
@@ -59,6 +60,7 @@ def measured(machine, blocks):
     found["half-width"] = float(np.nanmedian(np.log(solo["slowdown_high"] / solo["slowdown_low"]) / 2))
     controls = estimate_controls(campaigns.plan, campaigns.windows, MARGIN)
     found["control"] = covers(controls["ratio_low"], controls["ratio_high"], 1.0)
+    found["control, within"] = covers(controls["within_low"], controls["within_high"], 1.0)
     found["false alarms"] = false_alarms(controls)
     return found
 
@@ -104,12 +106,18 @@ def test_the_headline_covers_the_truth(machine, blocks):
     found = measured(machine, blocks)
     for baseline in ("solo", "placebo", "alone", "control"):
         assert 0.925 <= found[baseline] <= 0.975, baseline
+    assert_told("effects", "slowdown_low", *(found[baseline] for baseline in ("solo", "placebo", "alone")))
+    assert_told("controls", "ratio_low", found["control"])
 
 
 @pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
 def test_within_launch_speaks_of_these_launches_only(machine, blocks):
     found = measured(machine, blocks)
     assert 0.925 <= found["within, these launches"] <= 0.975
+    # Both solo windows of a round are the same scene, so that these launches and launches in general are one here.
+    assert 0.925 <= found["control, within"] <= 0.975
+    assert_told("effects", "within_low", found["within, these launches"])
+    assert_told("controls", "within_low", found["control, within"])
     assert found["within, the truth"] < found["solo"] - 0.01
     if machine == "quiet windows":
         assert found["within, the truth"] < 0.8

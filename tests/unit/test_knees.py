@@ -12,6 +12,7 @@ from castmates.analysis.sensitivity import AT_LEAST, BETWEEN, KNOWN, NOT_REACHED
 from castmates.tables import frame
 from castmates.tables_of_partitions import SENSITIVITY
 from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.printed_intervals import assert_told
 
 T95 = 2.776445105  # two-sided, four degrees of freedom
 
@@ -107,6 +108,7 @@ def test_the_interval_holds_the_true_knee(seed):
     error = 3 * np.sqrt(0.025 * 0.975 / studies)
     assert too_high <= 0.025 + error
     assert too_low <= 0.025 + error
+    assert_told("knees", "knee_low", 1 - too_high - too_low)
     assert (found["knee"] != truth).mean() > 0.1  # or nothing would be tested
 
 

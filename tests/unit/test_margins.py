@@ -6,6 +6,7 @@ import pytest
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.margins import CONTENTIOUSNESS, SENSITIVITY, margins
 from castmates.tables import MARGINS
+from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan, written
 
 LOSS = {("a", "x"): 0.1, ("a", "y"): 0.3, ("b", "x"): 0.2, ("b", "y"): 0.0}
@@ -108,3 +109,4 @@ def test_the_intervals_cover_the_truth(margin, leads, antagonists):
     assert len(rows) == 500
     held = (rows["slowdown_low"] <= np.exp(0.2)) & (np.exp(0.2) <= rows["slowdown_high"])
     assert 0.92 <= held.mean() <= 0.985
+    assert_told("margins", "slowdown_low", held.mean())

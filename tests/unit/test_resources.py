@@ -1,7 +1,6 @@
 """What members used: readings inside windows, counts and slots, each co-run against its baseline; truths by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -119,31 +118,3 @@ def test_nothing_measured_is_no_row():
     rejected = WINDOWS.assign(valid=False)
     read = tables("samples", lambda _: [{"source": "resctrl", "metric": "llc_occupancy", "t_ns": 1, "value": 1.0}])
     assert resources(PLAN, rejected, [read]).empty
-
-
-def test_intervals_cover():
-    """Simulated: 300 mixes of five launches whose change of occupancy scatters by 4 %, two rounds of noise 3 %."""
-    rng, mixes, blocks = np.random.default_rng(20261125), 300, 5
-    rows = pd.DataFrame(np.indices((mixes, blocks, 2)).reshape(3, -1).T, columns=["mix", "block", "round"])
-    launch = rng.normal(0, 0.04, (mixes, blocks))[rows["mix"], rows["block"]]
-    noise = rng.normal(0, 0.03, len(rows))
-    members = [f"lead{number}@0" for number in range(mixes)]
-    many = plan([company(f"c{number}", mix(name, "stream@1")) for number, name in enumerate(members)], blocks)
-    base = {"study": "example", "metric": "llc_occupancy", "source": "resctrl", "t_ns": 1, "platform": "measured"}
-    windows, samples = [], []
-    for place, (scene, factor) in enumerate((("solo", np.ones(len(rows))), ("corun", 0.5 * np.exp(launch + noise)))):
-        names = np.array(members, dtype=object)[rows["mix"]]
-        where = {
-            "company": "c" + rows["mix"].astype(str),
-            "block": rows["block"] + 1,
-            "window": 2 * rows["round"] + place,
-        }
-        mixed = "corun:" + pd.Series(names).str.partition("@")[0] + "+stream"
-        own = pd.DataFrame(where).assign(member=names, round=rows["round"], scene=scene if place == 0 else mixed)
-        windows.append(own.assign(role="lead", valid=True, platform="measured", open_ns=0, close_ns=2, rate=1.0))
-        samples.append(own.assign(subject=names, value=1e6 * factor, **base))
-    read = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
-    read["samples"] = pd.concat(samples)[NEEDED["samples"]]
-    table = resources(many, pd.concat(windows), [read])
-    assert len(table) == mixes
-    assert 0.91 <= ((table["change_low"] <= 0.5) & (table["change_high"] >= 0.5)).mean() <= 0.985

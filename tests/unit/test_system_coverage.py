@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.system import METRICS, of_launches, over_launches
+from tests.unit.printed_intervals import assert_told
 
 SEED = 20261123
 STUDIES = 1000
@@ -64,6 +65,7 @@ def test_intervals_hold_what_launches_show_on_average(mix, blocks):
     for metric in METRICS:
         assert shares[metric] >= (0.88 if metric in skewed else 0.93), metric
         assert shares[metric] <= 0.975, metric
+    assert_told("system", "low", *shares)
 
 
 @pytest.mark.parametrize("mix", ["two, one loses", "four, graded"])
