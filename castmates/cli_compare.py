@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from castmates.cli_arguments import Studied
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -12,12 +14,11 @@ if TYPE_CHECKING:
     from castmates.report.compared import Compared
 
 SHOWN = 40  # rows in a terminal
-Named = Annotated[Path, typer.Argument(help="A study file, or a results folder.", show_default=False)]
 
 
 def compare(
-    a: Named,
-    b: Named,
+    a: Studied,
+    b: Studied,
     output: Annotated[
         Path | None, typer.Option("--output", help="Also write table, figure and page into this folder.")
     ] = None,

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-Named = Annotated[Path, typer.Argument(help="The study file, or its results folder.", show_default=False)]
+from castmates.cli_arguments import Studied
 
 
 def paper(
-    study: Named,
+    study: Studied,
     output: Annotated[Path | None, typer.Option(help="The folder to write; results/<study>/paper if left out.")] = None,
     licence: Annotated[
         str, typer.Option(help="Under which licence the data may be used: an SPDX identifier, or an address.")

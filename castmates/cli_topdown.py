@@ -26,7 +26,7 @@ def import_toplev(
     scene: Scene = "",
 ) -> None:
     """Read a file of toplev and write it as rows of the table `topdown`, whose source is toplev."""
-    _write(_read(file), output, study, member, scene)
+    _write(str(file), _read(file), output, study, member, scene)
 
 
 @app.command("record")
@@ -46,7 +46,7 @@ def record(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "toplev.csv"
         run_toplev(toplev, python, level, file, command)
-        _write(_read(file), output, study, member, scene)
+        _write("toplev", _read(file), output, study, member, scene)
 
 
 def _read(file: Path) -> str:
@@ -56,7 +56,7 @@ def _read(file: Path) -> str:
         raise CastmatesError(f"{file} cannot be read: {problem.strerror}; give a file of toplev.") from None
 
 
-def _write(text: str, output: Path, study: str, member: str, scene: str) -> None:
+def _write(source: str, text: str, output: Path, study: str, member: str, scene: str) -> None:
     from castmates.counters.toplev import read_toplev, rows
     from castmates.files import replace
     from castmates.machine.emulation import platform_here
@@ -64,7 +64,10 @@ def _write(text: str, output: Path, study: str, member: str, scene: str) -> None
 
     if output.suffix not in (".parquet", ".csv"):
         raise CastmatesError(f"--output {output}: the name of a table ends with .parquet or .csv.")
-    table = frame(rows(read_toplev(text), study, member, scene, platform_here()), TOPDOWN)
+    try:
+        table = frame(rows(read_toplev(text), study, member, scene, platform_here()), TOPDOWN)
+    except CastmatesError as problem:
+        raise CastmatesError(f"{source}: {problem}") from None
     if output.suffix == ".parquet":
         replace(output, lambda path: table.to_parquet(path, index=False))
     else:

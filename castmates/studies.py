@@ -1,6 +1,6 @@
 """Finds a study that somebody names on the command line, by its file or by its results, and reads what it measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from castmates import block_tables
 from castmates.errors import CastmatesError
 from castmates.project import RESULTS, read_plan, read_record
-from castmates.report.read import read_json
 from castmates.study.looks import part_of
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read, value_of
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml")
+STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", f"{RESULTS}/*/confirm/*.yaml")
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -37,12 +36,9 @@ class Measured:
 def find(named: Path) -> tuple[Path, Path | None]:
     """The results folder, and the study file where it is known: given by either of the two."""
     if named.is_dir():
-        return _results(named), _file_of(named)
-    if not named.is_file():
-        raise CastmatesError(
-            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
-            "results/<study>."
-        )
+        files = _files_of(_results(named))
+        return named, files[0] if len(files) == 1 else None
+    _refuse_missing(named)
     folder = RESULTS / _study(named).name
     if not (folder / "plan.json").is_file():
         raise CastmatesError(
@@ -51,8 +47,24 @@ def find(named: Path) -> tuple[Path, Path | None]:
     return folder, named
 
 
+def study_file(named: Path) -> Path:
+    """The file of a study that is given by it, or by its results folder."""
+    if not named.is_dir():
+        _refuse_missing(named)
+        return named
+    name, files = _results(named).resolve().name, _files_of(named)
+    if len(files) != 1:
+        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file in config/ has"
+        raise CastmatesError(f"{named}: {who} the name '{name}'; give the study's own file.")
+    if named.resolve() != (RESULTS / name).resolve():
+        raise CastmatesError(f"{named}: the results of {files[0]} are in {RESULTS / name}; give one of these two.")
+    return files[0]
+
+
 def read_measured(named: Path) -> Measured:
     """Everything that a comparison needs of a study."""
+    from castmates.report.read import read_json
+
     folder, file = find(named)
     plan = read_plan(folder / "plan.json")
     there = [block.path for block in plan.blocks if (folder / "blocks" / block.path / "block.json").is_file()]
@@ -76,15 +88,21 @@ def _results(folder: Path) -> Path:
     return folder
 
 
-def _file_of(folder: Path) -> Path | None:
-    """The study file of the project that has this name; None where there is none, or more than one."""
+def _refuse_missing(named: Path) -> None:
+    if not named.exists():
+        raise CastmatesError(
+            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
+            "results/<study>."
+        )
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The study files of the project that have this folder's name."""
     name = folder.resolve().name
-    found = [file for file in _study_files() if f"name: {name}\n" in file.read_text(encoding="utf-8", errors="replace")]
-    return found[0] if len(found) == 1 and _study(found[0]).name == name else None
-
-
-def _study_files() -> Iterator[Path]:
-    return (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)))
+    files = (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)) if file.is_file())
+    texts = ((file, file.read_text(encoding="utf-8", errors="replace")) for file in files)
+    # Reading YAML takes a while: only where the name is somewhere in it.
+    return [file for file, text in texts if name in text and value_of(text, "name") == name]
 
 
 def _study(file: Path) -> Study:

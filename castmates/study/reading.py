@@ -34,6 +34,15 @@ def read(model: type[Model], text: str, file: str) -> Model:
         raise CastmatesError("\n".join(_sentences(problem, model, lines, file))) from None
 
 
+def value_of(text: str, key: str) -> object:
+    """The value of a key at the top of a text; None where it has none, or is no YAML."""
+    try:
+        data, _ = _parse(text, "")
+    except CastmatesError:
+        return None
+    return data.get(key) if isinstance(data, dict) else None
+
+
 def line_of(text: str, file: str, key: Path) -> int:
     """The line in which a key is written, or the nearest one around it; 1 where there is none."""
     _, lines = _parse(text, file)

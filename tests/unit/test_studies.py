@@ -1,0 +1,114 @@
+"""Studies that are named on the command line: by their file or by their results; what is neither is one sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates.cli import app
+from castmates.errors import CastmatesError
+from castmates.studies import find, study_file
+from tests.golden.report import STUDY
+from tests.unit.windows_maker import company, mix, plan
+
+PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
+HOME = Path(__file__).parents[2]
+OWN = ("plan", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
+ANY = ("paper", "compare {} results/golden")  # take what was measured
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    """A project with one study that has a plan and a failed block."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("config/studies", "results/golden/blocks/c/1", "folder"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("config/workloads", "envs"):
+        (tmp_path / folder).symlink_to(HOME / folder)
+    (tmp_path / "config/studies/mine.yaml").write_text(STUDY.read_text())
+    (tmp_path / "results/golden/plan.json").write_text(PLAN.model_dump_json())
+    (tmp_path / "results/golden/blocks/c/1/block.json").write_text(json.dumps({"status": "failed"}))
+    (tmp_path / "empty.yaml").write_text("")
+    (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))
+    return tmp_path
+
+
+def ask(command, *arguments):
+    whole = command if "{}" in command else f"{command} {{}}"
+    return CliRunner().invoke(app, whole.format(*arguments).split())
+
+
+@pytest.mark.parametrize("command", OWN + ANY)
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("folder", "folder: there is no plan.json in it; give a study file, or a folder results/<study>."),
+        ("missing.yaml", "missing.yaml: there is neither a study file nor a results folder of this name; "),
+        ("empty.yaml", "empty.yaml: expected keys such as name, title, question, found nothing."),
+        ("binary.yaml", "binary.yaml: the study cannot be read: "),
+    ],
+)
+def test_what_is_no_study_is_one_sentence_everywhere(command, given, sentence):
+    done = ask(command, given)
+    assert done.exit_code == 1
+    assert isinstance(done.exception, CastmatesError)
+    assert str(done.exception).startswith(sentence)
+    assert "\n" not in str(done.exception)
+
+
+def test_a_results_folder_stands_for_its_study_file(project):
+    done = ask("retry", "results/golden/")
+    assert done.output == ("forgotten (failed): results/golden/blocks/c/1\n1 block forgotten in results/golden\n"), (
+        done.exception
+    )
+    with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: there is no limit to recommend for"):
+        raise ask("recommend", "results/golden").exception
+    with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: there is no limit to recommend for"):
+        raise ask("confirm", project / "results/golden").exception
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["name: golden", 'name:  "golden"  # mine\nleads: [a]\n', "{name: golden}", "title: x\r\nname: golden\r\n"],
+)
+def test_the_name_is_read_as_yaml_reads_it(project, text):
+    (project / "config/studies/mine.yaml").write_text(text, newline="")
+    assert str(study_file(project / "results/golden")) == "config/studies/mine.yaml"
+
+
+def test_what_only_looks_like_the_name_is_not_taken(project):
+    (project / "config/one.yaml").write_text("name: other\nquestion: |\n  Is\n  name: golden\n  found?\n")
+    (project / "config/two.yaml").write_text("name: golden\nname: twice\n")
+    (project / "config/three.yaml").write_bytes(b"\xff\xfename: golden\n")
+    (project / "config/four.yaml").mkdir()
+    assert str(find(project / "results/golden")[1]) == "config/studies/mine.yaml"
+
+
+def test_no_file_or_several_of_that_name_are_told(project):
+    (project / "config/again.yaml").write_text("name: golden\n")
+    with pytest.raises(
+        CastmatesError,
+        match=r"the study files config/again.yaml and config/studies/mine.yaml all have the name 'golden'; give",
+    ):
+        raise ask("plan", "results/golden").exception
+    assert find(project / "results/golden") == (project / "results/golden", None)
+    (project / "results/golden").rename(project / "results/other")
+    with pytest.raises(CastmatesError, match="no study file in config/ has the name 'other'"):
+        raise ask("plan", "results/other").exception
+
+
+def test_a_copy_of_results_is_not_taken_for_the_study_s_own(project):
+    (project / "results/golden").rename(project / "folder/golden")
+    with pytest.raises(CastmatesError, match=r"results of config/studies/mine.yaml are in results/golden"):
+        raise ask("retry", "folder/golden").exception
+    assert (project / "folder/golden/blocks/c/1").is_dir()
+    assert str(find(project / "folder/golden")[1]) == "config/studies/mine.yaml"
+
+
+def test_confirming_studies_are_found_too(project):
+    (project / "results/golden/confirm").mkdir()
+    (project / "results/golden/confirm/golden-confirm-1.yaml").write_text("name: golden-confirm-1\n")
+    (project / "results/golden-confirm-1").mkdir()
+    (project / "results/golden-confirm-1/plan.json").write_text("{}")
+    assert study_file(project / "results/golden-confirm-1").name == "golden-confirm-1.yaml"
