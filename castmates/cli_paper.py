@@ -17,7 +17,8 @@ def paper(
     author: Annotated[list[str] | None, typer.Option(help="Who the data are by; may be given several times.")] = None,
 ) -> None:
     """Write figures, LaTeX tables, a methods paragraph, a citation and an RO-Crate of an analysed study."""
-    from castmates.paper import METADATA, write_paper
+    from castmates.paper import write_paper
+    from castmates.paper_folder import METADATA
 
     folder = write_paper(study, output, licence, author or [])
     typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")

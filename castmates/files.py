@@ -55,6 +55,6 @@ def refuse_foreign(folder: Path, mark: str, words: str, command: str) -> None:
     if not ours:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise CastmatesError(
-            f"{folder} holds files that `{command}` did not write ({', '.join(found[:3])}{more}); give --output the "
-            "name of a new or an empty folder."
+            f"{folder} holds files ({', '.join(found[:3])}{more}), and no {mark} that `{command}` wrote; give --output "
+            "the name of a new or an empty folder."
         )

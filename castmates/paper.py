@@ -1,19 +1,16 @@
 """A study's results -> a folder for a paper: figures, LaTeX tables, methods, citation, and an RO-Crate of it all."""
 
-import json
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import castmates
-from castmates.errors import CastmatesError
-from castmates.files import replace, replace_text
+from castmates import confirm
+from castmates.paper_folder import Folder, may_write
+from castmates.project import read_record
 from castmates.report import captions, citation, crate, latex, methods
 from castmates.report.figures import draw_figure
 from castmates.report.page import shown
@@ -24,33 +21,13 @@ from castmates.report.style import ABOUT
 from castmates.report.words import platform_words
 from castmates.studies import find
 
-METADATA = "ro-crate-metadata.json"
 CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
 TABLES = {
     "csv": "The table {name} of the study, a row per line.",
     "parquet": "The table {name} of the study, with its types.",
 }
+OF_A_BLOCK = "What the block recorded of itself: members, versions, ledger, seed."
 DRAWN = (*ABOUT, "csv", "txt")  # how a figure is written, what it shows, and its caption
-
-
-@dataclass
-class Folder:
-    """What is written, file by file, with a sentence on each for the crate."""
-
-    place: Path
-    about: dict[str, str] = field(default_factory=dict)
-
-    def text(self, path: str, content: str, about: str) -> None:
-        """Write a text."""
-        replace_text(self.place / path, content)
-        self.about[path] = about
-
-    def copy(self, source: Path, path: str, about: str) -> None:
-        """Copy a file of the study."""
-        target = self.place / path
-        if not (target.exists() and target.samefile(source)):
-            replace(target, partial(shutil.copyfile, source))
-        self.about[path] = about
 
 
 def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
@@ -58,8 +35,8 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     place, study_file = find(named)
     results = read_results(place, study_file)
     target = output or place / "paper"
-    if target.exists() and not target.is_dir():
-        raise CastmatesError(f"{target} is a file; give --output the name of a folder.")
+    if output is not None:  # the study's own folder is ours, also where an earlier run was ended amid it
+        may_write(output)
     folder = Folder(target)
     inputs = _inputs(folder, results, study_file)
     figures = _figures(folder, results)
@@ -154,7 +131,7 @@ def _crate(folder: Folder, results: Results, inputs: Sequence[str], licence: str
     for record in results.records:
         spec = record.get("spec") or {}
         path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
-        folder.copy(results.folder / path, path, "What the block recorded of itself: members, versions, ledger, seed.")
+        folder.copy(results.folder / path, path, OF_A_BLOCK)
         records[path] = record
     about = crate.About(
         name=results.title,
@@ -165,6 +142,22 @@ def _crate(folder: Folder, results: Results, inputs: Sequence[str], licence: str
         authors=authors,
         version=castmates.__version__,
     )
-    parts = [crate.Part(path, (folder.place / path).stat().st_size, said) for path, said in folder.about.items()]
-    content = crate.metadata(about, parts, inputs, records)
-    replace_text(folder.place / METADATA, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    runs = [crate.Run("", inputs, records), *_confirming(folder, results)]
+    folder.finish(crate.metadata(about, folder.parts(), runs))
+
+
+def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
+    """The fresh blocks behind confirmed numbers: their study, and what each measured."""
+    runs = []
+    for file in confirm.study_files(results.folder):
+        place, top = results.folder.parent / file.stem, f"confirm/{file.stem}/"
+        folder.copy(file, f"{top}{file.name}", "The study of fresh blocks that confirm a partition.")
+        records = {}
+        for record in sorted(place.glob(f"blocks/*/*/{crate.RECORD}")):
+            path = f"{top}{record.relative_to(place)}"
+            folder.copy(record, path, OF_A_BLOCK)
+            windows = record.with_name("windows.parquet")
+            folder.copy(windows, f"{top}{windows.relative_to(place)}", "What the block measured, window by window.")
+            records[path] = read_record(record)
+        runs.append(crate.Run(top, [f"{top}{file.name}"], records))
+    return runs

@@ -8,7 +8,11 @@ from urllib.parse import quote
 
 Entity = dict[str, Any]
 Facts = Mapping[str, Any]
-CONTEXT = "https://w3id.org/ro/crate/1.1/context"  # has all terms that are used here
+# RO-Crate has no term for a digest; the vocabulary of its profiles for runs has.
+CONTEXT = [
+    "https://w3id.org/ro/crate/1.1/context",
+    {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
+]
 CRATE = "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 TYPES = {
@@ -34,12 +38,22 @@ class Part:
 
     path: str
     size: int
+    sha256: str
     about: str
 
     @property
     def id(self) -> str:
         """Its address in the crate."""
         return quote(self.path)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A study that was run: all of it lies in the crate below `top`, "" or ending in a slash."""
+
+    top: str
+    inputs: Sequence[str]  # the paths of what was given: the study file and, where it is there, its plan
+    records: Mapping[str, Facts]  # of its blocks, by the path of their file
 
 
 @dataclass(frozen=True)
@@ -54,16 +68,18 @@ class About:
     version: str  # of the Castmates that analysed and wrote it
 
 
-def metadata(about: About, parts: Sequence[Part], inputs: Sequence[str], records: Mapping[str, Facts]) -> Entity:
-    """The content of ro-crate-metadata.json; `records` are the blocks' by the path of their file in the crate.
-
-    `inputs` are the paths of what was given: the study file and its plan.
-    """
+def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity:
+    """The content of ro-crate-metadata.json."""
+    records = {path: record for run in runs for path, record in run.records.items()}
+    given = [path for run in runs for path in run.inputs]
+    measured = _beside(records, parts)
     versions = dict.fromkeys(map(_version, records.values()))
     tools = {version: _tool(version) for version in dict.fromkeys([*versions, about.version])}
-    actions = [_block(path, record, inputs) for path, record in records.items()]
-    made = [part.id for part in parts if part.path not in inputs and part.path not in records]
-    actions.append(_analysis(about, [quote(path) for path in (*inputs, *records)], made))
+    actions = [_block(path, record, run, measured[path]) for run in runs for path, record in run.records.items()]
+    of_blocks = [path for paths in measured.values() for path in paths]
+    apart = {*given, *of_blocks}
+    made = [part.id for part in parts if part.path not in apart]
+    actions.append(_analysis(about, [quote(path) for path in (*given, *of_blocks)], made))
     software = _software(records.values())
     for tool in tools.values():
         tool["softwareRequirements"] = _references(one["@id"] for one in software)
@@ -114,6 +130,7 @@ def _file(part: Part) -> Entity:
         "description": part.about,
         "encodingFormat": TYPES.get(suffix, "application/octet-stream"),
         "contentSize": str(part.size),
+        "sha256": part.sha256,
     }
 
 
@@ -149,9 +166,19 @@ def _software(records: Iterable[Facts]) -> list[Entity]:
     ]
 
 
-def _block(path: str, record: Facts, inputs: Sequence[str]) -> Entity:
+def _beside(records: Iterable[str], parts: Sequence[Part]) -> dict[str, list[str]]:
+    """The files of each block: its record, and what lies beside it."""
+    found: dict[str, list[str]] = {path.removesuffix(RECORD): [] for path in records}
+    for part in parts:
+        if (own := found.get(part.path[: part.path.rfind("/") + 1])) is not None:
+            own.append(part.path)
+    return {f"{place}{RECORD}": paths for place, paths in found.items()}
+
+
+def _block(path: str, record: Facts, run: Run, measured: Sequence[str]) -> Entity:
     """One launch; of a failed one its reason."""
-    place = path.removeprefix("blocks/").removesuffix(f"/{RECORD}")
+    place = path.removeprefix(run.top).removeprefix("blocks/").removesuffix(f"/{RECORD}")
+    place = f"{run.top}{place}"
     failed = record.get("status") == "failed"
     modelled = record.get("platform") == "modelled"
     action: Entity = {
@@ -160,8 +187,8 @@ def _block(path: str, record: Facts, inputs: Sequence[str]) -> Entity:
         "name": f"Block {place}" + (" (modelled: no program was started)" if modelled else ""),
         "description": f"Platform: {_known(record, 'platform')}; host: {_known(record, 'host')}.",
         "instrument": {"@id": _tool_id(_version(record))},
-        "object": _references(quote(one) for one in inputs),
-        "result": {"@id": quote(path)},
+        "object": _references(quote(one) for one in run.inputs),
+        "result": _references(quote(one) for one in measured),
         "actionStatus": f"http://schema.org/{'Failed' if failed else 'Completed'}ActionStatus",
     }
     if failed:

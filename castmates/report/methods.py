@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from castmates.analysis.recommendation import MET
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.report import latency, latex, words
 from castmates.report.machine import described
@@ -228,8 +229,12 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
             f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
             "mask down."
         )
-        if (results.recommendations["confirmed_blocks"] > 0).any():
-            yield "Recommended masks were measured again in fresh launches, which no choice rests on."
+        met = results.recommendations[results.recommendations["verdict"] == MET]
+        if again := int((met["confirmed_blocks"] > 0).sum()):
+            yield (
+                f"{again} of {counted(len(met), 'recommended mask')} {'was' if again == 1 else 'were'} measured again "
+                "in fresh launches, on which no choice rests."
+            )
 
 
 def _software(results: Results) -> Iterable[str]:

@@ -2,19 +2,30 @@
 
 import json
 import re
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from typer.testing import CliRunner
 
+from castmates.analysis.frontier import CONFIRMED
+from castmates.analysis.recommendation import recommendations
 from castmates.cli import app
 from castmates.errors import CastmatesError
+from castmates.paper_folder import Folder, may_write
 from castmates.report import methods
+from castmates.report.crate import About, Part, Run, metadata
 from castmates.report.paper_tables import paper_tables
 from castmates.report.read import read_results
 from castmates.study.schedule import block_seed
+from castmates.tables import frame
+from castmates.tables_of_partitions import PARETO
 from tests.unit import results_maker
+from tests.unit.test_recommendation import UNMANAGED, row
+
+ABOUT = About("a study", "of nothing", "2026-01-01T00:00:00+00:00", "", (), "0.1.0")
 
 
 def paper(*arguments):
@@ -48,6 +59,8 @@ def test_the_crate_describes_every_file_and_no_other(written, graph):
     assert {"figures/heatmap.pdf", "figures/heatmap.csv", "tables/effects.tex", "methods.md", "plan.json"} <= told
     sizes = {id: int(one["contentSize"]) for id, one in graph.items() if one["@type"] == "File"}
     assert all((written / unquote(id)).stat().st_size == size for id, size in sizes.items())
+    digests = {id: one["sha256"] for id, one in graph.items() if one["@type"] == "File"}
+    assert all(sha256((written / unquote(id)).read_bytes()).hexdigest() == one for id, one in digests.items())
 
 
 def test_whatever_the_crate_refers_to_is_in_it(graph):
@@ -98,6 +111,55 @@ def test_the_document_names_files_that_are_there_and_closes(written):
     for file in written.rglob("*.tex"):
         begun = re.findall(r"\\begin\{(\w+)\}", file.read_text())
         assert sorted(begun) == sorted(re.findall(r"\\end\{(\w+)\}", file.read_text())), file
+
+
+def test_the_next_run_removes_what_only_the_last_one_wrote_and_nothing_else(tmp_path):
+    ours, theirs = tmp_path / "out", tmp_path / "notes"
+    for rows in ({"a.txt": "1", "b.txt": "2"}, {"a.txt": "3"}):
+        may_write(ours)
+        folder = Folder(ours)
+        for name, text in rows.items():
+            folder.text(f"sub/{name}", text, "A text.")
+        (ours / "paper.pdf").write_text("set by the user")
+        folder.finish(metadata(ABOUT, folder.parts(), []))
+    left = {str(file.relative_to(ours)): file.read_text() for file in ours.rglob("*.*") if file.suffix != ".json"}
+    assert left == {"sub/a.txt": "3", "paper.pdf": "set by the user"}
+    theirs.mkdir()
+    may_write(theirs)
+    (theirs / "paper.tex").write_text("years of work")
+    with pytest.raises(CastmatesError, match=r"notes holds files \(paper.tex\), and no ro-crate-metadata.json that"):
+        may_write(theirs)
+    (theirs / "ro-crate-metadata.json").write_text("{}")
+    with pytest.raises(CastmatesError, match="new or an empty folder"):
+        may_write(theirs)
+
+
+def test_a_crate_lists_nothing_outside_itself_for_removal(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("kept")
+    (tmp_path / "out").mkdir()
+    files = [{"@id": one, "@type": "File"} for one in ("../outside", str(outside))]
+    (tmp_path / "out/ro-crate-metadata.json").write_text(json.dumps({"@graph": files}))
+    Folder(tmp_path / "out").finish(metadata(ABOUT, [], []))
+    assert outside.read_text() == "kept"
+
+
+def test_each_run_has_its_inputs_and_its_blocks_their_files():
+    def action(crate, name):
+        return next(one for one in crate["@graph"] if one["@id"] == f"#{name}")
+
+    paths = ["s.yaml", "blocks/c/1/block.json", "tables/x.tex", "confirm/f/f.yaml", "confirm/f/blocks/c/1/block.json",
+             "confirm/f/blocks/c/1/windows.parquet"]  # fmt: skip
+    runs = [
+        Run("", ["s.yaml"], {paths[1]: {"status": "measured"}}),
+        Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: {"status": "measured"}}),
+    ]
+    crate = metadata(ABOUT, [Part(path, 1, "", "") for path in paths], runs)
+    assert action(crate, "block-c/1")["result"] == {"@id": paths[1]}
+    fresh = action(crate, "block-confirm/f/c/1")
+    assert (fresh["object"], fresh["result"]) == ({"@id": paths[3]}, [{"@id": path} for path in paths[4:]])
+    assert action(crate, "analysis")["result"] == {"@id": "tables/x.tex"}
+    assert {one["@id"] for one in action(crate, "analysis")["object"]} == {*paths} - {"tables/x.tex"}
 
 
 def results(folder, **keys):
@@ -169,3 +231,16 @@ def test_what_cannot_be_written_is_refused(tmp_path, spoil, sentence):
     (tmp_path / "out").write_text("")
     with pytest.raises(CastmatesError, match=re.escape(sentence)):
         raise paper(folder, "--output", Path(tmp_path / "out")).exception
+
+
+def test_methods_say_how_many_recommended_masks_were_measured_again(tmp_path):
+    def told(*confirmed):
+        rows = [UNMANAGED | {"mix": mix} for mix in ("a+b", "c+d")]
+        rows += [row("split-4", 4, 1.0, 2.0, mix=mix) for mix in ("a+b", "c+d")]
+        rows += [row("split-4", 4, 1.0, 2.0, stage=CONFIRMED, mix=mix) for mix in confirmed]
+        advice = recommendations(frame(rows, PARETO), 3.0, 12)
+        return said(replace(results(tmp_path / "-".join(("s", *confirmed))), recommendations=advice))
+
+    assert "1 of 2 recommended masks was measured again in fresh launches" in told("a+b")
+    assert "2 of 2 recommended masks were measured again in fresh launches" in told("a+b", "c+d")
+    assert "measured again" not in told()
