@@ -124,10 +124,27 @@ def wanted(study: Study, plan: Plan, advice: "pd.DataFrame", mix: str) -> list[t
 
     if mix and mix not in (names := {one.name for one in plan.mixes if one.antagonists}):
         raise CastmatesError(f"the study '{study.name}' has no mix '{mix}'; there are: {', '.join(sorted(names))}.")
-    met = advice[(advice["verdict"] == MET) & ((advice["mix"] == mix) | (mix == ""))]
+    asked = advice[(advice["mix"] == mix) | (mix == "")]
+    met = asked[asked["verdict"] == MET]
     if met.empty:
+        which = f"the mix '{mix}' of the study '{study.name}'" if mix else f"the study '{study.name}'"
         raise CastmatesError(
-            f"the study '{study.name}' has nothing to confirm: no lead mask is shown to keep the limit; `castmates "
-            "recommend` says what comes nearest, and --mix with --partition measures any partition again."
+            f"{which} has nothing to confirm: {_why_not(asked)}; --mix with --partition measures any partition again."
         )
     return list(dict.fromkeys(zip(met["mix"].astype(str), met["partition"].astype(str), strict=True)))
+
+
+def _why_not(advice: "pd.DataFrame") -> str:
+    """What stands in the way of a recommendation, of most mixes first."""
+    from castmates.analysis.recommendation import NO_SWEEP, NOT_MET, TOO_FEW
+
+    words = {
+        NOT_MET: f"no lead mask is shown to keep the limit of {advice['limit_pct'].iloc[0]:g} %, and `castmates "
+        "recommend` says what comes nearest",
+        TOO_FEW: "fewer than three launches cannot tell which lead mask keeps the limit, so measure more blocks",
+        NO_SWEEP: "no partition that gives the lead ways of its own was measured, so add a sweep such as `split: all`",
+    }
+    found = advice["verdict"].value_counts()
+    if len(found) == 1:
+        return words[str(found.index[0])]
+    return "; ".join(f"{count} mix{'es' * (count > 1)}: {words[str(verdict)]}" for verdict, count in found.items())

@@ -20,6 +20,7 @@ from castmates.study.sweeps import cuts
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches
 LONGEST_NAME = 64
+MOST_NAMED = 12  # partitions in a refusal
 
 
 def name_of(study: str, mix: Mix) -> str:
@@ -37,7 +38,12 @@ def mix_under(plan: Plan, mix: str, partition: str) -> Mix:
     if not found:
         names = ", ".join(dict.fromkeys(one.name for one in plan.mixes if one.antagonists)) or "none"
         raise CastmatesError(f"the study '{plan.study}' has no mix '{mix}'; there are: {names}.")
-    raise CastmatesError(f"the mix '{mix}' of the study '{plan.study}' has no partition '{partition}'.")
+    there = list(dict.fromkeys(each.name for one in found for each in one.partitions))
+    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
+    raise CastmatesError(
+        f"the mix '{mix}' of the study '{plan.study}' has no partition '{partition}'; there are: "
+        f"{', '.join(there[:MOST_NAMED]) or 'none'}{more}."
+    )
 
 
 def members_of(plan: Plan, mix: Mix) -> list[Member]:

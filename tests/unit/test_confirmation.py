@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from castmates import confirm, project
 from castmates.analysis.confirmation import Searched, other_design, refusal
 from castmates.analysis.frontier import CONFIRMED
+from castmates.analysis.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
 from castmates.errors import CastmatesError
 from castmates.estimate import write_table
 from castmates.study.confirmation import confirming, mix_under, name_of, text_of
@@ -56,7 +58,7 @@ def test_what_cannot_be_confirmed_is_told(parent):
     loaded, plan = parent
     with pytest.raises(CastmatesError, match="no mix 'nobody'; there are: ranking"):
         mix_under(plan, "nobody", "split-3")
-    with pytest.raises(CastmatesError, match="no partition 'split-99'"):
+    with pytest.raises(CastmatesError, match=r"no partition 'split-99'; there are: split-1, split-2.* and [0-9]+ more"):
         mix_under(plan, "vision+database", "split-99")
     with pytest.raises(CastmatesError, match="at least 3"):
         confirming(loaded.study, plan, mix_under(plan, "vision+database", "split-3"), 2)
@@ -143,3 +145,24 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
     (row,) = confirm.confirmed_rows(search, results).to_dict("records")
     assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
+
+
+def test_what_stands_in_the_way_of_a_recommendation_is_told(parent):
+    loaded, plan = parent
+    names = list(dict.fromkeys(mix.name for mix in plan.mixes if mix.antagonists))
+
+    def refused(*found, mix=""):
+        advice = pd.DataFrame({"mix": names[: len(found)], "verdict": found, "limit_pct": 3.0})
+        with pytest.raises(CastmatesError) as problem:
+            confirm.wanted(loaded.study, plan, advice, mix)
+        return str(problem.value)
+
+    assert "the study 'modelled-cat-sweep' has nothing to confirm: no lead mask is shown to keep the limit of 3 %" in (
+        refused(NOT_MET, NOT_MET)
+    )
+    assert "fewer than three launches cannot tell" in refused(TOO_FEW)
+    assert "no partition that gives the lead ways of its own was measured" in refused(NO_SWEEP)
+    both = refused(NOT_MET, TOO_FEW, NOT_MET)
+    assert "2 mixes: no lead mask is shown" in both
+    assert "1 mix: fewer than three launches" in both
+    assert f"the mix '{names[1]}' of the study" in refused(MET, TOO_FEW, mix=names[1])
