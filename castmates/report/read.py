@@ -14,6 +14,7 @@ from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
 from castmates.report.records import Record, Records
+from castmates.report.study_tables import Tables
 from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
 from castmates.study.plan_text import unfolded
@@ -30,7 +31,6 @@ from castmates.tables import (
     RESOURCES,
     SYSTEM,
     WINDOWS,
-    Columns,
     frame,
 )
 from castmates.tables_of_partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
@@ -164,27 +164,29 @@ class Results:
 
 def read_results(folder: Path, study_file: Path | None = None) -> Results:
     """Read results/<study>; what a study may lack (machine facts, a plan) is empty, a lacking table is an error."""
+    tables = Tables(folder, study_file)
     if not (folder / "tables").is_dir():
         raise CastmatesError(
-            f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study."
+            f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study, or "
+            f"{tables.make}."
         )
     plan = _measured_part(folder, _plan(folder / "plan.json"))
     text = _text(study_file) if study_file else ""
     return Results(
         name=str(plan.get("study") or folder.resolve().name),
-        effects=_table(folder, "effects", EFFECTS),
-        controls=_table(folder, "controls", CONTROLS),
-        carryover=_table(folder, "carryover", CARRYOVER),
-        blocks=_table(folder, "blocks", BLOCKS),
-        windows=_table(folder, "windows", WINDOWS),
-        margins=_later(folder, "margins", MARGINS),
-        system=_later(folder, "system", SYSTEM),
-        latency=_later(folder, "latency", LATENCY),
-        resources=_later(folder, "resources", RESOURCES),
-        sensitivity_curves=_later(folder, "sensitivity", SENSITIVITY),
-        knees=_later(folder, "knees", KNEES),
-        pareto=_later(folder, "pareto", PARETO),
-        recommendations=_later(folder, "recommendations", RECOMMENDATIONS),
+        effects=tables.needed("effects", EFFECTS),
+        controls=tables.needed("controls", CONTROLS),
+        carryover=tables.needed("carryover", CARRYOVER),
+        blocks=tables.needed("blocks", BLOCKS),
+        windows=tables.needed("windows", WINDOWS),
+        margins=tables.later("margins", MARGINS),
+        system=tables.later("system", SYSTEM),
+        latency=tables.later("latency", LATENCY),
+        resources=tables.later("resources", RESOURCES),
+        sensitivity_curves=tables.later("sensitivity", SENSITIVITY),
+        knees=tables.later("knees", KNEES),
+        pareto=tables.later("pareto", PARETO),
+        recommendations=tables.later("recommendations", RECOMMENDATIONS),
         machine=read_json(folder / "machine.json"),
         plan=plan,
         records=Records(_block_files(folder, plan), read_json),
@@ -192,7 +194,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=folder,
-        attribution=_later(folder, "attribution", ATTRIBUTION),
+        attribution=tables.later("attribution", ATTRIBUTION),
         study_file=str(study_file or ""),
     )
 
@@ -226,26 +228,6 @@ def _measured_part(folder: Path, plan: Mapping[str, Any]) -> Mapping[str, Any]:
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a table."""
     return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
-
-
-def _table(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
-    import pandas as pd
-
-    file = folder / "tables" / f"{name}.parquet"
-    try:
-        table = pd.read_parquet(file)
-        return frame([], columns) if table.empty else table[list(columns)].astype(dict(columns))
-    except FileNotFoundError:
-        raise CastmatesError(f"{file}: the table is not there; analyse the study first.") from None
-    except (OSError, ValueError, KeyError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not a table of this version ({problem}); analyse the study again."
-        ) from None
-
-
-def _later(folder: Path, name: str, columns: Columns) -> "pd.DataFrame":
-    """A table that studies analysed by an earlier version lack: empty there."""
-    return _table(folder, name, columns) if (folder / "tables" / f"{name}.parquet").exists() else frame([], columns)
 
 
 def _plan(file: Path) -> dict[str, Any]:

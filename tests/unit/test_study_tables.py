@@ -1,0 +1,60 @@
+"""Tables that an earlier version wrote, or that are none: which command makes them anew."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.report.study_tables import Tables
+from castmates.tables import SYSTEM, frame
+
+ROW = {name: "x" if kind == "str" else False if kind == "bool" else 1 for name, kind in SYSTEM.items()}
+
+
+@pytest.fixture
+def tables(tmp_path):
+    (tmp_path / "tables").mkdir()
+    return Tables(tmp_path, Path("config/studies/mine.yaml"))
+
+
+def wrote(tables, table):
+    table.to_parquet(tables.folder / "tables" / "system.parquet")
+    return tables
+
+
+def test_a_table_of_an_earlier_version_names_what_it_lacks_and_the_command(tables):
+    earlier = frame([ROW], SYSTEM).drop(columns=["platform", "possibly_biased"])
+    with pytest.raises(CastmatesError) as said:
+        wrote(tables, earlier).later("system", SYSTEM)
+    assert "system.parquet: an earlier version wrote this table, without platform, possibly_biased; run " in str(
+        said.value
+    )
+    command = re.findall("`(.*?)`", str(said.value))[0]
+    assert command == "snakemake --cores all --config study=config/studies/mine.yaml --forcerun estimate_effects"
+    rules = (Path(__file__).parents[2] / "workflow" / "rules" / "analyse.smk").read_text()
+    assert f"rule {command.split()[-1]}:" in rules, "the rule whose tables all others are made of"
+
+
+@pytest.mark.parametrize("spoil", [b"", b"PAR1", b"text", None])
+def test_what_is_no_table_is_a_sentence_with_the_same_command(tables, spoil):
+    if spoil is not None:
+        (tables.folder / "tables" / "system.parquet").write_bytes(spoil)
+    with pytest.raises(CastmatesError, match=r"; run `snakemake .* --forcerun estimate_effects`\.$") as said:
+        tables.needed("system", SYSTEM)
+    assert "\n" not in str(said.value)
+
+
+def test_values_of_another_kind_are_a_sentence_too(tables):
+    odd = frame([ROW], SYSTEM).astype({"blocks": object}).assign(blocks="many")
+    with pytest.raises(CastmatesError, match="no table of this version"):
+        wrote(tables, odd).needed("system", SYSTEM)
+
+
+def test_a_later_table_may_be_missing_and_further_columns_are_left_out(tables):
+    assert tables.later("system", SYSTEM).empty
+    found = wrote(tables, frame([ROW], SYSTEM).assign(new=1)).needed("system", SYSTEM)
+    pd.testing.assert_frame_equal(found, frame([ROW], SYSTEM))
+    without_a_file = Tables(tables.folder, None)
+    assert without_a_file.make == "run `snakemake --cores all --config study=STUDY.yaml`"
