@@ -54,8 +54,12 @@ def sentence(row: Row, command: str) -> str:
         )
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
-    keep = "seemed to keep" if row["confirmation"] == verdicts.EXCEEDED else "keep"
-    return f"{who}: {ways(row)} {keep} the loss within {limit}: {_search(row)}. {confirmation(row, command)}"
+    fresh = confirmation(row, command)
+    if row["confirmation"] in (verdicts.NOT_YET, verdicts.TOO_FEW):
+        return f"{who}: {ways(row)} keep the loss within {limit}: {_search(row)}, while {_others(row, '')}. {fresh}"
+    # What fresh blocks say is the last word; the estimate that made us choose comes after it.
+    keep = "keep" if row["confirmation"] == verdicts.YES else "seemed to keep"
+    return f"{who}: {ways(row)} {keep} the loss within {limit}. {fresh} It was chosen for {_search(row)}."
 
 
 def ways(row: Row) -> str:
@@ -70,8 +74,7 @@ def _search(row: Row) -> str:
     most = f"a gain of at least {number(-bound)} %" if bound < 0 else f"no more than {number(bound)} %"
     return (
         f"{_lost(row, '')} in the search ({counted(int(row['blocks']), 'launch')}, "
-        f"{counted(int(row['masks']), 'mask')} looked at; at {100 * row['confidence']:.3g} % {most}), while "
-        f"{_others(row, '')}"
+        f"{counted(int(row['masks']), 'mask')} looked at; at {100 * row['confidence']:.3g} % {most})"
     )
 
 

@@ -85,6 +85,21 @@ def test_what_fresh_blocks_refute_is_not_said_to_keep_the_limit():
     assert "ways (4 MiB), split-4, keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
 
 
+def test_the_last_word_is_that_of_fresh_blocks():
+    fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, blocks=6)
+    said = sentence(advised(*splits(9, 2.9), fresh), "")
+    assert said == (
+        "a beside b: 4 of 12 ways (4 MiB), split-4, keep the loss within 3 %. Confirmed: 2.2 % [1.8, 2.6] lost in 6 "
+        "fresh launches, while b keeps 90.0 % [89.0, 91.0] of its rate alone (STP 1.80 [1.70, 1.90]). It was chosen "
+        "for 1.9 % [0.9, 2.9] lost in the search (5 launches, 2 masks looked at; at 97.5 % no more than 2.9 %)."
+    )
+    unclear = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, 3.5, stage=CONFIRMED)), "")
+    assert "split-4, seemed to keep the loss within 3 %. Not confirmed, the interval holds the limit: 2.5 %" in unclear
+    few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, blocks=2)), "cmd")
+    assert "split-4, keep the loss within 3 %: 1.9 %" in few
+    assert few.endswith("Not confirmed: 2 fresh launches of fresh count, and three are the least; run `cmd`.")
+
+
 def test_a_gain_is_not_called_a_loss():
     gains = advised(row("split-2", 2, -0.3, 0.4), row("split-4", 4, -0.3, 0.4, stage=CONFIRMED))
     said = sentence(gains, "")

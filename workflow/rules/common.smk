@@ -6,7 +6,7 @@ from snakemake.exceptions import WorkflowError
 # A clone runs without being installed.
 sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
-from castmates import confirm, looks, project
+from castmates import confirm, failures, looks, project
 from castmates.block_tables import GATHERED
 from castmates.errors import CastmatesError
 from castmates.machine import calibration
@@ -70,7 +70,7 @@ onsuccess:
 
 onerror:
     print(
-        f"\nThe sweep did not finish; the same command goes on where it stopped.",
+        f"\n{failures.told(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
         file=sys.stderr,
     )
 
