@@ -6,27 +6,55 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from castmates import recommend
+from castmates.analysis.comparison import Side, compare
 from castmates.estimate import write_tables
 from castmates.project import read_plan
+from castmates.report.figures import FIGURES
 from castmates.report.page import page, shown
-from castmates.report.read import read_results
+from castmates.report.read import Results, read_results
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.study.spec import Plan
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 BLOCKS, STUDY, PAGE, TABLES = (GOLDEN / name for name in ("blocks.tar.xz", "study.yaml", "page.json", "tables"))
 MARGIN = 0.02
-LEFT_OUT = {"windows"}  # what the blocks hold, no result
+LEFT_OUT = {"windows", "timeline"}  # what the blocks hold, no results: of tables and figures
 
 
 def make(folder: Path) -> tuple[dict[str, str], dict]:
-    """The tables as CSV by name, and the page's content."""
+    """The tables and the figures' sources as CSV by name, and the page's content."""
     with tarfile.open(BLOCKS) as archive:
         archive.extractall(folder, filter="data")
-    machine = json.loads((folder / "machine.json").read_bytes())
-    write_tables(read_plan(folder / "plan.json"), folder / "blocks", MARGIN, folder / "tables", machine)
+    machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
+    study = read(Study, STUDY.read_text(), STUDY.name)
+    write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine, study.attribution.isolated)
+    recommend.write_tables(plan, folder, study.recommend.lead_loss, folder / "tables")
     results = read_results(folder, STUDY)
     html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
-    files = sorted(folder.glob("tables/*.csv"))
-    return {file.stem: file.read_text() for file in files if file.stem not in LEFT_OUT}, content(html)
+    tables = {file.stem: file.read_text() for file in sorted(folder.glob("tables/*.csv")) if file.stem not in LEFT_OUT}
+    compared = compared_with_another(plan, results.windows).to_csv(index=False)
+    return tables | {"comparison": compared} | dict(sources(results)), content(html)
+
+
+def sources(results: Results) -> Iterator[tuple[str, str]]:
+    """What each figure draws, as CSV."""
+    for name in shown(results):
+        if name not in LEFT_OUT:
+            source = FIGURES[name](results)[1]
+            if name == "steptimes":  # the distributions themselves are long, and no results
+                source = source[source["what"] == "interval"]
+            yield f"figure-{name}", source.to_csv(index=False)
+
+
+def compared_with_another(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """The golden study against one in which co-runs lose more, and not alike in each block."""
+    loss = 0.02 * windows["block"] * (windows["kind"] == "corun") + 0.1 * (windows["workload"] == "ranking")
+    return compare(Side(plan, windows), Side(plan, windows.assign(rate=windows["rate"] * np.exp(-loss))), MARGIN)
 
 
 def content(html: str) -> dict:
