@@ -1,4 +1,4 @@
-"""Tables, figures' sources and page of the frozen study say what they said: numbers within 1e-9, texts to the letter."""
+"""Tables, what figures draw, and page of the frozen study say what they said: numbers to 1e-9, texts to the letter."""
 
 import csv
 import json
