@@ -19,6 +19,8 @@ TABLE = "comparison.csv"
 def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
     """Read both, refuse what cannot be compared, and compare."""
     one, other = read_measured(a), read_measured(b)
+    for side in (one, other):
+        _refuse_failures_alone(side)
     _refuse_shared_blocks(one, other)
     chosen = margin if margin is not None else _margin(one, other)
     table = compare(Side(one.plan, one.windows), Side(other.plan, other.windows), chosen)
@@ -55,6 +57,20 @@ def write(compared: Compared, folder: Path) -> list[Path]:
     page = folder / "index.html"
     comparison_page.write_page(compared, folder / "comparison-figure.svg", page)
     return [page, table, folder / "comparison-figure.svg"]
+
+
+def _refuse_failures_alone(one: Measured) -> None:
+    if all(record.get("status") == "failed" for record in one.records):
+        raise CastmatesError(
+            f"{one.folder}: each of its {len(one.records)} blocks failed{_failures(one)}; put that right, and run "
+            "`castmates retry` and the sweep again."
+        )
+
+
+def _failures(one: Measured) -> str:
+    """(it died of SIGSEGV): the first reason that was recorded."""
+    reason = next((str(record["reason"]) for record in one.records if record.get("reason")), "")
+    return f" ({reason})" if reason else ""
 
 
 def _refuse_shared_blocks(a: Measured, b: Measured) -> None:

@@ -68,12 +68,12 @@ def _loss(row: Row, margin: float) -> str:
     ours, theirs = _side(row, "a"), _side(row, "b")
     verb = ours.split(maxsplit=1)[0]
     said = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
-    if row["verdict"] == NO_DATA:
-        return f"{said}."
-    if row["verdict"] == PLATFORMS_DIFFER:
-        return f"{said}; they are not compared, for their platforms differ."
-    value, ends = change(row)
     many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    if row["verdict"] == NO_DATA:
+        return f"{said} ({many})."
+    if row["verdict"] == PLATFORMS_DIFFER:
+        return f"{said}, in {many}; they are not compared, for their platforms differ."
+    value, ends = change(row)
     if row["verdict"] == TOO_FEW:
         return f"{said}; too few launches ({many}) to compare them."
     word = "smaller" if value < 0 else "larger"

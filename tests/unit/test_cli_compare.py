@@ -91,6 +91,10 @@ def test_what_failed_on_one_side_is_told(folders, tmp_path):
         if record["spec"]["number"] > 2:
             file.write_text(json.dumps(record | {"status": "failed", "reason": "it died of SIGSEGV"}))
     done = compare(folders["a"], other)
+    for file in other.glob("blocks/*/*/block.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "failed", "reason": "it died"}))
+    with pytest.raises(CastmatesError, match=r"two: each of its 4 blocks failed \(it died\); put that right"):
+        raise compare(folders["a"], other).exception
     assert "2 blocks, measured, on there; 2 more failed (it died of SIGSEGV)." in done.output
     assert "too few launches (4 and 2 launches) to compare them" in done.output
     assert re.search(r"too few blocks +4, 2", done.output)

@@ -37,6 +37,13 @@ def test_a_side_states_no_direction_that_its_interval_does_not_show(a, b, said):
     assert _loss(row(a, b), 0.02).startswith(said)
 
 
+def test_launches_are_told_also_where_nothing_is_compared():
+    said = _loss(row(LOSES, LOSES, "platforms differ"), 0.02)
+    assert said.endswith("in B, in 4 and 4 launches; they are not compared, for their platforms differ.")
+    none = _loss(row(LOSES, (math.nan,) * 3, "no data", blocks=(4, 0)), 0.02)
+    assert none == "x beside y loses 20.0 % [16.7, 23.1] in A and has no data in B (4 and 0 launches)."
+
+
 class Two:
     """The rows alone; no study stands behind them."""
 
