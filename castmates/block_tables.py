@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_A_TIME = 500
 NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
-GATHERED = ("counters", "topdown", "layers")  # whole in tables/NAME.parquet, where figures need them
 
 
-def read(places: Sequence[Path], name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+def read(
+    places: Sequence[Path], name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
+) -> "pd.DataFrame":
     """One table of the blocks in these folders, in their order; with these columns alone, where some are given.
 
     A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
+    The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
     """
-    return _frame(_read(_files(places, name), name, columns), name, columns)
+    return _frame(_read(_files(places, name), name, columns, categories), name, columns, categories)
 
 
 def parts(
@@ -32,10 +34,7 @@ def parts(
     blocks: int = BLOCKS_AT_A_TIME,
     categories: Sequence[str] = (),
 ) -> Iterator["pd.DataFrame"]:
-    """The same rows in the same order, so many blocks at a time; a part without rows is left out.
-
-    The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
-    """
+    """The same rows in the same order, so many blocks at a time; a part without rows is left out."""
     for begin in range(0, len(places), blocks):
         tables = _read(_files(places[begin : begin + blocks], name), name, columns, categories)
         part = _frame(tables, name, columns, categories)
@@ -43,8 +42,8 @@ def parts(
             yield part
 
 
-def gather(places: Sequence[Path], name: str, file: Path, blocks: int = BLOCKS_AT_A_TIME) -> None:
-    """Write a table of all blocks into one file, without ever holding all of its rows."""
+def gather(places: Sequence[Path], name: str, file: Path) -> None:
+    """Write one table of all these blocks into one file, which is read like that of one block."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -52,28 +51,31 @@ def gather(places: Sequence[Path], name: str, file: Path, blocks: int = BLOCKS_A
     # As they are stored, a few names and their places: nothing is spelled out for each row, to be found again after.
     names = [column for column, kind in types.items() if kind == "str"]
     plain = pa.Schema.from_pandas(frame([], types), preserve_index=False)
+    tables = _read(_files(places, name), name, None, names) or [plain.empty_table()]
+    whole = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
     coded = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema([(field.name, coded if field.name in names else field.type) for field in plain])
-    with ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+    contract = [field.with_type(coded) if field.name in names else field for field in plain]
+    schema = pa.schema([*contract, *(field for field in whole.schema if field.name not in types)])
+    times = [field.name for field in schema if field.name.endswith("_ns")]
+    few = [field.name for field in schema if field.name not in times and not pa.types.is_floating(field.type)]
+    with ParquetWriter(
+        file, schema, compression="lz4", store_schema=False, write_statistics=False,
+        use_dictionary=few, column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+    ) as writer:  # fmt: skip
         writer.add_key_value_metadata(plain.metadata)  # what pandas wants to know of the types
-        for begin in range(0, len(places), blocks):
-            if tables := _read(_files(places[begin : begin + blocks], name), name, list(types), names):
-                whole = _fitted(pa.concat_tables(tables, promote_options="permissive"), schema)
-                writer.write_table(whole, row_group_size=whole.num_rows)  # a part for `gathered_parts`
+        writer.write_table(_fitted(whole, schema), row_group_size=max(1, whole.num_rows))
 
 
-def read_gathered(file: Path, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
-    """A table of all blocks in one file, as the analysis leaves it."""
-    return _frame(_read([file], name, columns), name, columns)
+def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows of the table by their blocks, which lie in these folders, in this order."""
+    import numpy as np
+    import pandas as pd
 
-
-def gathered_parts(file: Path, name: str, columns: Sequence[str] | None = None) -> Iterator["pd.DataFrame"]:
-    """The same, some whole blocks at a time."""
-    from pyarrow.parquet import ParquetFile
-
-    with ParquetFile(file) as opened:
-        for number in range(opened.num_row_groups):
-            yield _frame([opened.read_row_group(number, columns and list(columns))], name, columns)
+    ranks = {(place.parts[-2], place.parts[-1]): rank for rank, place in enumerate(places)}
+    launch = table.groupby(["company", "block"], sort=False, observed=True).ngroup().to_numpy()
+    first = table[["company", "block"]].drop_duplicates()
+    told = np.array([ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64)
+    return pd.DataFrame(table.iloc[np.argsort(told[launch], kind="stable")]).reset_index(drop=True)
 
 
 def _files(places: Sequence[Path], name: str) -> list[Path]:

@@ -1,6 +1,6 @@
 """The measured blocks of a plan -> the study's tables, on disk."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,12 @@ from castmates.analysis.resources import NEEDED, resources
 from castmates.analysis.stamps import stamps_table
 from castmates.analysis.steps import COLUMNS, NAMES
 from castmates.analysis.system import system_metrics
+from castmates.bundles import StudyBlocks, gather_bundle
 from castmates.csv_text import write_csv
 from castmates.files import replace
 from castmates.project import read_record
+from castmates.side_by_side import side_by_side
+from castmates.study.bundles import bundles
 from castmates.study.looks import part_of
 from castmates.study.spec import Plan
 from castmates.tables import WINDOWS
@@ -29,50 +32,69 @@ if TYPE_CHECKING:
 
 
 def write_tables(
-    plan: Plan, blocks: Path, margin: float, folder: Path, machine: Mapping[str, Any], isolated: str | None = None
+    plan: Plan,
+    blocks: Path,
+    margin: float,
+    folder: Path,
+    machine: Mapping[str, Any],
+    isolated: str | None = None,
+    jobs: int = 1,
 ) -> None:
-    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`.
+    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`; so many at a time.
 
     `isolated` is the partition that the study names as the isolating one.
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
     plan = _measured(plan, blocks)
-    places = [blocks / block.path for block in plan.blocks]
-    windows = read_windows(places)
-    effects, controls = estimate_effects(plan, windows, margin), estimate_controls(plan, windows, margin)
-    platforms = set(windows["platform"])
-    tables = {
-        "effects": effects,
-        "attribution": estimate_attribution(plan, windows, margin, isolated, effects),
-        "controls": controls,
-        "carryover": estimate_carryover(plan, windows),
-        "margins": margins(plan, windows),
-        "system": system_metrics(plan, windows),
-        "latency": latencies(plan, windows, block_tables.parts(places, "steps", COLUMNS, categories=NAMES)),
-        "resources": resources(plan, windows, _readings(plan, places)),
-        "blocks": blocks_table(read_record(place / "block.json") for place in places),
-        "windows": windows,
-        "stamps": stamps_table(plan.study, controls, effects, platforms, machine),
+    measured = StudyBlocks(blocks.parent, [blocks / block.path for block in plan.blocks])
+    windows = measured.read("windows", list(WINDOWS))
+    tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
+        "resources": lambda: resources(plan, windows, _readings(plan, measured)),
+        "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
+        "blocks": lambda: blocks_table(read_record(place / "block.json") for place in measured.places),
+        "windows": lambda: windows,
+        "carryover": lambda: estimate_carryover(plan, windows),
+        "system": lambda: system_metrics(plan, windows),
+        "margins": lambda: margins(plan, windows),
     }
-    for name, table in tables.items():
-        write_table(table, folder / name)
+    tasks: dict[str, Callable[[], None]] = {name: partial(_write, make, folder / name) for name, make in tables.items()}
+    tasks["effects"] = partial(_write_verdicts, plan, windows, margin, isolated, machine, folder)
+    side_by_side(tasks, jobs)
 
 
-def _readings(plan: Plan, places: Sequence[Path]) -> "Iterator[dict[str, pd.DataFrame]]":
+def _write(make: "Callable[[], pd.DataFrame]", stem: Path) -> None:
+    write_table(make(), stem)
+
+
+def _write_verdicts(
+    plan: Plan,
+    windows: "pd.DataFrame",
+    margin: float,
+    isolated: str | None,
+    machine: Mapping[str, Any],
+    folder: Path,
+) -> None:
+    """Write the effects, and what is made of them."""
+    effects, controls = estimate_effects(plan, windows, margin), estimate_controls(plan, windows, margin)
+    write_table(effects, folder / "effects")
+    write_table(controls, folder / "controls")
+    write_table(estimate_attribution(plan, windows, margin, isolated, effects), folder / "attribution")
+    write_table(stamps_table(plan.study, controls, effects, set(windows["platform"]), machine), folder / "stamps")
+
+
+def _readings(plan: Plan, measured: StudyBlocks) -> "Iterator[dict[str, pd.DataFrame]]":
     """What was read and counted, some blocks at a time; samples only where a monitor wrote into them."""
     watched = plan.cache is not None and bool(plan.cache.events)
-    for begin in range(0, len(places), block_tables.BLOCKS_AT_A_TIME):
-        own = places[begin : begin + block_tables.BLOCKS_AT_A_TIME]
+    for places in measured.together():
         yield {
-            name: block_tables.read(own if watched or name != "samples" else [], name, columns)
+            name: block_tables.read(places if watched or name != "samples" else [], name, columns)
             for name, columns in NEEDED.items()
         }
 
 
-def gather(plan: Plan, blocks: Path, name: str, file: Path) -> None:
-    """Write one table of all the plan's blocks into one file, so that figures need not read it block by block."""
-    places = [blocks / block.path for block in _measured(plan, blocks).blocks]
-    replace(file, partial(block_tables.gather, places, name))
+def write_bundle(plan: Plan, blocks: Path, name: str, folder: Path) -> None:
+    """Gather the tables of a bundle's blocks, so that nobody need read them block by block."""
+    gather_bundle(blocks, bundles(block.path for block in _measured(plan, blocks).blocks)[name], folder)
 
 
 def _measured(plan: Plan, blocks: Path) -> Plan:

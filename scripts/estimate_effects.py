@@ -17,10 +17,11 @@ def main() -> None:
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
     parser.add_argument("--isolated", help="the isolating partition, where the study names it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
+    parser.add_argument("--jobs", type=int, default=1, help="tables made at a time")
     given = parser.parse_args()
     machine = json.loads(given.machine.read_bytes())
     plan, blocks = read_plan(given.plan), given.plan.parent / "blocks"
-    write_tables(plan, blocks, given.margin, given.output, machine, given.isolated)
+    write_tables(plan, blocks, given.margin, given.output, machine, given.isolated, given.jobs)
 
 
 castmates.script.run(main)

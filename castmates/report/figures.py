@@ -1,8 +1,9 @@
 """The figures by name."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from castmates.files import replace_text
 from castmates.report import (
     attribution_figure,
     control,
@@ -21,9 +22,10 @@ from castmates.report import (
     topdown_figure,
     windows,
 )
-from castmates.report.captions import captions
+from castmates.report.figure_texts import texts_for, write_texts
 from castmates.report.read import Results
 from castmates.report.style import write
+from castmates.side_by_side import side_by_side
 
 FIGURES = {
     "heatmap": heatmap.draw,
@@ -46,7 +48,12 @@ FIGURES = {
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
-    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and its caption as STEM.txt."""
+    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and what is said of it."""
     figure, source = FIGURES[name](results)
     write(figure, source, stem)
-    replace_text(stem.with_name(f"{stem.name}.txt"), captions(results, [name])[name] + "\n")
+    write_texts(texts_for(name, results), stem)
+
+
+def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
+    """Draw these figures into the folder, so many at a time."""
+    side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)

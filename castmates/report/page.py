@@ -13,7 +13,6 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report import (
     attribution,
-    captions,
     costs,
     health,
     latency,
@@ -26,6 +25,7 @@ from castmates.report import (
     words,
 )
 from castmates.report.contents import contents, figure_parts
+from castmates.report.figure_texts import Texts, texts_for, texts_of
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
@@ -36,8 +36,9 @@ TEMPLATES = files("castmates.report") / "templates"
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
-    drawings = {name: inline_svg(figures / f"{name}.svg") for name in shown(results)}
-    replace_text(output, page(results, drawings))
+    names = shown(results)
+    drawings = {name: inline_svg(figures / f"{name}.svg") for name in names}
+    replace_text(output, page(results, drawings, {name: texts_of(figures / name) for name in names}))
 
 
 def shown(results: Results) -> list[str]:
@@ -45,9 +46,10 @@ def shown(results: Results) -> list[str]:
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
-def page(results: Results, drawings: Mapping[str, str]) -> str:
-    """The page's HTML."""
-    return str(environment().get_template("report.html.j2").render(_context(results, drawings)))
+def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None) -> str:
+    """The page's HTML; the figures' texts are made anew where they are not given."""
+    texts = texts or {name: texts_for(name, results) for name in shown(results)}
+    return str(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
 
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
@@ -78,7 +80,7 @@ def inline_svg(file: Path) -> str:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figure.py first.") from None
+        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
     # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
     element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # HTML knows svg elements without their namespaces, which are addresses too.
@@ -87,11 +89,10 @@ def inline_svg(file: Path) -> str:
     return head.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1) + ">" + rest
 
 
-def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
+def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
     from markupsafe import Markup
 
     names = shown(results)
-    alternatives, texts = captions.alternatives(results, names), captions.captions(results, names)
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
     parts, rejections = figure_parts(names), health.rejections(results.windows)
     return {
@@ -116,7 +117,8 @@ def _context(results: Results, drawings: Mapping[str, str]) -> dict[str, Any]:
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": alternatives[name], "caption": texts[name]} for name in names
+            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption}
+            for name in names
         },
         "figure_parts": parts,
         "contents": contents(parts, rejected=bool(rejections)),

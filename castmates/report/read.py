@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from castmates import block_tables
 from castmates.analysis.mask_stamp import masks_stamp
 from castmates.analysis.stamps import Stamp, sensitivity, study_verdict
+from castmates.bundles import StudyBlocks
 from castmates.errors import CastmatesError
 from castmates.report.plan import places
 from castmates.report.records import Record, Records
@@ -74,21 +75,21 @@ class Results:
 
         All steps or samples of a large study do not fit into memory: take `block_parts` for them.
         """
-        whole = self.folder / "tables" / f"{name}.parquet"
-        if only is None and name in block_tables.GATHERED and whole.is_file():
-            return block_tables.read_gathered(whole, name, columns)
-        wanted = None if only is None else {(company, str(number)) for company, number in only}
-        chosen = [place for place in self.places if wanted is None or (place.parts[-2], place.parts[-1]) in wanted]
+        if only is None:
+            return self._measured.read(name, columns)
+        wanted = {(company, str(number)) for company, number in only}
+        chosen = [place for place in self.places if (place.parts[-2], place.parts[-1]) in wanted]
         return block_tables.read(chosen, name, columns)
 
     def block_parts(
         self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
     ) -> Iterator["pd.DataFrame"]:
-        """One table of all blocks, some whole blocks at a time; some columns as categories, unless it is gathered."""
-        whole = self.folder / "tables" / f"{name}.parquet"
-        if name in block_tables.GATHERED and whole.is_file():
-            return block_tables.gathered_parts(whole, name, columns)
-        return block_tables.parts(self.places, name, columns, categories=categories)
+        """One table of all blocks, some whole blocks at a time; the columns `categories` as categories."""
+        return self._measured.parts(name, columns, categories)
+
+    @cached_property
+    def _measured(self) -> StudyBlocks:
+        return StudyBlocks(self.folder, self.places)
 
     @cached_property
     def places(self) -> list[Path]:

@@ -80,15 +80,13 @@ def test_nothing_is_a_table_without_rows(places):
 
 
 def test_what_is_gathered_reads_as_it_was(places, tmp_path):
-    whole = block_tables.read(places, "steps", list(STEPS))
-    for blocks in (1, 2, 10):
-        block_tables.gather(places, "steps", tmp_path / "steps.parquet", blocks)
-        assert_frame_equal(block_tables.read_gathered(tmp_path / "steps.parquet", "steps"), whole)
-        found = list(block_tables.gathered_parts(tmp_path / "steps.parquet", "steps"))
-        assert_frame_equal(pd.concat(found, ignore_index=True), whole)
-        assert_frame_equal(pd.read_parquet(tmp_path / "steps.parquet"), whole)
-    block_tables.gather(places, "counters", tmp_path / "counters.parquet")
-    assert pd.read_parquet(tmp_path / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
+    whole, bundle = block_tables.read(places, "steps"), tmp_path / "bundle"
+    bundle.mkdir()
+    for name in ("steps", "counters"):
+        block_tables.gather(places, name, bundle / f"{name}.parquet")
+    assert_frame_equal(block_tables.read([bundle], "steps"), whole)
+    assert_frame_equal(pd.read_parquet(bundle / "steps.parquet"), whole)
+    assert pd.read_parquet(bundle / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
 
 
 def test_blocks_from_before_a_name_was_written_are_gathered_too(tmp_path):
@@ -97,8 +95,9 @@ def test_blocks_from_before_a_name_was_written_are_gathered_too(tmp_path):
         (tmp_path / place).mkdir()
         table.to_parquet(tmp_path / place / "counters.parquet", index=False)
     both = [tmp_path / "new", tmp_path / "old"]
-    block_tables.gather(both, "counters", tmp_path / "counters.parquet")
-    found = block_tables.read_gathered(tmp_path / "counters.parquet", "counters")
+    (tmp_path / "bundle").mkdir()
+    block_tables.gather(both, "counters", tmp_path / "bundle" / "counters.parquet")
+    found = block_tables.read([tmp_path / "bundle"], "counters")
     assert found["phase"].isna().tolist() == [False, False, True, True]
     assert_frame_equal(found, block_tables.read(both, "counters"))
 

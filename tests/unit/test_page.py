@@ -205,7 +205,7 @@ def test_the_scripts_do_it_from_the_command_line(tmp_path):
     for figure in set(figures_of(read_results(folder))) - {"control"}:
         draw_figure(figure, read_results(folder), folder / "figures" / figure)
     stem = folder / "figures" / "control"
-    command = [SCRIPTS / "draw_figure.py", "--figure", "control", *common, "--output-stem", stem]
+    command = [SCRIPTS / "draw_figures.py", "control", *common, "--output", stem.parent]
     subprocess.run([sys.executable, *map(str, command)], check=True)
     assert "the interval should contain one" in stem.with_suffix(".txt").read_text()
     output = folder / "report" / "index.html"

@@ -24,12 +24,35 @@ checkpoint take_look:
         "python scripts/take_look.py {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
 
 
+# Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.
+rule gather_blocks:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        blocks=lambda wildcards: block_files(
+            "block.json", bundles(blocks_of_study())[wildcards.bundle]
+        ),
+    output:
+        tables=expand(
+            "results/{{study}}/bundles/{{bundle}}/{table}.parquet", table=BLOCK_TABLES
+        ),
+        # Written last: a bundle without it is not whole.
+        blocks="results/{study}/bundles/{bundle}/blocks.json",
+    log:
+        "logs/gather_blocks/{study}/{bundle}.log",
+    # Before any block, or all of it is left to the end.
+    priority: 10_000_000
+    conda:
+        "../../envs/castmates.yaml"
+    shell:
+        "python scripts/gather_blocks.py {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
+
+
 rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
         blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
-        windows=lambda wildcards: block_files("windows.parquet", blocks_of_study()),
+        bundles=lambda wildcards: bundle_files(),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
@@ -52,26 +75,12 @@ rule estimate_effects:
         "logs/estimate_effects/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    threads: 4
     params:
         margin=PROJECT.study.margin,
         isolated=isolating_option(),
     shell:
-        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --output results/{wildcards.study}/tables 2> {log:q}"
-
-
-# What figures read of all blocks lies in one file: thousands of small ones are slow.
-rule gather_table:
-    input:
-        plan="results/{study}/plan.json",
-        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
-    output:
-        "results/{study}/tables/{gathered}.parquet",
-    log:
-        "logs/gather_table/{study}/{gathered}.log",
-    conda:
-        "../../envs/castmates.yaml"
-    shell:
-        "python scripts/gather_table.py {wildcards.gathered} --plan {input.plan:q} --output {output:q} 2> {log:q}"
+        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
 
 
 rule recommend_partitions:

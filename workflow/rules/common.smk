@@ -7,10 +7,10 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
 from castmates import confirm, failures, looks, project
-from castmates.block_tables import GATHERED
 from castmates.errors import CastmatesError
 from castmates.machine import calibration
 from castmates.study import schedule
+from castmates.study.bundles import bundles
 from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
 from castmates.sweep_lock import hold_sweep_lock
@@ -43,8 +43,6 @@ FIGURES = figure_names(
     phases=any(block.company.lead.phases for block in PLAN.blocks),
     watched=PLAN.cache is not None and bool(PLAN.cache.events),
 )
-# Each is the source of the figure that has its name.
-GATHERED_HERE = [table for table in GATHERED if table in FIGURES]
 BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
 
 
@@ -53,8 +51,7 @@ wildcard_constraints:
     look=r"\d+",
     company="[^/]+",
     number=r"\d+",
-    figure="|".join(FIGURES),
-    gathered="|".join(GATHERED),
+    bundle=r"\d+",
 
 
 onstart:
@@ -127,11 +124,11 @@ def blocks_of_study():
     return [path for path in BLOCKS if path in wanted]
 
 
-def gathered_tables(names):
+def bundle_files():
+    """The lists of all bundles; each is written last."""
     return [
-        f"results/{STUDY}/tables/{name}.parquet"
-        for name in GATHERED_HERE
-        if name in names
+        f"results/{STUDY}/bundles/{name}/blocks.json"
+        for name in bundles(blocks_of_study())
     ]
 
 

@@ -1,4 +1,5 @@
-rule draw_figure:
+# One process for all, as many figures at a time as it has threads: starting one for each takes longer than drawing.
+rule draw_figures:
     input:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
@@ -6,27 +7,34 @@ rule draw_figure:
             "results/{{study}}/tables/{table}.parquet",
             table=["effects", "attribution", "controls", "windows"],
         ),
-        gathered=lambda wildcards: gathered_tables([wildcards.figure]),
+        bundles=lambda wildcards: bundle_files(),
         recommended=rules.recommend_partitions.output,
     output:
-        svg=report(
-            "results/{study}/figures/{figure}.svg",
-            category="Figures",
-            labels={"study": "{study}", "figure": "{figure}"},
-            caption="../report/figure.rst",
+        [
+            report(
+                f"results/{{study}}/figures/{figure}.svg",
+                category="Figures",
+                labels={"study": "{study}", "figure": figure},
+                # Made from the study's numbers with the figure.
+                caption=Path(f"results/{STUDY}/figures/{figure}.rst").resolve(),
+            )
+            for figure in FIGURES
+        ],
+        expand(
+            "results/{{study}}/figures/{figure}.{suffix}",
+            figure=FIGURES,
+            suffix=["pdf", "png", "csv", "txt", "alt.txt", "rst"],
         ),
-        pdf="results/{study}/figures/{figure}.pdf",
-        png="results/{study}/figures/{figure}.png",
-        csv="results/{study}/figures/{figure}.csv",
-        caption="results/{study}/figures/{figure}.txt",
     log:
-        "logs/draw_figure/{study}/{figure}.log",
+        "logs/draw_figures/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    threads: 4
     params:
         study_file=str(PROJECT.study_file),
+        figures=FIGURES,
     shell:
-        "python scripts/draw_figure.py --figure {wildcards.figure} --study {params.study_file:q} --results results/{wildcards.study} --output-stem results/{wildcards.study}/figures/{wildcards.figure} 2> {log:q}"
+        "python scripts/draw_figures.py {params.figures} --jobs {threads} --study {params.study_file:q} --results results/{wildcards.study} --output results/{wildcards.study}/figures 2> {log:q}"
 
 
 rule write_report:
@@ -34,10 +42,14 @@ rule write_report:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
-        gathered=gathered_tables(GATHERED_HERE),
+        bundles=lambda wildcards: bundle_files(),
         recommended=rules.recommend_partitions.output,
         looks=lambda wildcards: looks_of_study(),
-        figures=expand("results/{{study}}/figures/{figure}.svg", figure=FIGURES),
+        figures=expand(
+            "results/{{study}}/figures/{figure}.{suffix}",
+            figure=FIGURES,
+            suffix=["svg", "txt", "alt.txt"],
+        ),
     output:
         report(
             "results/{study}/report/index.html",

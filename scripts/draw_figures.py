@@ -1,0 +1,25 @@
+"""Rule draw_figures: figures of a study, each as SVG, PDF and PNG, with the CSV of what it shows and its texts."""
+
+import argparse
+from pathlib import Path
+
+import castmates.script
+from castmates.report.figures import FIGURES, draw_figures
+from castmates.report.read import read_results
+
+
+def main() -> None:
+    """Read the arguments and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "figures", nargs="+", choices=sorted(FIGURES), metavar="FIGURE", help=", ".join(sorted(FIGURES))
+    )
+    parser.add_argument("--results", required=True, type=Path, help="results/STUDY")
+    parser.add_argument("--study", type=Path, help="the study's YAML file: gives the margin")
+    parser.add_argument("--output", required=True, type=Path, help="folder of the figures")
+    parser.add_argument("--jobs", type=int, default=1, help="figures drawn at a time")
+    given = parser.parse_args()
+    draw_figures(given.figures, read_results(given.results, given.study), given.output, given.jobs)
+
+
+castmates.script.run(main)
