@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from castmates import block_tables
@@ -19,7 +20,7 @@ from castmates.analysis.steps import COLUMNS, NAMES
 from castmates.analysis.system import system_metrics
 from castmates.bundles import StudyBlocks, gather_bundle
 from castmates.csv_text import write_csv
-from castmates.files import replace
+from castmates.files import make_folder, replace
 from castmates.project import read_record
 from castmates.side_by_side import side_by_side
 from castmates.study.bundles import bundles
@@ -57,9 +58,14 @@ def write_tables(
         "system": lambda: system_metrics(plan, windows),
         "margins": lambda: margins(plan, windows),
     }
-    tasks: dict[str, Callable[[], None]] = {name: partial(_write, make, folder / name) for name, make in tables.items()}
-    tasks["effects"] = partial(_write_verdicts, plan, windows, margin, isolated, machine, folder)
-    side_by_side(tasks, jobs)
+    make_folder(folder)
+    with TemporaryDirectory(prefix=".", dir=folder) as place:  # all of them, or none
+        made = Path(place)
+        tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
+        tasks["effects"] = partial(_write_verdicts, plan, windows, margin, isolated, machine, made)
+        side_by_side(tasks, jobs)
+        for file in sorted(made.iterdir()):
+            file.replace(folder / file.name)
 
 
 def _write(make: "Callable[[], pd.DataFrame]", stem: Path) -> None:

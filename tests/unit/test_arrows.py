@@ -10,7 +10,7 @@ BASE = {"errors", "tables", "tables_of_blocks", "tables_of_partitions", "protoco
 ALLOWED = {
     "study": {"study"},
     "analysis": {"analysis", "study"},
-    "report": {"report", "analysis", "study", "block_tables", "bundles", "csv_text"},
+    "report": {"report", "analysis", "study", "block_tables", "bundles", "csv_text", "side_by_side"},
     "machine": {"machine", "study"},
     "counters": {"counters", "study"},
     "rdt": {"rdt", "counters", "machine", "study"},

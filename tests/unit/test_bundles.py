@@ -1,0 +1,75 @@
+"""Bundles hold just the blocks that they name, grow at their end, and are read only where they fit the study."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from castmates.bundles import StudyBlocks, gather_bundle
+from castmates.study.bundles import BLOCKS, bundles
+from castmates.tables import BLOCK_TABLES, WINDOWS, frame
+
+
+@given(st.integers(1, 60), st.integers(1, 40), st.integers(0, 20))
+def test_every_block_is_in_one_bundle_and_full_ones_stay_when_blocks_are_added(companies, numbers, more):
+    def study(numbers):
+        return [f"c-{company}/{number}" for company in range(companies) for number in range(1, numbers + 1)]
+
+    before, after = bundles(study(numbers)), bundles(study(numbers + more))
+    assert sorted(path for paths in before.values() for path in paths) == sorted(study(numbers))
+    full = [name for name in before if name != max(before, key=int)]
+    assert all(before[name] == after[name] for name in full)
+    assert all(len(before[name]) <= max(BLOCKS, companies) for name in before)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Three blocks with windows, and their folders."""
+    places = []
+    for number in (1, 2, 3):
+        place = tmp_path / "blocks" / "c" / str(number)
+        place.mkdir(parents=True)
+        row = {name: "a" if kind == "str" else 1 for name, kind in WINDOWS.items()}
+        rows = [{**row, "company": "c", "block": number, "window": window} for window in (1, 2)]
+        frame(rows, WINDOWS).to_parquet(place / "windows.parquet", index=False)
+        places.append(place)
+    return StudyBlocks(tmp_path, places)
+
+
+def test_bundles_read_like_the_blocks(study):
+    whole = study.read("windows")
+    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], study.results / "bundles" / "1")
+    assert sorted(file.stem for file in (study.results / "bundles/1").glob("*.parquet")) == sorted(BLOCK_TABLES)
+    bundled = StudyBlocks(study.results, study.places)
+    assert list(bundled.together()) == [[study.results / "bundles" / "1"]]
+    assert_frame_equal(bundled.read("windows"), whole)
+    assert StudyBlocks(study.results, study.places[::-1]).read("windows")["block"].tolist() == [3, 3, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("listed", [["c/1", "c/2"], ["c/1", "c/2", "c/3", "c/4"], "no list", None])
+def test_bundles_of_other_blocks_are_not_read(study, listed):
+    gather_bundle(study.results / "blocks", ["c/1", "c/2"], study.results / "bundles" / "1")
+    file = study.results / "bundles/1/blocks.json"
+    file.write_text("{" if listed is None else json.dumps(listed))
+    assert StudyBlocks(study.results, study.places).read("windows")["block"].tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("castmates.study.bundles.BLOCKS", 2)
+    places = []
+    for company in ("d", "c"):
+        for number in (1, 2, 3):
+            place = tmp_path / "blocks" / company / str(number)
+            place.mkdir(parents=True)
+            row = {name: company if kind == "str" else number for name, kind in WINDOWS.items()}
+            frame([row, row], WINDOWS).to_parquet(place / "windows.parquet", index=False)
+            places.append(place)
+    plain = StudyBlocks(tmp_path, places).read("windows")
+    for name, paths in bundles(f"{place.parts[-2]}/{place.name}" for place in places).items():
+        gather_bundle(tmp_path / "blocks", paths, tmp_path / "bundles" / name)
+    bundled = StudyBlocks(tmp_path, places)
+    assert len(list(bundled.together())) == 3
+    assert_frame_equal(bundled.read("windows"), plain)
+    assert len(list(bundled.parts("windows"))) == 3
