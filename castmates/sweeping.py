@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from castmates.counters.processes import read_table
 from castmates.errors import CastmatesError
 
 Say = Callable[[str], object]
@@ -20,6 +21,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
 # right, and Snakemake waits for it; at SIGTERM it would wait for blocks to be finished, and shells would not wait.
 STAGES = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+# Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
+AT_ONCE = (signal.SIGTERM, 10.0)
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -51,7 +54,7 @@ def run(words: list[str], say: Say) -> int:
 
 def _end(running: "subprocess.Popen[bytes]", heard: "_Heard") -> None:
     """Ask its whole group to end, and insist; whoever asks again meanwhile has to wait."""
-    for number, patience in STAGES:
+    for number, patience in STAGES if _has_jobs(running) else (AT_ONCE, *STAGES):
         _signal(running, number)
         if heard.ended(running, patience):
             break
@@ -59,6 +62,11 @@ def _end(running: "subprocess.Popen[bytes]", heard: "_Heard") -> None:
     while _signal(running, 0) and time.monotonic() < deadline:
         time.sleep(0.02)
     _signal(running, signal.SIGKILL)
+
+
+def _has_jobs(running: "subprocess.Popen[bytes]") -> bool:
+    """Whether somebody is in its group beside it."""
+    return any(one.group == running.pid and one.pid != running.pid and one.alive for one in read_table().values())
 
 
 def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:

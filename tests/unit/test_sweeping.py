@@ -85,6 +85,17 @@ def test_a_signal_to_the_command_alone_lets_the_sweep_put_everything_right(tmp_p
     assert "Traceback" not in said
 
 
+def test_before_any_job_has_begun_it_ends_at_once_and_without_a_traceback(asking):
+    one = asking(
+        "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    one.terminate()
+    said = one.communicate(timeout=20)[0]
+    assert one.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in said
+
+
 def test_what_does_not_want_to_end_is_killed_with_its_children(tmp_path, asking):
     one = asking(DEAF, SHORT)
     one.terminate()
