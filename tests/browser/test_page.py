@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+BESIDE = """document.querySelectorAll('a[href^="../"]').length"""
 HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map(head => Number(head.tagName[1]))"
 COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelector(of));
   return [seen("body").backgroundColor, seen("body").color, seen(".drawing").backgroundColor]; })()"""
@@ -33,6 +34,19 @@ def test_light_and_dark_differ_and_drawings_keep_their_white_card(tab, usual):
     assert card == dark_card == "rgb(255, 255, 255)"
     assert _brightness(page) > 200 > 60 > _brightness(ink)
     assert _brightness(dark_page) < 60 < 200 < _brightness(dark_ink)
+
+
+def test_links_to_what_lies_beside_the_page_are_words_where_it_was_moved(tab, usual, tmp_path):
+    tab.open(usual)
+    text = tab.ask("document.body.textContent")
+    assert tab.ask(BESIDE) > 20
+    moved = tmp_path / "page.html"
+    moved.write_bytes(usual.read_bytes())
+    tab.open(moved)
+    assert tab.complaints() == []
+    assert tab.ask(BESIDE) == 0
+    assert tab.ask("document.body.textContent") == text
+    assert tab.ask("document.querySelectorAll('a[href^=\"#\"]').length") > 5
 
 
 def test_no_address_of_another_machine_is_in_the_file(usual):

@@ -85,6 +85,13 @@ const enhance = (table, number) => {
 
 document.querySelectorAll("table.sortable").forEach(enhance);
 
+// The results lie beside the page in results/<study>/report; where it was moved alone, links to them lead nowhere.
+if (!location.pathname.endsWith("/report/index.html")) {
+  document.querySelectorAll('a[href^="../"]').forEach((link) => {
+    link.replaceWith(make("span", { title: `${link.getAttribute("href").slice(3)} in the study's results` }, ...link.childNodes));
+  });
+}
+
 // Paper cannot be unfolded.
 let opened = [];
 addEventListener("beforeprint", () => {
