@@ -9,12 +9,23 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.codes import Integers, coded, codes_in
 from castmates.analysis.contrasts import mix_contrasts
-from castmates.analysis.counters import FULLY_COUNTED, IPC, PER_1000, USABLE, per_unit
-from castmates.analysis.intervals import over_launches, per_launch, ratio
+from castmates.analysis.counted_metrics import (
+    FULLY_COUNTED,
+    IPC,
+    USABLE,
+    Work,
+    events_in,
+    is_per_unit,
+    per_unit,
+    usable,
+)
+from castmates.analysis.intervals import Floats, ratio
 from castmates.analysis.pairs import planned
 from castmates.analysis.system import BASELINES
-from castmates.analysis.whole_launches import LAUNCH, Places, of_launches
+from castmates.analysis.window_places import WINDOW, WindowPlaces
+from castmates.analysis.window_values import Groups, Pairs, Values, by_row, estimated, held_against, per_launch
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
 from castmates.tables import RESOURCES, frame
@@ -43,10 +54,10 @@ NEEDED = {
     "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
 }
 
-_WINDOW = ["company", "block", "window", "member"]
-_PLACE = ["platform", "company", "block", "round", "member", "metric"]
-_ROW = ["row", "platform", "metric"]
-SIDES = {"value": "value", "baseline": "value_baseline", "change": "change"}  # and the columns of the pairs
+_ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "rate"]  # of windows
+_ROW = ["row", "platform"]
+SIDES = ("change", "value", "baseline")
+Told = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
 
 
 def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -57,84 +68,107 @@ def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
     own = planned(windows, plan)
-    own = own[own["valid"]]
-    launches = own.groupby(LAUNCH, sort=False).indices
-    # Only what is known of each launch is kept: the values of all windows would not fit into memory.
-    found = [known for known in (_launches(part, own, launches, contrasts) for part in parts) if known]
-    if not found or contrasts.empty:
+    known = _Used(coded(own.loc[own["valid"], _ASKED]), contrasts)
+    for part in parts:
+        known.add(part)
+    return _finished(plan, known.table(), contrasts)
+
+
+class _Used:
+    """What members used, as some whole launches at a time tell it."""
+
+    def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
+        """Find once what is held against what."""
+        self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._open, self._close = (windows[name].to_numpy(dtype=np.int64) for name in ("open_ns", "close_ns"))
+        self._work = Work.of(windows)
+        scene, base, row = held_against(windows, contrasts)
+        self._groups = Groups.of(windows[["company", "block", "platform"]].iloc[scene].assign(row=row), _ROW)
+        self._pairs = Pairs(scene, base, self._groups.number)
+        self._metrics: dict[str, int] = {}  # and their numbers
+        self._launches: list[pd.DataFrame] = []
+
+    def add(self, part: Mapping[str, pd.DataFrame]) -> None:
+        """Look at some launches."""
+        # Only what is known of each launch is kept: the values of all windows would not fit into memory.
+        told = [self._read(part["samples"]), self._counts(part["counters"]), self._slots(part["topdown"])]
+        at, metric = (np.concatenate([one[place] for one in told]) for place in (0, 1))
+        value = np.concatenate([one[2] for one in told])
+        scene, base, group = self._pairs.inside(Values.of(at, metric, value, len(self._metrics)))
+        share = np.array([name in LEVEL_1 for name in self._metrics], dtype=bool)
+        scene, base = (np.where(share, one, _logs(one)) for one in (scene, base))
+        change, numbers = scene - base, np.arange(len(self._metrics))
+        sides = {"change": change, "value": scene, "baseline": base}
+        self._launches.append(per_launch(sides, group, numbers, self._groups.size))
+
+    def _read(self, samples: pd.DataFrame) -> Told:
+        """The mean of a monitor's readings while the window was open; a member may hold several caches."""
+        wanted = samples["metric"].isin(list(READ)) & samples["source"].isin(MONITORS)
+        read = samples[wanted.to_numpy(dtype=bool)].rename(columns={"subject": "member"})
+        at, times = self._places.find(read), read["t_ns"].to_numpy(dtype=np.int64)
+        inside = at >= 0
+        inside[inside] = (times[inside] >= self._open[at[inside]]) & (times[inside] <= self._close[at[inside]])
+        at, value = at[inside], read["value"].to_numpy(dtype=float)[inside]
+        metric = np.array([self._number(name) for name in READ.values()])[codes_in(read["metric"], list(READ))[inside]]
+        time, moments = pd.factorize(times[inside])
+        look, looks = pd.factorize((at * len(self._metrics) + metric) * max(len(moments), 1) + time)
+        lacking = np.bincount(look, weights=np.isnan(value), minlength=len(looks))
+        total = np.bincount(look, weights=np.nan_to_num(value), minlength=len(looks))
+        whole = lacking == 0  # a cache that was not read leaves the sum unknown
+        where = np.asarray(looks, dtype=np.int64)[whole] // max(len(moments), 1)
+        return where // len(self._metrics), where % len(self._metrics), total[whole]
+
+    def _counts(self, counts: pd.DataFrame) -> Told:
+        """The ratios of two events."""
+        counted = usable(counts)
+        at = np.where(counted, self._counted.find(counts), -1)
+        found, names = per_unit(counts, at, events_in(counts, counted), self._work)
+        ratios = [place for place, name in enumerate(names) if not is_per_unit(name)]
+        values = found.values[:, ratios]
+        there = ~np.isnan(values)
+        window, column = np.nonzero(there)
+        numbers = np.array([self._number(names[place]) for place in ratios], dtype=np.int64)
+        return found.rows[window], numbers[column], values[there]
+
+    def _slots(self, topdown: pd.DataFrame) -> Told:
+        """The shares of level 1 that were counted for all of a window, in per cent."""
+        counted = topdown["status"].isin(USABLE) & topdown["value"].notna() & ~(topdown["running"] < FULLY_COUNTED)
+        counted &= (topdown["phase"] == "") & topdown["metric"].isin(LEVEL_1)
+        at = self._places.find(topdown)
+        here = counted.to_numpy(dtype=bool) & (at >= 0)
+        numbers = np.array([self._number(name) for name in LEVEL_1])[codes_in(topdown["metric"], LEVEL_1)]
+        return at[here], numbers[here], 100 * topdown["value"].to_numpy(dtype=float)[here]
+
+    def _number(self, metric: str) -> int:
+        return self._metrics.setdefault(metric, len(self._metrics))
+
+    def table(self) -> pd.DataFrame:
+        """Each side and its interval, on the scale of its change, by row, platform and metric."""
+        if not sum(map(len, self._launches)):
+            return pd.DataFrame()
+        whole = by_row(self._launches, self._groups.launches)
+        sides = {name: estimated(whole, name) for name in SIDES}
+        metric, row = np.divmod(sides["change"].index.to_numpy(), len(self._groups.rows))
+        table = self._groups.rows.iloc[row].set_index(sides["change"].index)
+        table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
+        table[["blocks", "rounds"]] = sides["change"][["blocks", "rounds"]]
+        share = table["metric"].isin(LEVEL_1)
+        for name, found in sides.items():
+            middle = "baseline_value" if name == "baseline" else name
+            for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
+                table[column] = found[part].where(share, ratio(found[part]))
+        return table.reset_index(drop=True)
+
+
+def _logs(values: Floats) -> Floats:
+    """NaN where there is none."""
+    return np.log(np.where(values > 0, values, np.nan))
+
+
+def _finished(plan: Plan, found: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    if found.empty:
         return frame([], RESOURCES)
-    return _table(plan, {name: pd.concat([known[name] for known in found]) for name in SIDES}, contrasts)
-
-
-def _launches(
-    part: Mapping[str, pd.DataFrame], windows: pd.DataFrame, launches: Places, contrasts: pd.DataFrame
-) -> dict[str, pd.DataFrame]:
-    """Of each side of the pairs, a row per row of the table, metric and launch; nothing where there is no pair."""
-    own = of_launches(windows, launches, part.values())
-    values = in_windows(own, part)
-    if values.empty or contrasts.empty:
-        return {}
-    pairs = _pairs(values.merge(own[[*_WINDOW, "platform", "round", "scene"]], on=_WINDOW), contrasts)
-    if pairs.empty:
-        return {}
-    return {name: per_launch(pairs.assign(difference=pairs[column]), _ROW) for name, column in SIDES.items()}
-
-
-def in_windows(windows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row per valid window, member and metric: its value there."""
-    parts = [_read(windows, tables["samples"]), _counted(windows, tables["counters"]), _slots(tables["topdown"])]
-    return pd.concat([part[[*_WINDOW, "metric", "value"]] for part in parts if len(part)] or [parts[0]])
-
-
-def _read(windows: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The mean of a monitor's readings while the window was open; a member may hold several caches."""
-    read = samples[samples["metric"].isin(list(READ)) & samples["source"].isin(MONITORS)]
-    read = read.rename(columns={"subject": "member"}).merge(windows[[*_WINDOW, "open_ns", "close_ns"]], on=_WINDOW)
-    read = read[(read["t_ns"] >= read["open_ns"]) & (read["t_ns"] <= read["close_ns"])]
-    looks = read.groupby([*_WINDOW, "metric", "t_ns"], observed=True)["value"].agg(["sum", "count", "size"])
-    whole = looks.loc[looks["count"] == looks["size"], "sum"]  # a cache that was not read leaves the sum unknown
-    means = whole.groupby([*_WINDOW, "metric"], observed=True).mean().rename("value").reset_index()
-    return means.assign(metric=means["metric"].map(READ))
-
-
-def _counted(windows: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
-    if counts.empty:
-        return counts.assign(metric="")
-    values = per_unit(counts, windows, ("lead", "antagonist"))
-    return values[(values["metric"] == IPC) | values["metric"].str.endswith(PER_1000)]
-
-
-def _slots(topdown: pd.DataFrame) -> pd.DataFrame:
-    """The shares of level 1 that were counted for all of a window, in per cent."""
-    counted = topdown["status"].isin(USABLE) & topdown["value"].notna() & ~(topdown["running"] < FULLY_COUNTED)
-    rows = topdown[counted & (topdown["phase"] == "") & topdown["metric"].isin(LEVEL_1)]
-    return rows.assign(value=100 * rows["value"])
-
-
-def _pairs(values: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Value and baseline of each round, and what becomes of them on the scale of their change."""
-    where = ["company", "scene", "member"]
-    scenes = values.merge(contrasts[["row", *where, "baseline_scene"]], on=where)
-    bases = values.rename(columns={"scene": "baseline_scene"})[[*_PLACE, "baseline_scene", "value"]]
-    both = scenes.merge(bases, on=[*_PLACE, "baseline_scene"], suffixes=("", "_baseline"))
-    share = both["metric"].isin(LEVEL_1).to_numpy()
-    both = both[share | ((both["value"] > 0) & (both["value_baseline"] > 0)).to_numpy()]
-    share = both["metric"].isin(LEVEL_1).to_numpy()
-    for name in ("value", "value_baseline"):
-        one = both[name].to_numpy(dtype=float)
-        both[name] = np.where(share, one, np.log(np.where(share, 1.0, one)))
-    return both.assign(change=both["value"] - both["value_baseline"])
-
-
-def _table(plan: Plan, launches: Mapping[str, pd.DataFrame], contrasts: pd.DataFrame) -> pd.DataFrame:
-    estimates = {name: over_launches(values, _ROW) for name, values in launches.items()}
-    table = estimates["change"][["blocks", "rounds"]].copy()
-    share = table.index.get_level_values("metric").isin(LEVEL_1)
-    for name, found in estimates.items():
-        middle = "baseline_value" if name == "baseline" else name
-        for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
-            table[column] = found[part].where(share, ratio(found[part]))
-    table = table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
+    table = found.merge(contrasts.drop_duplicates("row"), on="row")
     order = {name: place for place, name in enumerate([OCCUPANCY, BANDWIDTH, IPC])}
     order |= {name: 100 + place for place, name in enumerate(LEVEL_1)}
     table = table.assign(

@@ -4,7 +4,9 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from castmates.analysis.counters import FULLY_COUNTED, NEEDED, USABLE, USER_ONLY, changes, left_out
+from castmates.analysis.counted_metrics import FULLY_COUNTED, USABLE
+from castmates.analysis.counters import NEEDED, USER_ONLY
+from castmates.analysis.counters import tables as changes_and_left_out
 from castmates.report.once import once
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
@@ -57,9 +59,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 @once
 def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """The changes, and the events that are in none of them."""
-    leads = results.windows[results.windows["role"] == "lead"]
-    found = changes(results.block_parts("counters", NEEDED), leads)
-    return found, left_out(results.block_parts("counters", NEEDED), leads)
+    return changes_and_left_out(results.block_parts("counters", NEEDED), results.windows)
 
 
 def why_empty(results: Results, lacking: "pd.DataFrame") -> str:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from castmates.analysis.counters import IPC, PER_1000
+from castmates.analysis.counted_metrics import IPC, PER_1000
 from castmates.analysis.resources import BANDWIDTH, LEVEL_1, OCCUPANCY
 from castmates.report.read import Results, records
 from castmates.report.words import interval, listed, number

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.counters import IPC, changes, left_out
+from castmates.analysis.counted_metrics import IPC
+from castmates.analysis.counters import changes, left_out
 from castmates.report import counters_figure
 from castmates.report.read import Results
 from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from castmates.analysis.counters import IPC
+from castmates.analysis.counted_metrics import IPC
 from castmates.analysis.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
 from castmates.report import resources as on_page
 from castmates.report.read import Results
