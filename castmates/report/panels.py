@@ -46,7 +46,9 @@ class Drawn:
             place = axes.get_position()
             if place.x0 * width <= self.room.left + 1e-6:  # the first of its line
                 middle = (place.y0 + place.y1) / 2
-                self.figure.text(0.06 / width, middle, beside, rotation=90, va="center", ha="left", fontsize=8)
+                self.figure.text(
+                    0.06 / width, middle, beside, rotation=90, va="center", ha="left", ma="center", fontsize=8
+                )
 
 
 def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Drawn:
@@ -74,9 +76,8 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
             ((column * panel + room.left) / width, bottom / height,
              (panel - room.left - room.right) / width, room.axes / height)
         )  # fmt: skip
-        figure.text(
-            (column * panel + 0.1) / width, 1 - (head + line * row) / height, words, fontsize=8, va="top", ha="left"
-        )
+        top = (bottom + room.axes + room.above) / height
+        figure.text((column * panel + 0.1) / width, top, words, fontsize=8, va="bottom", ha="left")
         places.append(axes)
     figure.text(0.1 / width, 0.05 / height, "\n".join(lines), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat)
@@ -100,7 +101,7 @@ def spread_labels(axes: "Axes", labels: Sequence[tuple[float, str, str]]) -> Non
     for (y, text, colour), centre in zip(ordered, centres, strict=True):
         axes.annotate(
             text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(1.035, centre), fontsize=6.5, color=colour,
-            textcoords=("axes fraction", "data"), va="center", ha="left", annotation_clip=False, linespacing=0.95,
+            textcoords=("axes fraction", "data"), va="center", ha="left", annotation_clip=False, linespacing=1.15,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "relpos": (0, 0.5)},
         )  # fmt: skip
 

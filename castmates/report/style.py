@@ -56,6 +56,12 @@ def broken(name: str, width: int) -> str:
     return "\n".join(re.sub(r"([+_.]) ", r"\1", line) for line in lines)
 
 
+def squeezed(name: str, width: int, lines: int) -> str:
+    """The name broken into at most so many lines: of a longer one the begin and the end, which tell names apart."""
+    whole = broken(name, width).split("\n")
+    return "\n".join(whole if len(whole) <= lines else [*whole[: lines - 1], f"…{name[1 - width :]}"])
+
+
 def stamp(platforms: list[str], study: str) -> str:
     """The line at the foot of every figure: where its numbers come from."""
     return f"{', '.join(platforms) or 'no numbers'} · study {study}"

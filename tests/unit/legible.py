@@ -20,7 +20,8 @@ def problems(figure) -> list[str]:
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         renderer = canvas.get_renderer()
-        boxes = [(text, text.get_window_extent(renderer)) for text in words(figure)]
+        # Of the words only: an annotation's own box has its line in it.
+        boxes = [(text, Text.get_window_extent(text, renderer)) for text in words(figure)]
     right, top = figure.bbox.width, figure.bbox.height
     for text, box in boxes:
         said = text.get_text().replace("\n", " ")[:40]

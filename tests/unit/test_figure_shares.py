@@ -15,9 +15,11 @@ from castmates.errors import CastmatesError
 from castmates.report import pareto_figure, recommendation, sensitivity_figure
 from castmates.report.captions import alternatives, captions
 from castmates.report.panels import spaced
+from castmates.report.pareto_axes import labels_of, most_of
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan
+from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms
 from tests.unit.test_figure_partitions import results as of_effects
 from tests.unit.test_figure_partitions import texts
@@ -58,6 +60,58 @@ def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
     assert "no partition" in said
     assert source is pareto
     assert "no point is confirmed yet" in captions(one, ["pareto"])["pareto"]
+
+
+def test_a_point_that_would_squeeze_the_others_is_an_arrow_with_its_numbers():
+    one = results(atoms(ways=range(2, 12)))
+    far = one.pareto["partition"] == "cap-2"
+    pareto = one.pareto.assign(**{name: one.pareto[name].where(~far, 7.0) for name in ("kept_pct", "kept_low")})
+    squeezed = replace(one, pareto=pareto)
+    figure, source = pareto_figure.draw(squeezed)
+    assert "at the edge of the axes" in captions(squeezed, ["pareto"])["pareto"]
+    assert "at the edge of the axes" not in captions(one, ["pareto"])["pareto"]
+    loss = source.loc[far, "loss_pct"].iloc[0]
+    assert figure.axes[0].get_ylim()[0] > 50
+    assert f"cap-2 ({loss:.1f}, 7.0)" in texts(figure)
+    assert "arrow: beyond the axes" in " ".join(texts(figure)).replace("\n", " ")
+    assert problems(figure) == []
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30))
+def test_at_most_a_quarter_of_the_points_is_beyond_the_axes_and_only_where_it_helps(values):
+    low, high = most_of(values)
+    inside = [value for value in values if low <= value <= high]
+    assert {low, high} <= set(values)
+    assert 4 * len(inside) >= 3 * len(values)
+    assert len(inside) == len(values) or 4 * (high - low) < max(values) - min(values)
+
+
+def test_partitions_that_give_the_lead_as_many_ways_are_told_apart():
+    row = {"lead_bytes": 9 * 2**20, "lead_ways": 6}
+    rows = [row | {"partition": "split-6"}, row | {"partition": "overlap-2-lead-6"}]
+    rows += [{"partition": "split-1", "lead_ways": 1, "lead_bytes": float("nan")}]
+    assert labels_of(rows) == {
+        "split-6": "split-6, 9 MiB", "overlap-2-lead-6": "overlap-2-lead-6, 9 MiB", "split-1": "1 way",
+    }  # fmt: skip
+
+
+def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_are_not_reached():
+    name = "stress-ng-matrix-3d-and-memory-stream-y"
+    one = results(*(atoms("resnet50-imagenet-training-bf16-large-xl@0", f"{name}{n}@1") for n in range(8)))
+    figure, _ = sensitivity_figure.draw(one)
+    said, panels = texts(figure), [axes for axes in figure.axes if axes.texts]
+    assert len(panels) == said.count("not reached") == 2
+    for axes in panels:
+        colours = [text.get_color() for text in axes.texts if text.get_text().startswith("beside")]
+        assert len(set(colours)) == len(colours)
+    assert problems(figure) == []
+
+
+def test_wide_intervals_are_drawn_whole():
+    one = results(atoms())
+    wide = replace(one, sensitivity_curves=one.sensitivity_curves.assign(rate_high=140.0))
+    figure, _ = sensitivity_figure.draw(wide)
+    assert figure.axes[0].get_ylim()[1] > 140
 
 
 def test_without_partitions_the_figures_say_why_they_are_empty():

@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.report import control, heatmap, heatmap_cells, heatmap_grid, windows
 from castmates.report.figures import FIGURES
 from castmates.report.read import read_results
-from castmates.report.style import broken, own_ids, plain
+from castmates.report.style import broken, own_ids, plain, squeezed
 from tests.unit.legible import problems
 from tests.unit.results_maker import make
 
@@ -186,11 +186,14 @@ def test_ids_of_different_figures_do_not_clash():
     assert own_ids(svg, "x") == '<g id="x-a"><use xlink:href="#x-a"/><path clip-path="url(#x-b)"/></g>'
 
 
-def test_names_lose_their_cpus_and_are_broken_but_never_changed():
+def test_names_lose_their_cpus_and_are_broken_and_changed_only_where_they_do_not_fit():
     assert plain("stream@1+chase@2.3") == "stream+chase"
     name = "cpu2017-603.bwaves_s+stress-ng-matrix"
     assert broken(name, 11).replace("\n", "") == name
     assert max(map(len, broken(name, 11).split("\n"))) <= 11
+    assert squeezed(name, 11, 9) == broken(name, 11)
+    assert squeezed(name, 11, 2) == "cpu2017-\n…-ng-matrix"
+    assert squeezed(name, 11, 1) == "…-ng-matrix"
 
 
 def test_a_missing_table_is_a_sentence(tmp_path):
