@@ -3,11 +3,13 @@
 import math
 import textwrap
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis import parts
 from castmates.report import attribution
 from castmates.report.attribution import Row
+from castmates.report.panels import inches_of
 from castmates.report.read import Results
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -41,7 +43,7 @@ HOLLOW = {  # verdicts of bars that claim nothing
     "equivalent": "within the margin",
 }
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
-MOST_TICKS = 6
+MOST_TICKS, TICK = 6, 0.27  # at most; inches between two
 LOOKS = {
     parts.BUSY: COLOURS[4],
     parts.NEIGHBOUR: COLOURS[4],
@@ -109,8 +111,8 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
             ((left + names) / width, (height - head - inches) / height, (width / across - names - NUMBERS) / width,
              inches / height)
         )  # fmt: skip
-        _column(axes, column, inches, names)
         _ticks(axes, low, high)
+        _column(axes, column, inches, names)
         figure.text(
             (left + width / across - 0.05) / width, 1 - (head - 0.04) / height, "points of the solo rate",
             fontsize=SMALL, color=GREY, ha="right", va="bottom",
@@ -164,9 +166,6 @@ def _whisker(row: Row) -> tuple[float, float]:
 def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> None:
     """Draw mixes from above; heights are in inches."""
     axes.set_ylim(inches, 0)
-    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
     place, ticks, labels = 0.0, [], []
     for panel in panels:
@@ -175,9 +174,12 @@ def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> N
             axes.annotate(
                 line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
                 textcoords="offset points", fontsize=SMALL if grey else 7.5, color=GREY if grey else INK, va="top",
-                annotation_clip=False, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6}, zorder=5,
+                annotation_clip=False,
             )  # fmt: skip
             place += LINE * 0.8
+        below = place + LINE * len(panel.bars)
+        axes.vlines(axes.get_xticks(), place, below, color="#e4e4e4", linewidth=0.5, zorder=0)
+        axes.vlines(0.0, place, below, color=GREY, linewidth=0.6, zorder=1)
         for index, (begin, row) in enumerate(panel.bars):
             middle = place + LINE / 2
             last = index + 1 == len(panel.bars)
@@ -219,11 +221,14 @@ def _ticks(axes: "Axes", low: float, high: float) -> None:
     """Per cent at their places on the log scale."""
     axes.set_xlim(low, high)
     ends = [100 * -math.expm1(-low), 100 * -math.expm1(-high)]
-    step = next((one for one in STEPS if (ends[1] - ends[0]) / one <= MOST_TICKS), STEPS[-1])
-    values = [step * place for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
-    axes.set_xticks(
-        [-math.log1p(-value / 100) for value in values], [number(value, 0 if step >= 1 else 1) for value in values]
-    )
+    inch = (high - low) / inches_of(axes)[0]
+    for step in STEPS:
+        values = [step * place for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
+        places = [-math.log1p(-value / 100) for value in values]
+        apart = min((right - left for left, right in pairwise(places)), default=math.inf)
+        if len(values) <= MOST_TICKS + 1 and apart >= TICK * inch:
+            break
+    axes.set_xticks(places, [number(value, 0 if step >= 1 else 1) for value in values])
 
 
 def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:

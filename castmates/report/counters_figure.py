@@ -8,6 +8,7 @@ from castmates.analysis.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.counters import NEEDED, USER_ONLY
 from castmates.analysis.counters import tables as changes_and_left_out
 from castmates.report.once import once
+from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -36,6 +37,7 @@ LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
 LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, above a panel
 SECONDS = ("task-clock", "cpu-clock")  # which the kernel counts in ns
 RARE = 1e-3  # per unit of progress; told per million
+BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
 NAMED = 3  # events that a status names in a sentence; the CSV has the others
@@ -53,7 +55,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         shown = table[table["partition"] == UNMANAGED]
         if shown.empty:
             return empty_figure(why_empty(results, lacking), caveat(results)), source
-        return _figure(shown, lacking, results), source
+        return _figure(most_changed(shown), len(shown), lacking, results), source
 
 
 @once
@@ -79,13 +81,24 @@ def lacking_words(lacking: "pd.DataFrame") -> str:
     return "; ".join(parts) + ("." if parts else "")
 
 
-def _figure(table: "pd.DataFrame", lacking: "pd.DataFrame", results: Results) -> "Figure":
+def most_changed(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Each lead beside those with the largest change of some ratio: more of them would fit on no page."""
+    lead, changes = ["lead", "member", "platform"], table.assign(change=table["ratio"].map(math.log).abs())
+    mixes = changes.groupby([*lead, "mix"], sort=False)["change"].max().reset_index()
+    kept = mixes.sort_values("change", ascending=False, kind="stable").groupby(lead).head(BESIDE)
+    return table.merge(kept[[*lead, "mix"]], on=[*lead, "mix"])
+
+
+def _figure(table: "pd.DataFrame", known: int, lacking: "pd.DataFrame", results: Results) -> "Figure":
+    """Draw these changes, of so many that are known."""
+    import pandas as pd
     from matplotlib.figure import Figure
 
-    looks = _looks(table)
     panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
-    heights = [_height(rows) for rows in panels]
-    notes = textwrap.wrap(_words_below(table, lacking, results), int((PAGE - 0.2) / SMALL_LETTER))
+    panels = panels[: fitting([HEAD + _height(rows) for rows in panels], around=2.0)]
+    table, heights = pd.concat(panels), [_height(rows) for rows in panels]
+    looks = _looks(table)
+    notes = textwrap.wrap(_words_below(table, known, lacking, results), int((PAGE - 0.2) / SMALL_LETTER))
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
     legend = 0.17 * math.ceil(len(looks) / columns)
@@ -216,11 +229,13 @@ def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) 
     )
 
 
-def _words_below(table: "pd.DataFrame", lacking: "pd.DataFrame", results: Results) -> str:
+def _words_below(table: "pd.DataFrame", known: int, lacking: "pd.DataFrame", results: Results) -> str:
     dashed = {math.isnan(row["ratio_low"]) for row in records(table)}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts += [way] if (way := how_counted(table)) else []
+    if len(table) < known:
+        parts.append(f"the {BESIDE} co-runs of a lead that change most, as many leads as fit; the CSV has all")
     parts += ["co-runs under partitions are in the CSV"] if results.partitioned else []
     parts += [f"not shown: {lacking_words(lacking)}"] if len(lacking) else []
     return "; ".join(parts)

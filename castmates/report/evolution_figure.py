@@ -39,7 +39,8 @@ DRAWN = 3000  # steps of a panel, at most
 LOWEST, HIGHEST = 0.005, 0.995  # quantiles between which the axis shows every step
 PANEL, STRIP, GAP = 1.15, 0.11, 0.62  # inches
 BASELINES = {"solo": "#f4f4f4", "solo-again": "#dedede", "placebo": "#bdbdbd"}
-WARM = "#fbe9c6"
+STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
+PARTITIONED, HATCH = ", partitioned", "///////"
 SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
@@ -60,7 +61,7 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     found = evolutions(times)
     beside = times["mix"].str.partition("+")[2] if len(times) else times["mix"]
     what = times["kind"].where(times["kind"] != "corun", "beside " + beside.map(plain))
-    times["what"] = what.where(times["partition"] == UNMANAGED, what + ", partitioned")
+    times["what"] = what.where(times["partition"] == UNMANAGED, what + PARTITIONED)
     times["rolling_median_seconds"] = times.groupby([*LAUNCH, "window"], sort=False)["seconds"].transform(
         lambda one: one.rolling(WINDOW, center=True, min_periods=1).median()
     )
@@ -138,9 +139,11 @@ def alternative(results: Results) -> str:
 
 
 def _colours(source: pd.DataFrame) -> dict[str, Any]:
-    others = sorted({what for what in source["what"] if what not in BASELINES})
+    """By what ran, without its partition: in the order in which they are drawn, so that those of a panel differ."""
+    scenes = dict.fromkeys(what.removesuffix(PARTITIONED) for what in source["what"])
+    others = [what for what in scenes if what not in BASELINES]
     colours = {what: COLOURS[place % len(COLOURS)] for place, what in enumerate(others)}
-    return {what: colour for what, colour in BASELINES.items() if (source["what"] == what).any()} | colours
+    return {what: colour for what, colour in BASELINES.items() if what in scenes} | colours
 
 
 def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "Figure":
@@ -148,7 +151,9 @@ def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "
 
     drawn = [(one, _of(source, one)) for one in found]
     colours = _colours(source)
-    foot = 0.34 + 0.16 * math.ceil((len(colours) + 4) / 5)
+    keys = _keys(source, colours, found)
+    columns = max(1, min(5, int(PAGE / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys)))))
+    foot = 0.34 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.28 + badge_room(caveat(results), PAGE)
     height = head + len(drawn) * (PANEL + STRIP + GAP) - 0.15 + foot
     figure = Figure(figsize=(PAGE, height))
@@ -160,7 +165,10 @@ def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "
         _panel(axes, one, steps)
         _strip(strip, steps, colours, axes.get_xlim())
         y -= STRIP + GAP
-    _legend(figure, colours, any(one.warmed_up for one in found), any(one.changes for one in found), foot / height)
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, foot / height), ncols=columns, handletextpad=0.4,
+        columnspacing=1.3,
+    )  # fmt: skip
     figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
     if not change_points.available():
         figure.text(
@@ -179,7 +187,7 @@ def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
-    for valid, colour in ((True, "#9db4c6"), (False, "#e3b7b3")):
+    for valid, colour in ((True, STEP), (False, LOST)):
         part = steps[steps["valid"] == valid]
         axes.scatter(
             part["iteration"], scale * part["seconds"], s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2
@@ -214,7 +222,12 @@ def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: t
 
     for _, window in steps.groupby("window", sort=False):
         first, last = int(window["iteration"].iloc[0]), int(window["iteration"].iloc[-1])
-        axes.axvspan(first, max(last, first + 1), color=colours[str(window["what"].iloc[0])], linewidth=0)
+        what = str(window["what"].iloc[0])
+        scene, hatch = what.removesuffix(PARTITIONED), HATCH if what.endswith(PARTITIONED) else None
+        axes.axvspan(
+            first, max(last, first + 1), facecolor=colours[scene], edgecolor=GREY if scene in BASELINES else "white",
+            hatch=hatch, linewidth=0,
+        )  # fmt: skip
     axes.set_xlim(*limits)
     axes.set_yticks([])
     axes.set_xlabel("iteration", labelpad=1)
@@ -223,19 +236,23 @@ def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: t
         axes.spines[side].set_visible(False)
 
 
-def _legend(figure: "Figure", colours: dict[str, Any], warm: bool, changes: bool, top: float) -> None:
+def _keys(source: pd.DataFrame, colours: dict[str, Any], found: list[Evolution]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     keys: list[Any] = [
-        Line2D([], [], linestyle="", marker="o", markersize=3, color="#9db4c6", label="step"),
+        Line2D([], [], linestyle="", marker="o", markersize=3, color=STEP, label="step"),
         Line2D([], [], color=INK, linewidth=0.8, label="rolling median"),
     ]
-    keys += [Patch(facecolor=WARM, label="warm-up")] if warm else []
+    if not source["valid"].all():
+        keys.insert(1, Line2D([], [], linestyle="", marker="o", markersize=3, color=LOST, label="in a rejected window"))
+    keys += [Patch(facecolor=WARM, label="warm-up")] if any(one.warmed_up for one in found) else []
     keys += (
-        [Line2D([], [], color=ALARM, linestyle=(0, (4, 2)), linewidth=0.9, label="level changes")] if changes else []
+        [Line2D([], [], color=ALARM, linestyle=(0, (4, 2)), linewidth=0.9, label="level changes")]
+        if any(one.changes for one in found)
+        else []
     )
     keys += [Patch(facecolor=colour, edgecolor=GREY, linewidth=0.3, label=what) for what, colour in colours.items()]
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=5, handletextpad=0.4, columnspacing=1.3
-    )
+    if source["what"].str.endswith(PARTITIONED).any():
+        keys.append(Patch(facecolor=GREY, edgecolor="white", hatch=HATCH, linewidth=0, label="under a partition"))
+    return keys

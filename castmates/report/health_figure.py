@@ -17,6 +17,7 @@ from castmates.report.style import (
     badge,
     badge_room,
     empty_figure,
+    squeezed,
     stamp,
     styled,
 )
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW, HEAD, UNDER = 0.19, 0.3, 0.42  # inches: of a line, above a panel, below it
-NAME, LEFT, RIGHT = 20, 1.45, 0.2  # letters and inches of a line's name
+ROW, HEAD, UNDER = 0.22, 0.3, 0.42  # inches: of a line, above a panel, below it
+NAME, LEFT, RIGHT = 24, 1.45, 0.2  # letters and inches of a line's name
 NOTHING = "not recorded"
 Row = dict[str, Any]
 
@@ -131,7 +132,8 @@ def _blocks(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
             rows["place"], rows["value"], linestyle="", marker="os^D"[index % 4], markersize=2.6,
             color=(INK, COLOURS[1], COLOURS[0], COLOURS[3])[index % 4], label=str(what), clip_on=False,
         )  # fmt: skip
-    axes.set_ylim(0, max(5.0, 1.6 * own["value"].max()))
+    axes.set_ylim(0, max(5.0, 1.6 * own["value"].max()))  # with room for the legend
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick <= min(100.0, axes.get_ylim()[1])])
     axes.set_xlabel("blocks, in the order of their start", labelpad=1)
     axes.set_ylabel("%", labelpad=1)
     axes.locator_params(axis="x", integer=True)
@@ -162,8 +164,8 @@ def _intervals(axes: "Axes", rows: "pd.DataFrame") -> None:
 
 
 def _named(axes: "Axes", rows: "pd.DataFrame") -> None:
-    names = [name if len(name) <= NAME else f"{name[: NAME - 1]}…" for name in rows["what"].astype(str)]
-    axes.set_yticks(range(len(rows)), names)
+    names = [squeezed(name, NAME, 2) for name in rows["what"].astype(str)]
+    axes.set_yticks(range(len(rows)), names, fontsize=SMALL, linespacing=0.9)
     axes.set_ylim(max(3, len(rows)) - 0.5, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -35,11 +35,12 @@ class Grid:
     again: bool  # whether there is a row of A/A
     clustered: bool
     left_out: tuple[int, int]  # rows and columns that are not drawn
+    crowded: bool = False  # panels that do not fit on a page with cells of the usual size
 
     @property
     def close(self) -> bool:
         """Whether cells have to be small."""
-        return 0.12 + LETTER * 24 + CELL_WIDTH * self.across > PAGE
+        return self.crowded or 0.12 + LETTER * 24 + CELL_WIDTH * self.across > PAGE
 
     @property
     def row_labels(self) -> list[str]:

@@ -1,12 +1,14 @@
 """The figure `heatmap_partitions`: the matrix lead × antagonist against solo, a panel for each partition."""
 
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from castmates.report.heatmap import SHOWN
 from castmates.report.heatmap_cells import key
 from castmates.report.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.heatmap_sheet import Panel, letters, sheet
+from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import empty_figure, stamp, styled
@@ -28,7 +30,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         if not drawn:
             return empty_figure(_why_empty(results), caveat(results)), source
         rows, names = _panels(source, drawn)
-        cells = grid(rows, names, means=False, again=False)
+        cells = replace(grid(rows, names, means=False, again=False), crowded=_layout(source)[0])
         panels = [
             Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(names, cells.titles, strict=True)
         ]
@@ -65,11 +67,22 @@ def chosen(source: "pd.DataFrame") -> tuple[list[str], int]:
     """The partitions that are drawn, evenly spaced in the order of the study, and how many are not."""
     names = [UNMANAGED] * bool((source["partition"] == UNMANAGED).any())
     under = [name for name in dict.fromkeys(source["partition"]) if name != UNMANAGED]
-    room = PANELS - len(names)
+    room = _layout(source)[1] - len(names) if under else 0
     if len(under) > room:
-        picked = [under[round(place * (len(under) - 1) / (room - 1))] for place in range(room)]
+        picked = [under[round(place * (len(under) - 1) / max(1, room - 1))] for place in range(room)]
         return [*names, *picked], len(under) - room
     return ([*names, *under] if under else []), 0
+
+
+def _layout(source: "pd.DataFrame") -> tuple[bool, int]:
+    """Whether cells must be small, and how many partitions then fit on a page."""
+    names = list(dict.fromkeys(source["partition"]))[:PANELS]
+    usual = grid(source.assign(panel=source["partition"]), names, means=False, again=False)
+    for cells in (usual, replace(usual, crowded=True)):
+        lines = fitting([cells.panel[1] + cells.head] * len(names), around=1.0)
+        if lines * cells.abreast >= len(names):
+            return cells.close, PANELS
+    return True, max(2, lines * cells.abreast)
 
 
 def _source(results: Results) -> "pd.DataFrame":

@@ -8,6 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 TITLE = "profiled, not measured"
 ALONE = "solo"
+BESIDE = 6  # co-runs of a lead that are drawn
 LINES = 12  # kinds that a panel names; the rest is one line, and the CSV has them all
 REST, WHOLE = "all other kinds", "the whole step"
 SAID = 4  # kinds that the text alternative names
@@ -53,7 +55,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     with styled():
         if shown.empty:
             return empty_figure(why_empty(results), caveat(results)), source
-        return _figure(shown, results), source
+        return _figure(most_changed(shown), results), source
 
 
 def why_empty(results: Results) -> str:
@@ -138,6 +140,16 @@ def panels_of(source: "pd.DataFrame") -> "list[tuple[str, pd.DataFrame]]":
     return found
 
 
+def most_changed(source: "pd.DataFrame") -> "pd.DataFrame":
+    """Each lead alone and beside those that change its whole step most: more marks in a line cannot be told apart."""
+    lead = ["member", "platform"]
+    steps = source.groupby([*lead, "beside"], sort=False)["ms_per_step"].sum().reset_index()
+    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[one] for one in lead]).transform("max")
+    steps["change"] = (steps["ms_per_step"] - alone).abs().where(steps["beside"] != ALONE, math.inf)
+    kept = steps.sort_values("change", ascending=False, kind="stable").groupby(lead).head(1 + BESIDE)
+    return source.merge(kept[[*lead, "beside"]], on=[*lead, "beside"])
+
+
 def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
     """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
     table: dict[str, dict[str, Row]] = {}
@@ -169,14 +181,17 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
 
     looks = _looks(table)
     panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
+    count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
+    panels, more = panels[:count], len(panels) - count
+    left_out = f"At most {BESIDE} co-runs of a lead are drawn" + (f", and {more} leads are not" if more else "")
     note = (
         f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
         "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
-        + stamp(results.platforms, results.name)
+        f"{left_out}; the CSV has all. " + stamp(results.platforms, results.name)
     )
     notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
-    foot = 0.55 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
+    foot = 0.6 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
     top = 0.08 + badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + LINE * len(lines) for _, lines in panels) + foot
     figure = Figure(figsize=(PAGE, height))

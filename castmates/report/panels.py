@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = 12
+HIGHEST = 12.0  # inches of a figure, about: what is higher fits on no page
 LINE = 0.115  # inches of a line of small print
 SMALL = 6.5
 
@@ -82,6 +83,16 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
     figure.text(0.1 / width, 0.05 / height, "\n".join(lines), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, caveat)
     return Drawn(figure, places, room, foot)
+
+
+def fitting(heights: Sequence[float], around: float) -> int:
+    """How many parts of these heights, from the first on, fit into a figure with so much around them; at least one."""
+    total = around
+    for count, height in enumerate(heights):
+        total += height
+        if count and total > HIGHEST:
+            return count
+    return len(heights)
 
 
 def inches_of(axes: "Axes") -> tuple[float, float]:

@@ -41,7 +41,7 @@ class Panel:
 
     def kept_inside(self, row: Row) -> bool:
         """Whether the axes must reach so far, however far that is."""
-        return row["stage"] == CONFIRMED or row["partition"] == self.recommended
+        return bool(row["stage"] == CONFIRMED or row["partition"] == self.recommended)
 
 
 def labels_of(rows: Iterable[Row]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
 from castmates.report.once import once
+from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = 6  # leads that are drawn
-MIXES = 8  # of each
-LINE, HEAD, LEFT = 0.34, 0.3, 1.35  # inches of a row, above a panel, and beside it
+MIXES = 8  # of each: those whose step changes most
+LINE, HEAD, UNDER, LEFT = 0.34, 0.3, 0.42, 1.35  # inches of a row, above a panel, below it, and beside it
 NAME = 20  # letters of a line beside the axis
 PALE_REST = "#c9c9c9"
 ALONE = "alone"
@@ -66,6 +67,8 @@ def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     drawn = _leads(losses(results))
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
+    mixes = max((len({row["mix"] for row in rows}) for rows in drawn.values()), default=0)
+    left_out = f" The {MIXES} mixes of each lead whose step changes most are drawn." if mixes >= MIXES else ""
     within = (
         " Where there are fewer than three launches the interval, dashed, is the one within launch." if some else ""
     )
@@ -73,7 +76,8 @@ def caption(results: Results) -> str:
         "Left: the mean time that each phase of a step of the lead takes, alone and beside its antagonists; the rest "
         "is what lies in no phase. Right: how much longer each phase takes than alone, in per cent of the whole step "
         "alone, paired within rounds, with 95 % t intervals between launches: the parts add up to the loss of the "
-        f"step.{within} Phases inside phases, phases of other threads and partitions are in the figure's CSV. "
+        f"step.{within}{left_out} Phases inside phases, phases of other threads and partitions are in the "
+        "figure's CSV. "
     )
 
 
@@ -105,7 +109,14 @@ def _leads(source: "pd.DataFrame") -> dict[str, list[Row]]:
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
             found.setdefault(name, []).append(row)
-    return dict(list(found.items())[:PANELS])
+    return {lead: _most_changed(rows) for lead, rows in list(found.items())[:PANELS]}
+
+
+def _most_changed(rows: list[Row]) -> list[Row]:
+    """The rows of the mixes whose step changes most, in their order."""
+    steps = sorted((row for row in rows if row["phase"] == STEP), key=lambda row: -abs(row["loss_pct"]))
+    kept = {row["mix"] for row in steps[:MIXES]}
+    return [row for row in rows if row["mix"] in kept]
 
 
 def _interval(row: Row) -> tuple[float, float, bool]:
@@ -127,28 +138,42 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
     from matplotlib.figure import Figure
 
     looks = _looks(leads)
-    lines = [1 + min(MIXES, len({row["mix"] for row in rows})) for rows in leads.values()]
+    known = len(leads)
+    heights = [_height(rows) for rows in leads.values()]
+    leads = dict(list(leads.items())[: fitting([HEAD + height + UNDER for height in heights], around=1.0)])
     foot = 0.42 + 0.16 * math.ceil((len(looks) + 1) / 6)
     top = badge_room(caveat(results), PAGE)
-    height = top + sum(HEAD + LINE * count + 0.42 for count in lines) + foot
+    height = top + sum(HEAD + own + UNDER for own in heights[: len(leads)]) + foot
     figure = Figure(figsize=(PAGE, height))
     y = height - top
     middle = LEFT + (PAGE - LEFT) * 0.5
-    for (lead, rows), count in zip(leads.items(), lines, strict=True):
-        y -= HEAD + LINE * count
-        box = (y / height, LINE * count / height)
+    for (lead, rows), own in zip(leads.items(), heights, strict=False):
+        y -= HEAD + own
+        box = (y / height, own / height)
         left = figure.add_axes((LEFT / PAGE, box[0], (middle - LEFT - 0.12) / PAGE, box[1]))
         right = figure.add_axes(((middle + 0.12) / PAGE, box[0], (PAGE - middle - 0.27) / PAGE, box[1]))
         _panel(left, right, lead, rows, looks)
-        y -= 0.42
+        y -= UNDER
     _legend(figure, looks, (foot - 0.05) / height)
-    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
+    more = f"{counted(known - len(leads), 'more lead')} in the CSV · " if known > len(leads) else ""
+    note = more + stamp(results.platforms, results.name)
+    figure.text(0.1 / PAGE, 0.05 / height, note, fontsize=SMALL, color=GREY)
     badge(figure, caveat(results))
     return figure
 
 
+def _height(rows: list[Row]) -> float:
+    """Inches of a panel: its lines, each high enough for the longest name."""
+    names = {row["mix"]: _name(row) for row in rows}
+    return (1 + len(names)) * max(LINE, *(0.06 + 0.12 * (name.count("\n") + 1) for name in names.values()))
+
+
+def _name(row: Row) -> str:
+    return broken(f"beside {plain(row['antagonists'])}", NAME)
+
+
 def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[str, Look]) -> None:
-    mixes = list(dict.fromkeys(row["mix"] for row in rows))[:MIXES]
+    mixes = list(dict.fromkeys(row["mix"] for row in rows))
     parts = [name for name in looks if any(row["phase"] == name for row in rows)]
     of = {(row["mix"], row["phase"]): row for row in rows}
     labels = [ALONE]
@@ -161,12 +186,12 @@ def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[
         shown += [of[mix, STEP] | {"look": (INK, "|")}] if (mix, STEP) in of else []
         for place, row in enumerate(shown):
             _point(right, line - 0.32 + 0.64 * (place + 0.5) / len(shown), row)
-        labels.append("beside " + plain(next(iter(own.values()))["antagonists"]))
+        labels.append(_name(next(iter(own.values()))))
     for axes in (left, right):
         axes.set_ylim(len(mixes) + 0.5, -0.5)
         axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
         axes.set_axisbelow(True)
-        axes.set_yticks(range(len(labels)), [broken(label, NAME) for label in labels] if axes is left else [])
+        axes.set_yticks(range(len(labels)), labels if axes is left else [])
         axes.tick_params(axis="y", length=0)
     left.set_xlim(left=0)
     right.axvline(0, color=GREY, linewidth=0.6, zorder=1)

@@ -98,7 +98,8 @@ def figure_of(panels: Sequence[Panel], results: Results) -> "Figure":
 def _looks(panels: Sequence[Panel]) -> dict[str, Look]:
     """Colour and marker of every condition, the same in all panels."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    others = sorted(label for label in labels if label.partition(" ")[0] not in BASELINES)
+    # In their order, not by name: those of a panel are neighbours then and have colours of their own.
+    others = [label for label in labels if label.partition(" ")[0] not in BASELINES]
     looks = {label: BASELINES[label.partition(" ")[0]] for label in labels if label not in others}
     return looks | {
         label: (COLOURS[place % len(COLOURS)], MARKERS[(place + 2) % len(MARKERS)])

@@ -59,6 +59,8 @@ def broken(name: str, width: int) -> str:
 def squeezed(name: str, width: int, lines: int) -> str:
     """The name broken into at most so many lines: of a longer one the begin and the end, which tell names apart."""
     whole = broken(name, width).split("\n")
+    if lines == 1 and len(name) > width:
+        return f"{name[: width // 2]}…{name[width // 2 + 1 - width :]}"
     return "\n".join(whole if len(whole) <= lines else [*whole[: lines - 1], f"…{name[1 - width :]}"])
 
 

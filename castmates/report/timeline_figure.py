@@ -15,9 +15,9 @@ from castmates.report.style import (
     SMALL_LETTER,
     badge,
     badge_room,
-    broken,
     empty_figure,
     plain,
+    squeezed,
     stamp,
     styled,
 )
@@ -103,7 +103,7 @@ def _figure(found: Timeline, results: Results) -> "Figure":
 
     width = COLUMN if len(found.spans) <= FEW else PAGE
     labels = [_label(span) for span in found.spans]
-    under = 0.45 + 0.051 * max(len(line) for label in labels for line in label.split("\n"))
+    under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
     looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(found.members)}
     notes = textwrap.wrap(_note(found, results), int((width - 0.2) / SMALL_LETTER))
     masked = any(span.masks for span in found.spans)
@@ -239,9 +239,10 @@ def _names(axes: "Axes", spans: list[Span], labels: list[str]) -> None:
 
 
 def _label(span: Span) -> str:
-    lines = broken(plain(span.what), NAME).split("\n")
-    lines += broken(span.partition, NAME).split("\n") if span.partition not in ("", UNMANAGED) else []
-    return "\n".join(lines if len(lines) <= LINES else [*lines[: LINES - 1], f"{lines[LINES - 1][: NAME - 1]}…"])
+    """What ran, and under which partition: of long names the begin and the end."""
+    masked = span.partition not in ("", UNMANAGED)
+    under = squeezed(span.partition, NAME, LINES - 1).split("\n") if masked else []
+    return "\n".join([squeezed(plain(span.what), NAME, LINES - len(under)), *under])
 
 
 def _keys(

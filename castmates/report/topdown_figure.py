@@ -8,6 +8,7 @@ from castmates.analysis.counted_metrics import FULLY_COUNTED
 from castmates.analysis.topdown import NEEDED, why_none
 from castmates.analysis.topdown import tables as shares_and_changes
 from castmates.report.once import once
+from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import (
@@ -25,7 +26,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import interval, number
+from castmates.report.words import counted, interval, number
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level
 
@@ -82,8 +83,11 @@ def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> 
     from matplotlib.figure import Figure
 
     panels = [rows for _, rows in table.groupby(["platform", "lead", "member"], sort=False)]
+    count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
+    panels, more = panels[:count], len(panels) - count
     heights = [_height(rows) for rows in panels]
-    notes = textwrap.wrap(_key(table, change, results), int((PAGE - 0.2) / SMALL_LETTER))
+    key = _key(table, change, results) + (f"; {counted(more, 'more lead')} in the CSV" if more else "")
+    notes = textwrap.wrap(key, int((PAGE - 0.2) / SMALL_LETTER))
     notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
     foot = 0.95 + 0.115 * len(notes)
     top = 0.08 + badge_room(caveat(results), PAGE)

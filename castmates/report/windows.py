@@ -17,6 +17,7 @@ from castmates.report.style import (
     badge_room,
     empty_figure,
     plain,
+    squeezed,
     stamp,
     styled,
 )
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 PANELS = 12
-NAME = 24  # letters of a lead's name that fit above a panel; the CSV has all of them
-BASELINES = {"solo": (INK, "o"), "solo-again": ("#7f7f7f", "o"), "placebo": ("#7f7f7f", "d")}
+TITLE = 31  # letters that fit above a panel
+BASELINES = {"solo": (INK, "o"), "solo-again": ("#8f8f8f", "o"), "placebo": ("#7f7f7f", "d")}
+PARTITIONED = ", partitioned"
 SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
 SHOWN += ["platform"]
 Look = tuple[str, str]  # colour, marker
@@ -57,7 +60,7 @@ def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
     rows["seconds"] = (rows["open_ns"] - rows["open_ns"].groupby(block).transform("min")) / 1e9
     beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
     what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
-    rows["what"] = what.where(rows["partition"] == UNMANAGED, what + ", partitioned")
+    rows["what"] = what.where(rows["partition"] == UNMANAGED, what + PARTITIONED)
     rows["lead"] = rows["workload"]
     return pd.DataFrame(rows[SHOWN].sort_values(["company", "block", "window"], ignore_index=True))
 
@@ -73,10 +76,10 @@ def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
 
 
 def _looks(source: "pd.DataFrame") -> dict[str, Look]:
-    """Colour and marker of everything that is drawn; seven colours by six markers are 42 pairs."""
-    coruns = [what for what in source["what"].unique() if what not in BASELINES]
-    looks = {what: look for what, look in BASELINES.items() if (source["what"] == what).any()}
-    for index, what in enumerate(sorted(coruns)):
+    """Colour and marker by what ran, without its partition; seven colours by six markers are 42 pairs."""
+    scenes = {what.removesuffix(PARTITIONED) for what in source["what"].unique()}
+    looks = {what: look for what, look in BASELINES.items() if what in scenes}
+    for index, what in enumerate(sorted(scenes - set(looks))):
         looks[what] = (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)])
     return looks
 
@@ -88,8 +91,9 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     across = 2 if len(blocks) == 4 else min(3, len(blocks))
     down = math.ceil(len(blocks) / across)
     width = PAGE if across > 1 else COLUMN
-    columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len("rejected window"), *map(len, looks))))))
-    foot = 0.75 + 0.16 * math.ceil((len(looks) + 1) / columns)
+    keys = _keys(looks, bool(source["what"].str.endswith(PARTITIONED).any()))
+    columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len(str(key.get_label())) for key in keys)))))
+    foot = 0.75 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.3 + badge_room(caveat(results), width)
     height = head - 0.05 + down * 1.5 + foot
     figure = Figure(figsize=(width, height))
@@ -99,7 +103,9 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
     )
     places = [axes for line in grid for axes in line]
     for axes, (company, block) in zip(places, blocks, strict=False):
-        _panel(axes, source[(source["company"] == company) & (source["block"] == block)], looks, block)
+        own = source[(source["company"] == company) & (source["block"] == block)]
+        _panel(axes, own, looks)
+        axes.set_title(_title(source, str(own["lead"].iloc[0]), company, block), loc="left", pad=3)
     for axes in places[len(blocks) :]:
         axes.remove()
     middle = (foot + height - head) / 2
@@ -107,21 +113,31 @@ def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Resu
         0.07 / width, middle / height, "rate / median solo rate", rotation=90, va="center", ha="left", fontsize=8
     )
     figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
-    _legend(figure, looks, (foot - 0.46) / height, columns)
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, (foot - 0.46) / height), ncols=columns,
+        handletextpad=0.2, columnspacing=1.4,
+    )  # fmt: skip
     figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
     badge(figure, caveat(results))
     return figure
 
 
-def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look], block: int) -> None:
+def _title(source: "pd.DataFrame", lead: str, company: str, block: int) -> str:
+    """dlrm, block 3; with the end of its company's name where the lead has several companies."""
+    several = source.loc[source["lead"] == lead, "company"].nunique() > 1
+    place = f", block {block}" + (f" of {company.rpartition('-')[2]}" if several else "")
+    return squeezed(plain(lead), max(8, TITLE - len(place)), 1) + place
+
+
+def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look]) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
     for what, (colour, marker) in looks.items():
-        here = source[source["what"] == what]
-        kept, rejected = here[here["valid"]], here[~here["valid"]]
-        face = "white" if what == "solo-again" else colour
-        axes.scatter(
-            kept["seconds"], kept["relative_rate"], s=14, c=face, edgecolors=colour, marker=marker, linewidths=0.8
-        )
+        for name, face in ((what, colour), (what + PARTITIONED, "white")):
+            kept = source[(source["what"] == name) & source["valid"]]
+            axes.scatter(
+                kept["seconds"], kept["relative_rate"], s=14, c=face, edgecolors=colour, marker=marker, linewidths=0.8
+            )
+        rejected = source[source["what"].isin([what, what + PARTITIONED]) & ~source["valid"]]
         axes.scatter(
             rejected["seconds"],
             rejected["relative_rate"],
@@ -131,34 +147,20 @@ def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look], block: 
             marker="X",
             linewidths=0.8,
         )
-    lead = plain(str(source["lead"].iloc[0]))
-    short = lead if len(lead) <= NAME else f"{lead[: NAME - 1]}…"
-    axes.set_title(f"{short}, block {block}", loc="left", pad=3)
     axes.margins(x=0.04, y=0.08)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)
 
 
-def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
+def _keys(looks: dict[str, Look], partitioned: bool) -> "list[Line2D]":
     from matplotlib.lines import Line2D
 
     def key(colour: str, marker: str, label: str, face: str) -> Line2D:
         return Line2D(
-            [],
-            [],
-            linestyle="",
-            marker=marker,
-            markersize=4.5,
-            markeredgecolor=colour,
-            markerfacecolor=face,
+            [], [], linestyle="", marker=marker, markersize=4.5, markeredgecolor=colour, markerfacecolor=face,
             label=label,
-        )
+        )  # fmt: skip
 
-    keys = [
-        key(colour, marker, plain(what), "white" if what == "solo-again" else colour)
-        for what, (colour, marker) in looks.items()
-    ]
-    keys.append(key(GREY, "X", "rejected window", "none"))
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
-    )
+    keys = [key(colour, marker, plain(what), colour) for what, (colour, marker) in looks.items()]
+    keys += [key(GREY, "o", "hollow: under a partition", "white")] if partitioned else []
+    return [*keys, key(GREY, "X", "rejected window", "none")]

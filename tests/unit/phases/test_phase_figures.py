@@ -21,9 +21,11 @@ needs_ruptures = pytest.mark.skipif(
 )
 
 
-def results(folder, blocks: int = 3, rounds: int = 4, warm_up: float = 1.0) -> Results:
+def results(
+    folder, blocks: int = 3, rounds: int = 4, warm_up: float = 1.0, antagonists: tuple[str, ...] = ("stream", "chase")
+) -> Results:
     """Synthetic results whose lead reports phases, with one that is slower beside others, and a slow first round."""
-    make(folder, leads=["dlrm-train"], antagonists=["stream", "chase"], blocks=blocks, rounds=rounds)
+    make(folder, leads=["dlrm-train"], antagonists=antagonists, blocks=blocks, rounds=rounds)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
     windows["valid"] = True
     windows.to_parquet(folder / "tables" / "windows.parquet", index=False)

@@ -1,0 +1,145 @@
+"""Figures of many mixes and long names: no words on words, nothing beyond a page, colours apart. Synthetic results."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from castmates.report import (
+    attribution_figure,
+    counters_figure,
+    evolution_figure,
+    health_figure,
+    health_rows,
+    heatmap_partitions,
+    layers_figure,
+    phases_figure,
+    timeline_figure,
+)
+from castmates.report import windows as over_time
+from castmates.report.panels import fitting
+from castmates.report.read import read_results
+from castmates.report.steptimes_axes import Curve, Panel, _looks
+from castmates.report.timeline import Span
+from castmates.tables import LAYERS, frame
+from tests.unit import test_counters_figure
+from tests.unit.legible import problems
+from tests.unit.partition_maker import atoms
+from tests.unit.phases.test_phase_figures import results as with_phases
+from tests.unit.results_maker import make
+from tests.unit.test_figure_partitions import results as of_effects
+from tests.unit.test_figure_partitions import texts
+from tests.unit.test_layers_figure import made, rows
+
+LONG = ("stress-ng-matrix-2d-and-memory-stream-yy", "stress-ng-matrix-3d-and-memory-stream-yy")
+
+
+def test_as_many_parts_are_drawn_as_fit_on_a_page_and_always_one():
+    assert fitting([4.0, 4.0, 4.0, 4.0], around=2.0) == 2
+    assert fitting([20.0, 1.0], around=2.0) == 1
+    assert fitting([1.0], around=2.0) == 1
+
+
+def test_counters_of_twenty_mixes_fit_on_a_page_with_those_that_change_most(tmp_path, monkeypatch):
+    scenes = {f"corun:lead+{LONG[0]}{n}": (50.0, 1e6, 2e6, 1e3 * (2 + n)) for n in range(20)}
+    monkeypatch.setattr(test_counters_figure, "SCENES", {"solo": (100.0, 1e6, 1e6, 1e3)} | scenes)
+    figure, source = counters_figure.draw(
+        test_counters_figure.results(tmp_path, *test_counters_figure.made_up(2, rounds=1))
+    )
+    assert problems(figure) == []
+    assert figure.get_figheight() < 13
+    assert source["mix"].nunique() == 20
+    assert {text for text in texts(figure) if text.startswith("beside stress")} == {
+        f"beside {LONG[0]}{n}" for n in range(14, 20)
+    }
+    assert "the CSV has all" in " ".join(texts(figure)).replace("\n", " ")
+
+
+def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
+    table = rows(1, "solo", "", 1.0)
+    table += [row for n in range(20) for row in rows(1, f"corun:lead+b{n}@1", f"lead+b{n}@1", 1 + n / 10)]
+    figure, source = layers_figure.draw(made(frame(table, LAYERS)))
+    assert problems(figure) == []
+    assert source["beside"].nunique() == 21
+    assert {text for text in texts(figure) if text.startswith("beside b")} == {f"beside b{n}" for n in range(14, 20)}
+
+
+def test_a_legend_of_few_does_not_stand_on_the_note_of_layers():
+    table = [*rows(1, "solo", "", 1.0), *rows(1, "corun:lead+b@1", "lead+b@1", 1.2)]
+    assert problems(layers_figure.draw(made(frame(table, LAYERS)))[0]) == []
+
+
+def test_long_names_in_the_figures_of_phases_and_evolution(tmp_path):
+    told = with_phases(tmp_path / "study", blocks=1, rounds=2, antagonists=LONG)
+    told.windows["valid"] = told.windows["window"] != 1
+    for module in (phases_figure, evolution_figure):
+        figure, _ = module.draw(told)
+        assert problems(figure) == []
+    assert "in a rejected window" in texts(figure)
+
+
+def test_windows_under_partitions_look_like_those_without_and_titles_tell_companies_apart():
+    one = of_effects(atoms(ways=(2,), sensitivity=()), atoms("dlrm@0", "chase@1", ways=(2,), sensitivity=()), blocks=1)
+    figure, source = over_time.draw(one)
+    said = texts(figure)
+    assert "hollow: under a partition" in said
+    assert not any(text.endswith("partitioned") for text in said)
+    assert source["what"].str.endswith("partitioned").any()
+    assert {"dlrm, block 1 of c1", "dlrm, block 1 of c2"} <= set(said)
+
+
+@pytest.mark.parametrize(("across", "down", "found"), [(2, 2, (False, 12)), (4, 20, (True, 4))])
+def test_the_heatmaps_of_partitions_fit_on_a_page(across, down, found):
+    head = {"platform": "measured", "degradation_pct": 5.0}
+    source = pd.DataFrame(
+        [
+            head | {"partition": partition, "lead": f"lead{x}", "antagonists": f"specification-{y}"}
+            for partition in ("unmanaged", *(f"split-{ways}" for ways in range(1, 5)))
+            for x in range(across) for y in range(down)
+        ]
+    )  # fmt: skip
+    assert heatmap_partitions._layout(source) == found
+    drawn, left_out = heatmap_partitions.chosen(source)
+    assert (len(drawn), left_out) == (min(5, found[1]), 5 - min(5, found[1]))
+
+
+def test_a_scene_with_a_long_name_still_tells_its_partition():
+    span = Span(1, f"beside {LONG[0]}", "split-4", 0.0, 0.1, 1.0, True, {}, False)
+    said = timeline_figure._label(span).split("\n")
+    assert said[-1] == "split-4"
+    assert said[0].startswith("beside stress-ng")
+    assert len(said) <= timeline_figure.LINES
+
+
+def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above_a_hundred(tmp_path):
+    leads = ["resnet50-imagenet-training-bf16-large-xl", "resnet50-imagenet-training-bf16-small-xl"]
+    told = read_results(make(tmp_path / "study", leads=leads, antagonists=["stream"], blocks=2))
+    told.blocks["windows_rejected"] = told.blocks["windows"]
+    told.windows["valid"], told.windows["reasons"] = False, "steal: 9 %"
+    figure, _ = health_figure.draw(told)
+    labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
+    names = [label for label in labels if label.startswith("A/A resnet50")]
+    assert len(names) == len(set(names)) == 2
+    blocks = next(axes for axes in figure.axes if axes.get_title("left") == health_rows.BLOCKS)
+    assert max(blocks.get_yticks()) == pytest.approx(100)
+    assert problems(figure) == []
+
+
+def test_ticks_of_a_wide_attribution_stand_apart(tmp_path):
+    told = read_results(make(tmp_path / "study", leads=["dlrm"], antagonists=["stream"], blocks=3))
+    wide = told.attribution.assign(log_low=-0.5, log_high=0.9)
+    assert problems(attribution_figure.draw(replace(told, attribution=wide))[0]) == []
+
+
+def test_step_times_of_a_panel_have_colours_of_their_own():
+    def curve(name):
+        return Curve(f"beside {name}", name, pd.DataFrame(), np.empty((0, 2)), np.empty((0, 2)), [])
+
+    panels = [
+        Panel(f"lead-{n}", "", "measured", "step", [curve(f"spec-{5 * n + m}") for m in range(5)]) for n in (0, 2)
+    ]
+    looks = _looks(panels)
+    for panel in panels:
+        assert len({to_hex(looks[one.label][0]) for one in panel.curves}) == 5
