@@ -28,13 +28,11 @@ def add_to(app: typer.Typer) -> None:
 def recommend(study: StudyFile = DEFAULT_STUDY, lead_loss: LeadLoss = "") -> None:
     """Name the smallest lead mask that keeps a limit, for each mix of a study whose sweep is done."""
     from castmates import project
-    from castmates.recommend import read_table
     from castmates.report import recommendation
-    from castmates.tables_of_partitions import PARETO
 
     loaded = project.load(study)
     advice = _advice(loaded, project.read_plan(loaded.plan_file), lead_loss)
-    refused = recommendation.refusals(read_table(loaded.results, "pareto", PARETO))
+    refused = recommendation.refusals(_searched(loaded))
     typer.echo(recommendation.texts(advice, _command(study, lead_loss), refused), nl=False)
 
 
@@ -77,9 +75,8 @@ def confirm(
 
 def _advice(loaded: "Project", plan: "Plan", lead_loss: str) -> "pd.DataFrame":
     """What is recommended for the limit that was given, or for the study's."""
-    from castmates.recommend import of_limit, read_table
+    from castmates.recommend import of_limit
     from castmates.study.recommend_keys import percent_of_loss
-    from castmates.tables_of_partitions import PARETO
 
     limit = loaded.study.recommend.lead_loss
     if lead_loss:
@@ -92,13 +89,21 @@ def _advice(loaded: "Project", plan: "Plan", lead_loss: str) -> "pd.DataFrame":
             f"{loaded.study_file}: there is no limit to recommend for; write `recommend: {{lead_loss: 3}}` into the "
             "study, or give --lead-loss 3."
         )
-    advice = of_limit(plan, read_table(loaded.results, "pareto", PARETO), limit)
+    advice = of_limit(plan, _searched(loaded), limit)
     if advice.empty:
         raise CastmatesError(
             f"{loaded.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
             "`split: all`, and run the sweep (docs/partitions.md)."
         )
     return advice
+
+
+def _searched(loaded: "Project") -> "pd.DataFrame":
+    """What the sweep says of every partition."""
+    from castmates.report.study_tables import Tables
+    from castmates.tables_of_partitions import PARETO
+
+    return Tables(loaded.results, loaded.study_file).needed("pareto", PARETO)
 
 
 def _command(study: Path, lead_loss: str) -> str:

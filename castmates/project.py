@@ -305,7 +305,9 @@ def read_plan(file: Path) -> Plan:
     try:
         return plan_of(_text(file, "the plan"))
     except ValueError as problem:
-        raise CastmatesError(f"{file}: this is not a plan: {str(problem).splitlines()[0]}.") from None
+        raise CastmatesError(
+            f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
+        ) from None
 
 
 def _text(path: Path, what: str) -> str:

@@ -16,7 +16,7 @@ class Tables:
     """The tables in results/<study>/tables."""
 
     folder: Path
-    study_file: Path | None
+    study_file: Path | None = None
 
     @property
     def make(self) -> str:
@@ -36,7 +36,7 @@ class Tables:
         try:
             table = pd.read_parquet(file)
         except FileNotFoundError:
-            raise CastmatesError(f"{file}: the table is not there; {self.again}.") from None
+            raise CastmatesError(f"{file}: the table is not there; {self.make}.") from None
         except (OSError, ValueError) as problem:
             why = str(problem).splitlines()[0].rstrip(".")
             raise CastmatesError(f"{file}: this is no table ({why}); {self.again}.") from None

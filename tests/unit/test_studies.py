@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 from castmates.cli import app
 from castmates.errors import CastmatesError
 from castmates.studies import find, study_file
-from tests.golden.report import STUDY
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
+STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
 HOME = Path(__file__).parents[2]
 OWN = ("plan", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
 ANY = ("paper", "compare {} results/golden")  # take what was measured
@@ -26,7 +26,7 @@ def project(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir(parents=True)
     for folder in ("config/workloads", "envs"):
         (tmp_path / folder).symlink_to(HOME / folder)
-    (tmp_path / "config/studies/mine.yaml").write_text(STUDY.read_text())
+    (tmp_path / "config/studies/mine.yaml").write_text(STUDY)
     (tmp_path / "results/golden/plan.json").write_text(PLAN.model_dump_json())
     (tmp_path / "results/golden/blocks/c/1/block.json").write_text(json.dumps({"status": "failed"}))
     (tmp_path / "empty.yaml").write_text("")

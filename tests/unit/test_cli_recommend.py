@@ -1,0 +1,84 @@
+"""`castmates recommend` and `confirm`: limits that are none, and studies that cannot be asked yet, are one sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates import recommend
+from castmates.analysis.effects import estimate_effects
+from castmates.cli import app
+from castmates.errors import CastmatesError
+from castmates.estimate import write_table
+from tests.unit import partition_maker as maker
+from tests.unit import study_folder
+
+STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
+HOME = Path(__file__).parents[2]
+RESULTS = Path("results/golden")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/studies").mkdir(parents=True)
+    for folder in ("config/workloads", "envs"):
+        (tmp_path / folder).symlink_to(HOME / folder)
+    (tmp_path / "config/studies/mine.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def analysed(plan):
+    windows = maker.windows(plan)
+    study_folder.write(RESULTS, plan, windows)
+    for name, table in {"effects": estimate_effects(plan, windows, 0.02), "windows": windows}.items():
+        write_table(table, RESULTS / "tables" / name)
+    recommend.write_tables(plan, RESULTS, None, RESULTS / "tables")
+
+
+def ask(command, *arguments):
+    return CliRunner().invoke(app, [command, str(RESULTS), *arguments])
+
+
+def refused(*arguments):
+    done = ask(*arguments)
+    assert done.exit_code == 1
+    assert isinstance(done.exception, CastmatesError), done.exception
+    assert "\n" not in str(done.exception)
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("command", ["recommend", "confirm"])
+def test_a_limit_that_is_none_is_refused_with_what_is_expected(project, command):
+    analysed(maker.made(maker.atoms(ways=(2, 4)), blocks=3))
+    for limit in ("0", "-3", "100", "200", "x", "nan", "3 % or so"):
+        said = f"--lead-loss is '{limit}', expected a loss in per cent, above 0 and below 100, such as 3 or 2.5%."
+        assert refused(command, "--lead-loss", limit) == said
+
+
+@pytest.mark.parametrize("limit", ["90", "90%", "90 %", "90.0"])
+def test_a_limit_may_be_written_with_its_unit(project, limit):
+    analysed(maker.made(maker.atoms(ways=(2, 4)), blocks=3))
+    done = ask("recommend", "--lead-loss", limit)
+    assert done.exit_code == 0, done.exception
+    assert "keep the loss within 90 %" in done.output
+    assert re.search(r"run `castmates confirm config/studies/mine.yaml --lead-loss 90", done.output)
+
+
+@pytest.mark.parametrize("command", ["recommend", "confirm"])
+def test_a_study_that_is_not_analysed_names_the_command(project, command):
+    plan = maker.made(maker.atoms(ways=(2,)), blocks=3)
+    study_folder.write(RESULTS, plan, maker.windows(plan))
+    assert refused(command, "--lead-loss", "3") == (
+        "results/golden/tables/pareto.parquet: the table is not there; run `snakemake --cores all --config "
+        "study=config/studies/mine.yaml`."
+    )
+
+
+@pytest.mark.parametrize("command", ["recommend", "confirm"])
+def test_a_study_without_a_sweep_is_told_how_to_get_one(project, command):
+    analysed(maker.made([maker.mix(maker.LEAD, maker.STREAM)], blocks=3))
+    said = refused(command, "--lead-loss", "3")
+    assert said.startswith("config/studies/mine.yaml: no partition was measured, so none can be recommended; add")
+    assert refused(command).startswith("config/studies/mine.yaml: there is no limit to recommend for; write")
