@@ -46,7 +46,7 @@ def refuse_foreign(folder: Path, mark: str, words: str, command: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
     try:
-        found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+        found = sorted(one.name for one in folder.glob("[!.]*"))  # what is hidden, .git for one, is no work of ours
         ours = not found or words in (folder / mark).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         ours = False

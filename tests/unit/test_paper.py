@@ -124,7 +124,7 @@ def test_the_next_run_removes_what_only_the_last_one_wrote_and_nothing_else(tmp_
         folder.finish(metadata(ABOUT, folder.parts(), []))
     left = {str(file.relative_to(ours)): file.read_text() for file in ours.rglob("*.*") if file.suffix != ".json"}
     assert left == {"sub/a.txt": "3", "paper.pdf": "set by the user"}
-    theirs.mkdir()
+    (theirs / ".git").mkdir(parents=True)
     may_write(theirs)
     (theirs / "paper.tex").write_text("years of work")
     with pytest.raises(CastmatesError, match=r"notes holds files \(paper.tex\), and no ro-crate-metadata.json that"):
