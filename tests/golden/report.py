@@ -3,6 +3,7 @@
 import json
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
     study = read(Study, STUDY.read_text(), STUDY.name)
     write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine, study.attribution.isolated)
     recommend.write_tables(plan, folder, study.recommend.lead_loss, folder / "tables")
-    results = read_results(folder, STUDY)
+    # Named as it is from the project's folder, wherever that lies.
+    results = replace(read_results(folder, STUDY), study_file="tests/data/golden/study.yaml")
     html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
     tables = {file.stem: file.read_text() for file in sorted(folder.glob("tables/*.csv")) if file.stem not in LEFT_OUT}
     compared = compared_with_another(plan, results.windows).to_csv(index=False)
