@@ -61,7 +61,7 @@ def _find(plan: Plan, name: str) -> Block:
             return block
     raise CastmatesError(
         f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "
-        "was starting, run the same command again."
+        "was starting, run the same command again; if its results were copied here, remove their plan.json before."
     )
 
 

@@ -1,6 +1,5 @@
 """`castmates recommend` and `confirm`: limits that are none, and studies that cannot be asked yet, are one sentence."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -49,21 +48,19 @@ def refused(*arguments):
     return str(done.exception)
 
 
-@pytest.mark.parametrize("command", ["recommend", "confirm"])
-def test_a_limit_that_is_none_is_refused_with_what_is_expected(project, command):
-    analysed(maker.made(maker.atoms(ways=(2, 4)), blocks=3))
-    for limit in ("0", "-3", "100", "200", "x", "nan", "3 % or so"):
+def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
+    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
+    for command, limit in (
+        ("confirm", "x"),
+        *(("recommend", limit) for limit in ("0", "-3", "200", "nan", "3 % or so")),
+    ):
         said = f"--lead-loss is '{limit}', expected a loss in per cent, above 0 and below 100, such as 3 or 2.5%."
         assert refused(command, "--lead-loss", limit) == said
-
-
-@pytest.mark.parametrize("limit", ["90", "90%", "90 %", "90.0"])
-def test_a_limit_may_be_written_with_its_unit(project, limit):
-    analysed(maker.made(maker.atoms(ways=(2, 4)), blocks=3))
-    done = ask("recommend", "--lead-loss", limit)
-    assert done.exit_code == 0, done.exception
-    assert "keep the loss within 90 %" in done.output
-    assert re.search(r"run `castmates confirm config/studies/mine.yaml --lead-loss 90", done.output)
+    for limit in ("90", "90 %"):
+        done = ask("recommend", "--lead-loss", limit)
+        assert done.exit_code == 0, done.exception
+        assert "keep the loss within 90 %" in done.output
+        assert "run `castmates confirm config/studies/mine.yaml --lead-loss 90" in done.output
 
 
 @pytest.mark.parametrize("command", ["recommend", "confirm"])

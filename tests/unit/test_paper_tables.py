@@ -158,3 +158,6 @@ def test_the_methods_have_the_partitions_and_the_seed(results):
     assert f"derive from the seed {results.study.seed}." in text
     assert "No program was started" in text
     assert "bound to the CPUs" not in text
+    assert "Quantiles of step times were taken in each launch by itself" in text
+    assert "from which on it kept 95 % of its solo rate" in text
+    assert f"upper bound of the lead's loss is at most {LIMIT:g} %" in text
