@@ -24,7 +24,7 @@ from castmates.analysis.intervals import ratio
 from castmates.analysis.left_out import LeftOut
 from castmates.analysis.window_places import WindowPlaces
 from castmates.analysis.window_values import Groups, Pairs, Values, against_solo, by_row, estimated, per_launch
-from castmates.tables import Columns, frame
+from castmates.tables import COUNTERS, Columns, frame
 
 USER_ONLY = "user mode only"  # in the note of a count
 _WINDOW = ("platform", "company", "block", "window", "member")
@@ -53,6 +53,7 @@ CHANGES: Columns = {
     "platform": "str",
 }
 NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
 

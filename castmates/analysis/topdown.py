@@ -15,7 +15,7 @@ from castmates.analysis.left_out import most_told
 from castmates.analysis.window_places import WindowPlaces
 from castmates.analysis.window_values import Groups, Pairs, Values, against_solo, by_row, estimated, per_launch, reduced
 from castmates.study.topdown_tree import BY_NAME, TREE
-from castmates.tables import Columns, frame
+from castmates.tables import TOPDOWN, Columns, frame
 
 KINDS = ("solo", "corun")
 _WINDOW = ("platform", "company", "block", "window", "member")
@@ -43,6 +43,7 @@ SHARES: Columns = {
     "platform": "str",
 }
 NEEDED = [*_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
+NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
 Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 CHANGES: Columns = {
     "lead": "str",

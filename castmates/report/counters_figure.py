@@ -5,7 +5,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.counters import NEEDED, USER_ONLY
+from castmates.analysis.counters import NAMES, NEEDED, USER_ONLY
 from castmates.analysis.counters import tables as changes_and_left_out
 from castmates.report.once import once
 from castmates.report.panels import fitting
@@ -61,7 +61,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 @once
 def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """The changes, and the events that are in none of them."""
-    return changes_and_left_out(results.block_parts("counters", NEEDED), results.windows)
+    return changes_and_left_out(results.block_parts("counters", NEEDED, NAMES), results.windows)
 
 
 def why_empty(results: Results, lacking: "pd.DataFrame") -> str:

@@ -5,9 +5,12 @@ From profiled steps, which enter no rate: it explains, and decides nothing.
 
 import math
 import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from castmates.analysis.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.once import once
 from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
@@ -50,7 +53,7 @@ Look = tuple[str, str]  # colour, marker
 
 def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     """The figure and its source data."""
-    source = by_kind(results.block_table("layers"))
+    source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
     with styled():
         if shown.empty:
@@ -65,9 +68,8 @@ def why_empty(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    table = results.block_table("layers")
-    steps = ", ".join(str(count) for count in sorted(set(table["steps"])))
-    which = f"{steps} steps of each scene and block. " if len(table) else ""
+    steps = profiles(results)[1]
+    which = f"{', '.join(map(str, steps))} steps of each scene and block. " if steps else ""
     return (
         "Where a step of each lead spends its time, in ms, by kind of layer and direction, alone and beside "
         f"antagonists: profiled, not measured. {which}TensorFlow's profiler was on, after the measured rounds, which "
@@ -79,7 +81,7 @@ def caption(results: Results) -> str:
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    source = by_kind(results.block_table("layers"))
+    source = profiles(results)[0]
     alone = source[(source["partition"] == UNMANAGED) & (source["beside"] == ALONE)]
     if alone.empty:
         return why_empty(results)
@@ -92,33 +94,23 @@ def alternative(results: Results) -> str:
     return f"Profiled, not measured. Largest kinds of layers in a step alone: {'; '.join(parts)}."
 
 
-def by_kind(layers: "pd.DataFrame") -> "pd.DataFrame":
+@once
+def profiles(results: Results) -> "tuple[pd.DataFrame, list[int]]":
+    """What a step takes by kind, and how many steps were profiled."""
+    return by_kind(results.block_parts("layers", NEEDED, NAMES))
+
+
+def by_kind(parts: "Iterable[pd.DataFrame]") -> "tuple[pd.DataFrame, list[int]]":
     """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
     import pandas as pd
 
-    table = layers.assign(
-        lead=layers["member"].map(plain),
-        beside=_beside(layers) if len(layers) else layers["mix"],
-    )
-    if table.empty:
-        return pd.DataFrame(columns=SHOWN)
-    launch = ["company", "block"]
-    own = table.groupby([*KEYS, *launch], as_index=False, dropna=False).agg(
-        ms_per_step=("ms_per_step", "sum"),
-        share=("share", "sum"),
-        steps=("steps", "max"),
-    )
-    scene = ["member", "platform", "scene", "partition"]
-    blocks = own[[*scene, *launch]].drop_duplicates().groupby(scene, as_index=False).size()
-    found = own.groupby(KEYS, as_index=False, dropna=False).agg(
-        total=("ms_per_step", "sum"), lowest=("ms_per_step", "min"), highest=("ms_per_step", "max"),
-        shares=("share", "sum"), there=("ms_per_step", "size"), steps=("steps", "sum"),
-    ).merge(blocks.rename(columns={"size": "blocks"}), on=scene)  # fmt: skip
-    found["ms_per_step"] = found["total"] / found["blocks"]  # what a block did not have took no time there
-    found["share"] = found["shares"] / found["blocks"]
-    found["lowest"] = found["lowest"].where(found["there"] == found["blocks"], 0.0)
+    found = layer_times(parts)
+    if found.table.empty:
+        return pd.DataFrame(columns=SHOWN), []
+    table = found.table.assign(lead=found.table["member"].map(plain), beside=_beside(found.table))
     order = ["lead", "member", "platform", "scene", "ms_per_step"]
-    return pd.DataFrame(found[SHOWN].sort_values(order, ascending=[True, True, True, True, False]))
+    table = table.sort_values(order, ascending=[True, True, True, True, False])
+    return table[SHOWN], found.steps
 
 
 def _beside(layers: "pd.DataFrame") -> "pd.Series[str]":

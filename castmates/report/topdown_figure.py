@@ -5,7 +5,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.counted_metrics import FULLY_COUNTED
-from castmates.analysis.topdown import NEEDED, why_none
+from castmates.analysis.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.topdown import tables as shares_and_changes
 from castmates.report.once import once
 from castmates.report.panels import fitting
@@ -63,7 +63,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 @once
 def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """The shares, and their changes against solo."""
-    return shares_and_changes(results.block_parts("topdown", NEEDED), results.windows)
+    return shares_and_changes(results.block_parts("topdown", NEEDED, NAMES), results.windows)
 
 
 def drawn(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -73,7 +73,7 @@ def drawn(table: "pd.DataFrame") -> "pd.DataFrame":
 
 def why_empty(results: Results) -> str:
     """Why there is nothing to draw."""
-    status, reason = why_none(results.block_parts("topdown", NEEDED), results.windows)
+    status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)
     if status:
         return f"Top-Down is {status} here: {reason}."
     return f"No valid window of the study {results.name} has a Top-Down metric of its lead."

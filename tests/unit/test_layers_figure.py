@@ -1,6 +1,7 @@
 """The figure of layers, from made-up rows (synthetic: nothing in them was measured)."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 import pytest
@@ -18,9 +19,11 @@ KINDS |= {(f"kind {number}", "forward"): 1.0 for number in range(15)}
 class Made(Results):
     layers: pd.DataFrame | None = None
 
-    def block_table(self, name: str) -> pd.DataFrame:
+    def block_parts(self, name: str, columns: Sequence[str], categories: Sequence[str]) -> Iterator[pd.DataFrame]:
         assert name == "layers"
-        return frame([], LAYERS) if self.layers is None else self.layers
+        if self.layers is not None:
+            for _, part in self.layers.groupby("block"):
+                yield part[columns].astype(dict.fromkeys(categories, "category"))
 
 
 def made(layers: pd.DataFrame | None = None) -> Made:
@@ -98,7 +101,7 @@ def test_seats_and_platforms_have_panels_of_their_own(other, titles):
 def test_the_same_antagonist_on_two_seats_has_two_looks():
     seats = rows(1, "solo", "", 1.0)
     seats += [row for cpu in "12" for row in rows(1, f"corun:lead+b@{cpu}", f"lead+b@{cpu}", float(cpu))]
-    source = layers_figure.by_kind(frame(seats, LAYERS))
+    source, _ = layers_figure.by_kind([frame(seats, LAYERS)])
     assert set(source["beside"]) == {"solo", "b@1", "b@2"}
 
 
