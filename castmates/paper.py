@@ -27,7 +27,7 @@ TABLES = {
     "parquet": "The table {name} of the study, with its types.",
 }
 OF_A_BLOCK = "What the block recorded of itself: members, versions, ledger, seed."
-DRAWN = (*ABOUT, "csv", "txt")  # how a figure is written, what it shows, and its caption
+DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it shows, its caption, its words in its place
 
 
 def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
@@ -67,16 +67,18 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
 
 
 def _figures(folder: Folder, results: Results) -> list[str]:
-    """Copies of what the study drew; what it has not drawn yet is drawn here."""
+    """Copies of what the study drew; what it has not drawn yet, or only from older tables, is drawn here."""
     names = shown(results)
+    analysed = max((file.stat().st_mtime for file in (results.folder / "tables").glob("*.parquet")), default=0.0)
     told = captions.captions(results, names)
     for name in names:
         drawn = {suffix: results.folder / "figures" / f"{name}.{suffix}" for suffix in DRAWN}
-        if all(file.is_file() for file in drawn.values()):
+        if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
             for suffix, file in drawn.items():
                 folder.copy(file, f"figures/{name}.{suffix}", told[name])
         else:
             draw_figure(name, results, folder.place / "figures" / name)
+            (folder.place / "figures" / f"{name}.rst").unlink(missing_ok=True)  # for Snakemake's own report alone
             folder.about |= {f"figures/{name}.{suffix}": told[name] for suffix in DRAWN}
     return names
 

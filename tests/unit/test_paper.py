@@ -1,6 +1,7 @@
 """`castmates paper`: figures, tables, methods and the crate, made from a made-up study."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from hashlib import sha256
@@ -10,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
+from castmates import paper as paper_of
 from castmates.analysis.frontier import CONFIRMED
 from castmates.analysis.recommendation import recommendations
 from castmates.cli import app
@@ -244,3 +246,20 @@ def test_methods_say_how_many_recommended_masks_were_measured_again(tmp_path):
     assert "1 of 2 recommended masks was measured again in fresh launches" in told("a+b")
     assert "2 of 2 recommended masks were measured again in fresh launches" in told("a+b", "c+d")
     assert "measured again" not in told()
+
+
+def test_figures_that_are_older_than_the_tables_are_drawn_anew(tmp_path, monkeypatch):
+    study = results(tmp_path / "s")
+    analysed = max(file.stat().st_mtime for file in study.folder.glob("tables/*.parquet"))
+    (study.folder / "figures").mkdir(exist_ok=True)
+    for name, age in (("heatmap", 0), ("windows", 60)):
+        for suffix in paper_of.DRAWN:
+            file = study.folder / f"figures/{name}.{suffix}"
+            file.write_text("drawn before")
+            os.utime(file, (analysed - age, analysed - age))
+    anew = []
+    monkeypatch.setattr(paper_of, "draw_figure", lambda name, *_: anew.append(name))
+    assert {"heatmap", "windows"} <= set(paper_of._figures(Folder(tmp_path / "out"), study))
+    assert "windows" in anew
+    assert "heatmap" not in anew
+    assert (tmp_path / "out/figures/heatmap.svg").read_text() == "drawn before"
