@@ -148,18 +148,18 @@ def _figure(panels: list[Panel], results: Results) -> "Figure":
     titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
     lines = max(title.count("\n") + 1 for title in titles)
     names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
-    under_axis = 0.32 + 0.055 * names
+    under_axis = 0.24 + 0.055 * names
     notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(width / (0.45 + 0.062 * max(map(len, [*looks, "without a partition"]))))))
     foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + 0.115 * len(notes)
     head = 0.12 + badge_room(caveat(results), width)
     row_height = 0.12 * lines + 1.35 + under_axis
-    height = head + down * row_height + foot + 0.15
+    height = head + down * row_height + foot + 0.1
     figure = Figure(figsize=(width, height))
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     figure.subplots_adjust(
         left=0.62 / width, right=1 - 0.12 / width, top=1 - (head + 0.12 * lines) / height,
-        bottom=(foot + 0.15 + under_axis) / height, hspace=(0.12 * lines + under_axis + 0.05) / 1.35, wspace=0.1,
+        bottom=(foot + 0.1 + under_axis) / height, hspace=(0.12 * lines + under_axis + 0.05) / 1.35, wspace=0.1,
     )  # fmt: skip
     places = [axes for line in grid for axes in line]
     for axes, panel, title in zip(places, drawn, titles, strict=False):

@@ -17,7 +17,7 @@ from castmates.study.spec import UNMANAGED
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PANELS = 8
+PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
 BESIDE = 5  # co-runs of a lead that are drawn: those with the largest change of the median
 POINTS = 80  # of a bold line

@@ -66,7 +66,7 @@ def squeezed(name: str, width: int, lines: int) -> str:
 
 def stamp(platforms: list[str], study: str) -> str:
     """The line at the foot of every figure: where its numbers come from."""
-    return f"{', '.join(platforms) or 'no numbers'} · study {study}"
+    return f"{', '.join(platforms) or 'no numbers'}\N{NO-BREAK SPACE}· study {study}"
 
 
 def badge(figure: "Figure", words: str) -> None:

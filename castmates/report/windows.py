@@ -131,7 +131,10 @@ def _title(source: "pd.DataFrame", lead: str, company: str, block: int) -> str:
 
 def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look]) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    there = set(source["what"].str.removesuffix(PARTITIONED))
     for what, (colour, marker) in looks.items():
+        if what not in there:
+            continue
         for name, face in ((what, colour), (what + PARTITIONED, "white")):
             kept = source[(source["what"] == name) & source["valid"]]
             axes.scatter(
@@ -139,14 +142,9 @@ def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look]) -> None
             )
         rejected = source[source["what"].isin([what, what + PARTITIONED]) & ~source["valid"]]
         axes.scatter(
-            rejected["seconds"],
-            rejected["relative_rate"],
-            s=30,
-            facecolors="none",
-            edgecolors=colour,
-            marker="X",
+            rejected["seconds"], rejected["relative_rate"], s=30, facecolors="none", edgecolors=colour, marker="X",
             linewidths=0.8,
-        )
+        )  # fmt: skip
     axes.margins(x=0.04, y=0.08)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)
