@@ -8,21 +8,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.intervals import BLOCK, over_launches, per_launch
+from castmates.analysis.codes import Integers, coded, combinations
+from castmates.analysis.intervals import Floats
 from castmates.analysis.quantities import Costs, arithmetic_mean
-from castmates.analysis.steps import PLACE_OF_BEATS as PLACE
-from castmates.analysis.steps import changes_in
-from castmates.analysis.whole_launches import beside
+from castmates.analysis.window_places import WINDOW, WindowPlaces
+from castmates.analysis.window_values import Groups, Pairs, Values, by_row, estimated, held_against, per_launch
 from castmates.study.spec import UNMANAGED
 from castmates.tables import Columns, frame
 
 SUFFIX = "_s"
 STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
 OWN = " (phase)"  # behind the name of a phase that is called as one of them is
-_WINDOW = ["platform", "company", "block", "round", "scene", "member"]
+_LAST = (REST, STEP)
+_PLACE = ["platform", "company", "block", "round", "scene", "member"]
+SIDES = ("seconds", "seconds_baseline", "step_baseline")
 
 PHASES: Columns = {
     "study": "str",
@@ -63,39 +64,52 @@ def is_outermost(phase: str) -> bool:
     return "/" not in phase
 
 
+class _Leads:
+    """Where the steps of leads may lie."""
+
+    def __init__(self, windows: pd.DataFrame) -> None:
+        """Number the valid windows; `places` are their scenes in their rounds."""
+        ours = (windows["role"] == "lead") & windows["valid"]
+        leads = coded(windows.loc[ours, ["platform", *WINDOW, "round", "scene"]])
+        self._windows = WindowPlaces.of(leads, ("platform", *WINDOW))
+        self._place, self.places = combinations(leads, _PLACE)
+
+    def spent(self, steps: pd.DataFrame) -> tuple[Values, list[str]]:
+        """Seconds per unit that were spent in each place: in phases, in none of them, and in the whole step.
+
+        Only steps of which phases and length are both known count, the length from one heartbeat to the next.
+        """
+        at, phases = self._windows.find(steps), phases_of(steps)
+        own = np.flatnonzero(at >= 0)
+        own = own[np.lexsort((steps["t_ns"].to_numpy(dtype=np.int64)[own], at[own]))]
+        time, units = (steps[name].to_numpy(dtype=np.int64)[own] for name in ("t_ns", "units"))
+        done, known = np.diff(units, prepend=units[:1]), steps["begin_ns"].notna().to_numpy(dtype=bool)[own]
+        known &= (np.diff(at[own], prepend=-1) == 0) & (done > 0)
+        length, done, place = np.diff(time, prepend=time[:1])[known] / 1e9, done[known], self._place[at[own[known]]]
+        inside = [steps[f"{name}{SUFFIX}"].to_numpy(dtype=float)[own[known]] for name in phases]
+        sums = [_sums(place, one) for one in (*inside, length, done)]
+        rows = np.flatnonzero(np.bincount(place))
+        *parts, whole = (one[rows] / sums[-1][rows] for one in sums[:-1])
+        outermost = [one for name, one in zip(phases, parts, strict=True) if is_outermost(name)]
+        rest = whole - sum(map(np.nan_to_num, outermost), start=np.zeros(len(rows)))
+        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(shown, phases), REST, STEP]
+
+
+def _sums(place: Integers, values: Floats) -> Floats:
+    """Of each place; NaN where none of its values is known."""
+    known = ~np.isnan(values)
+    sums = np.bincount(place[known], weights=values[known], minlength=int(place.max(initial=-1)) + 1)
+    return np.where(np.bincount(place[known], minlength=len(sums)) > 0, sums, np.nan)
+
+
 def by_window(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """Seconds per unit that each valid window of a lead spent in each phase, in the whole step and in the rest.
-
-    A row per window and phase. Only steps of which phases and length are both known count, the length from one
-    heartbeat to the next.
-    """
-    phases = phases_of(steps)
-    leads = windows[(windows["role"] == "lead") & windows["valid"]].sort_values(PLACE, ignore_index=True)
-    at = _places(steps, leads)  # so that of millions of rows no name is compared
-    table = steps.loc[at >= 0, ["t_ns", "units", "begin_ns", *(f"{name}{SUFFIX}" for name in phases)]]
-    table = table.assign(at=at[at >= 0]).sort_values(["at", "t_ns"])
-    within = table.groupby("at", sort=False)
-    table["length"], table["done"] = within["t_ns"].diff() / 1e9, within["units"].diff()
-    table = table[table["begin_ns"].notna() & (table["done"] > 0)]
-    columns = [f"{name}{SUFFIX}" for name in phases]
-    group = leads.groupby(_WINDOW, sort=False).ngroup().to_numpy()
-    sums = table.groupby(group[table["at"]], sort=False)[[*columns, "length", "done"]].sum(min_count=1)
-    sums.index = pd.MultiIndex.from_frame(leads.drop_duplicates(_WINDOW)[_WINDOW].iloc[sums.index])
-    spent = sums[columns].div(sums["done"], axis=0).rename(columns=dict(zip(columns, map(shown, phases), strict=True)))
-    spent[STEP] = sums["length"] / sums["done"]
-    spent[REST] = spent[STEP] - spent[[shown(name) for name in phases if is_outermost(name)]].sum(axis=1)
-    long = pd.DataFrame({"seconds": spent.rename_axis(columns="phase").stack(future_stack=True)})
-    return long.dropna().reset_index()
-
-
-def _places(steps: pd.DataFrame, leads: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """Of each step, which of these windows it lies in, -1 for none: looked up once for each run of steps."""
-    changed = changes_in(steps, PLACE)
-    first = np.flatnonzero(changed)
-    about = [*PLACE, "platform"]
-    runs = steps[about].iloc[first].astype(dict.fromkeys(("company", "member", "platform"), "str"))
-    found = runs.merge(leads[about].assign(at=np.arange(len(leads))), on=about, how="left")["at"].fillna(-1)
-    return np.repeat(found.to_numpy(dtype=np.int64), np.diff(np.append(first, len(steps))))
+    """Seconds per unit that each lead spent in each phase, the rest and the whole step: a row per scene of a round."""
+    leads = _Leads(windows)
+    spent, names = leads.spent(steps)
+    there = ~np.isnan(spent.values)
+    place, phase = np.nonzero(there)
+    about = leads.places.iloc[spent.rows[place]].reset_index(drop=True)
+    return about.assign(phase=np.array(names, dtype=object)[phase], seconds=spent.values[there])
 
 
 def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
@@ -103,23 +117,33 @@ def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.Da
 
     `steps` are all, or those of some whole launches at a time.
     """
-    found = contrasts(windows)
-    by, sides = ["row", "platform", "phase"], ["seconds", "seconds_baseline", "step_baseline"]
-    names: dict[str, None] = {}
-    parts = []
-    for part, own in beside(steps, windows):
-        names |= dict.fromkeys(phases_of(part))
-        spent = by_window(part, own)
-        if len(spent) and len(found) and len(both := _pairs(spent, found)):
-            parts.append(per_launch(both, by).join(arithmetic_mean(Costs(both, sides), [*by, *BLOCK])))
-    if not parts:
+    found, leads = contrasts(windows), _Leads(windows)
+    if found.empty:
         return frame([], PHASES)
-    whole = pd.concat(parts).sort_index()
-    table = over_launches(whole.drop(columns=sides), by).join(arithmetic_mean(Costs(whole, sides), by)).reset_index()
-    table = table.merge(found.drop_duplicates("row"), on="row")
-    order = {name: place for place, name in enumerate([*map(shown, names), REST, STEP])}
-    table["order"] = table["phase"].map(order)
-    return frame(list(_rows(table.sort_values(["row", "platform", "order"]))), PHASES)
+    scene, base, row = held_against(leads.places, found)
+    groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
+    pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
+    for part in [steps] if isinstance(steps, pd.DataFrame) else steps:
+        spent, names = leads.spent(part)
+        phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
+        scenes, baselines, group = pairs.inside(spent)
+        launches.append(per_launch(_sides(scenes, baselines), group, phases, groups.size))
+    if not sum(map(len, launches)):
+        return frame([], PHASES)
+    whole = by_row(launches, groups.launches)
+    table = estimated(whole, "difference").join(arithmetic_mean(Costs(whole, SIDES), ["row"]))
+    phase, line = np.divmod(table.index.to_numpy(), len(groups.rows))
+    order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
+    about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
+    table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
+    table = table.merge(found.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
+    return frame(list(_rows(table)), PHASES)
+
+
+def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
+    """Both, phase by phase, and the difference in per cent of the baseline's step, which is the last column."""
+    step = np.broadcast_to(baseline[:, -1:], baseline.shape)
+    return {"difference": 100 * (scene - baseline) / step} | dict(zip(SIDES, (scene, baseline, step), strict=True))
 
 
 def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +151,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
     about = ["study", "company", "scene", "kind", "mix", "partition", "member", "workload"]
     rows: dict[tuple[str, ...], int] = {}
     found = []
-    for one in windows.loc[windows["role"] == "lead", about].drop_duplicates().to_dict("records"):
+    for one in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
         partitioned = one["partition"] != UNMANAGED
         baselines = ["solo"] if one["kind"] == "corun" or (one["kind"] == "solo" and partitioned) else []
         baselines += [UNMANAGED] if one["kind"] == "corun" and partitioned else []
@@ -144,24 +168,6 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(found)
-
-
-def _pairs(spent: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Scene and baseline of the same round, phase by phase; `difference` in per cent of the baseline's step."""
-    whole = spent[spent["phase"] == STEP].rename(columns={"seconds": "step"}).drop(columns="phase")
-    spent = spent.merge(whole, on=_WINDOW)
-    keys = ["row", "company", "scene", "member"]
-    scenes = spent.merge(found[keys], on=keys[1:])
-    sides = found[["row", "company", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
-    baselines = spent.merge(sides, on=keys[1:])
-    place = ["row", "platform", "company", "block", "round", "member", "phase"]
-    both = scenes[[*place, "seconds"]].merge(
-        baselines[[*place, "seconds", "step"]].rename(columns={"step": "step_baseline"}),
-        on=place,
-        suffixes=("", "_baseline"),
-    )
-    both["difference"] = 100 * (both["seconds"] - both["seconds_baseline"]) / both["step_baseline"]
-    return both
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:

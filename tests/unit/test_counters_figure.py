@@ -1,6 +1,7 @@
 """Counts per unit of progress, co-run against solo: recovered from made-up tables whose truth is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from castmates.analysis.counted_metrics import IPC
@@ -70,6 +71,24 @@ def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
     counts, windows = made_up()
     windows.loc[(windows["scene"] == "solo") & (windows["round"] == 1), "valid"] = False
     assert set(changes(counts, windows)["rounds"]) == {3}
+
+
+def test_an_event_that_was_counted_twice_has_the_mean_and_a_share_that_is_not_known_spoils_none():
+    counts, windows = made_up()
+    twice = counts.assign(value=counts["value"] * np.where(counts["scene"] == "solo", 3, 1))
+    halves = changes(pd.concat([counts, twice], ignore_index=True).assign(running=np.nan), windows)
+    assert by_metric(halves)["cycles"] == pytest.approx(1.0)  # 2 over the mean of 1 and 3
+    assert halves["rounds"].tolist() == changes(counts, windows)["rounds"].tolist()
+
+
+def test_a_member_of_another_platform_is_another_member():
+    counts, windows = made_up()
+    elsewhere = counts["block"] == 1
+    moved = counts.assign(platform=counts["platform"].where(~elsewhere, "emulated"))
+    assert set(changes(moved, windows)["blocks"]) == {2}
+    told = windows.assign(platform=windows["platform"].where(windows["block"] != 1, "emulated"))
+    found = changes(moved, told).set_index(["platform", "metric"])["blocks"]
+    assert (found["emulated", "cycles"], found["measured", "cycles"]) == (1, 2)
 
 
 @pytest.mark.parametrize("running", [0.94, 0.96])

@@ -8,12 +8,12 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from castmates.analysis import counters, phases, topdown
-from castmates.analysis.whole_launches import LAUNCH, beside
 from castmates.report.once import once
 from castmates.study.topdown_tree import TREE
 from castmates.tables import COUNTERS, TOPDOWN, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
+LAUNCH = ["company", "block"]
 PLAN = plan([company("a", mix("bert@0", "stream@1")), company("b", mix("dlrm@0", "stream@1", "chase@2"))], blocks=4)
 DICE = np.random.default_rng(5)
 WINDOWS = written(PLAN, lambda *_: float(DICE.lognormal()))
@@ -79,13 +79,20 @@ def test_parts_give_the_bits_of_the_whole(make, analyse, size):
     assert analyse([], WINDOWS).columns.tolist() == whole.columns.tolist()
 
 
-def test_each_part_comes_with_the_windows_of_its_launches():
-    found = list(beside(in_parts(counts(), 2), WINDOWS))
-    assert_frame_equal(pd.concat(own for _, own in found), WINDOWS)
-    for part, own in found:
-        assert set(part["block"]) == set(own["block"])
-    stray = counts().assign(company="elsewhere")
-    assert len(next(beside([stray], WINDOWS))[1]) == 0
+@pytest.mark.parametrize("make", [counts, shares, steps])
+def test_names_may_be_categories_that_differ_from_part_to_part_which_may_come_in_any_order(make):
+    analyse = {counts: counters.tables, shares: topdown.tables, steps: lambda *given: [phases.estimate_phases(*given)]}
+    table = make()
+    mixed = table.sample(frac=1, random_state=3) if make is counts else table  # heartbeats stay in order
+    names = [name for name in table if table[name].dtype.kind == "O"]
+    parts = [
+        part.assign(**{name: pd.Categorical(part[name], ["?", *part[name].unique()[::-1]]) for name in names})
+        for part in reversed(in_parts(mixed, 3))
+    ]
+    for found, whole in zip(analyse[make](parts, WINDOWS), analyse[make](table, WINDOWS), strict=True):
+        order = [name for name in ("lead", "kind", "mix", "partition", "phase", "event", "metric") if name in whole]
+        known = [one.sort_values(order, ignore_index=True) for one in (found, whole)]
+        assert_frame_equal(*known, rtol=1e-12)
 
 
 def test_something_is_made_once_of_each_object():
