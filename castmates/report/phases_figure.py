@@ -109,7 +109,7 @@ def _leads(source: "pd.DataFrame") -> dict[str, list[Row]]:
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
             found.setdefault(name, []).append(row)
-    return {lead: _most_changed(rows) for lead, rows in list(found.items())[:PANELS]}
+    return {lead: _most_changed(rows) for lead, rows in found.items()}
 
 
 def _most_changed(rows: list[Row]) -> list[Row]:
@@ -140,7 +140,8 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
     looks = _looks(leads)
     known = len(leads)
     heights = [_height(rows) for rows in leads.values()]
-    leads = dict(list(leads.items())[: fitting([HEAD + height + UNDER for height in heights], around=1.0)])
+    count = min(PANELS, fitting([HEAD + height + UNDER for height in heights], around=1.0))
+    leads = dict(list(leads.items())[:count])
     foot = 0.42 + 0.16 * math.ceil((len(looks) + 1) / 6)
     top = badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + own + UNDER for own in heights[: len(leads)]) + foot

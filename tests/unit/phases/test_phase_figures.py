@@ -48,6 +48,15 @@ def results(
     return read_results(folder)
 
 
+def test_leads_that_do_not_fit_are_told_of(usual, monkeypatch):
+    rows = phases_figure.losses(usual)
+    leads = [rows.assign(lead=f"lead-{number}") for number in range(8)]
+    monkeypatch.setattr(phases_figure, "losses", lambda _: pd.concat(leads, ignore_index=True))
+    figure, _ = phases_figure.draw(usual)
+    assert sum(word.startswith("lead-") for word in texts(figure)) == 6
+    assert any(word.startswith("2 more leads in the CSV") for word in texts(figure))
+
+
 def texts(figure) -> list[str]:
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text")) if text.get_text()]
 
