@@ -25,8 +25,8 @@ class Tables:
 
     @property
     def again(self) -> str:
-        """The command that makes them anew: for Snakemake, a table that is there is no reason to."""
-        return f"{self.make.removesuffix('`')} --forcerun estimate_effects`"
+        """The command that makes them anew from the blocks, as Snakemake does not where there is a table."""
+        return f"{self.make.removesuffix('`')} --forcerun gather_blocks estimate_effects`"
 
     def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
         """A table that every analysed study has."""
