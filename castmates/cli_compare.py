@@ -1,5 +1,6 @@
 """The command `castmates compare`: what two studies, or two machines, say of the same mixes."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from castmates.report.compared import Compared
 
 SHOWN = 40  # rows in a terminal
+WIDE = 1000  # letters of a line that is not for a terminal
 
 
 def compare(
@@ -30,15 +32,13 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two studies of the same mixes, measured apart: two machines, kernels, or settings."""
-    from rich.console import Console
-
     from castmates import comparing
     from castmates.report.comparison_words import sentences
 
     if output is not None:
         comparing.may_write(output)
     compared = comparing.compare_studies(a, b, margin)
-    console = Console(highlight=False)
+    console = _console()
     if compared.origin:
         console.print(f"{compared.origin}".upper(), style="bold red", markup=False)
     for sentence in sentences(compared):
@@ -49,6 +49,14 @@ def compare(
     if output is not None:
         for file in comparing.write(compared, output):
             typer.echo(file)
+
+
+def _console() -> "Console":
+    """As wide as the terminal; into a pipe or a file, where nobody asks for a width, nothing is wrapped or cut."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WIDE)
 
 
 def _table(compared: "Compared") -> "Table":
@@ -65,7 +73,9 @@ def _table(compared: "Compared") -> "Table":
     shown = [*first, *told[: max(0, SHOWN - len(first))]]
     where = ["partition"] if under else []
     heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict", "launches"]
-    table = Table(*heads, box=None)
+    table = Table(box=None)
+    for head in heads:
+        table.add_column(head, overflow="fold")  # in a narrow terminal names go on below, and nothing is cut
     for row in shown:
         partition = [row["partition"]] if under else []
         many = f"{row['blocks_a']}, {row['blocks_b']}"

@@ -101,6 +101,20 @@ def test_what_failed_on_one_side_is_told(folders, tmp_path):
     assert "Machines, versions or designs differ too, as recorded: Host of the blocks." in done.output
 
 
+def test_nothing_is_cut_in_a_narrow_terminal_nor_in_a_pipe(folders):
+    words = ["compare", str(folders["a"]), str(folders["b"])]
+    narrow = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output
+    table = narrow[narrow.index("against") : narrow.index("what differs")]
+    assert "\N{HORIZONTAL ELLIPSIS}" not in table
+    assert {"11.8", "[9.9,", "13.5]"} <= {*table.split()}
+    piped = CliRunner(env={"COLUMNS": None}).invoke(app, words).output
+    assert "dlrm+a-program-with-a-very-long-name-indeed" in piped
+    assert "\N{HORIZONTAL ELLIPSIS}" not in piped
+    assert (
+        "• dlrm beside stream loses 11.8 % [9.9, 13.5] in A and 34.6 % [33.3, 36.0] in B, in 4 and 4 launches" in piped
+    )
+
+
 def test_platforms_are_loudly_kept_apart(folders):
     done = compare(folders["a"], folders["modelled"])
     assert done.exit_code == 0
