@@ -7,6 +7,7 @@ from castmates.files import replace_text
 from castmates.report.compared import Compared
 from castmates.report.comparison_rows import rows
 from castmates.report.comparison_words import sentences
+from castmates.report.long_tables import folded
 from castmates.report.page import TEMPLATES, environment, inline_svg
 from castmates.study.spec import UNMANAGED
 
@@ -22,7 +23,7 @@ def page(compared: Compared, drawing: str) -> str:
 
     parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js")}
     said = sentences(compared)
-    return str(
+    return folded(
         environment()
         .get_template("comparison.html.j2")
         .render(

@@ -26,6 +26,7 @@ from castmates.report import (
 )
 from castmates.report.contents import contents, figure_parts
 from castmates.report.figure_texts import Texts, texts_for, texts_of
+from castmates.report.long_tables import folded
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, origin, stamped, stamps
 from castmates.report.style import plain
@@ -49,7 +50,7 @@ def shown(results: Results) -> list[str]:
 def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None) -> str:
     """The page's HTML; the figures' texts are made anew where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
-    return str(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
+    return folded(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
 
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
@@ -86,7 +87,15 @@ def inline_svg(file: Path) -> str:
     # HTML knows svg elements without their namespaces, which are addresses too.
     head, _, rest = element.partition(">")
     head = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", head)
-    return head.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1) + ">" + rest
+    return head.replace("<svg", f'<svg aria-hidden="true" focusable="false"{_size(head)}', 1) + ">" + rest
+
+
+def _size(head: str) -> str:
+    """The drawing's size as a style: it holds also while the drawing is out of sight and not laid out."""
+    width, height = (re.search(rf'\s{side}="([\d.]+)(pt|px)?"', head) for side in ("width", "height"))
+    if not width or not height:
+        return ""
+    return f' style="width: {width[1]}{width[2] or "px"}; aspect-ratio: {width[1]} / {height[1]}"'
 
 
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:

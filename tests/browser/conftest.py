@@ -24,10 +24,11 @@ STUDY = "name: study\ntitle: A made-up study\nquestion: What is lost?\nleads: [d
 @pytest.fixture(scope="session")
 def browser(request):
     """The running Chromium."""
-    with tempfile.TemporaryDirectory(prefix="castmates-browser-", ignore_cleanup_errors=True) as folder:
-        one = Browser([str(_program(request.config))], Path(folder), {"HOME": folder})
+    with (
+        tempfile.TemporaryDirectory(prefix="castmates-browser-", ignore_cleanup_errors=True) as folder,
+        Browser([str(_program(request.config))], Path(folder), {"HOME": folder}) as one,
+    ):
         yield one
-        one.end()
 
 
 @pytest.fixture(scope="session")

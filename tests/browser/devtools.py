@@ -26,20 +26,34 @@ class Browser:
     """A running Chromium, and the two pipes to it."""
 
     def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
-        (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
-        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (their_in, their_out)]
         self.log = folder / "chromium.log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*WITH_US, "bash", "-c", ON_3_AND_4, "bash", *map(str, theirs), *command, *FLAGS,
-                 f"--user-data-dir={folder / 'profile'}"],
-                pass_fds=theirs, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **environment},
-            )  # fmt: skip
-        for end in (their_in, their_out, *theirs):
-            os.close(end)
+            (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
+            theirs = [their_in, their_out]
+            try:
+                theirs += [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (their_in, their_out)]
+                self.process = subprocess.Popen(
+                    [*WITH_US, "bash", "-c", ON_3_AND_4, "bash", *map(str, theirs[2:]), *command, *FLAGS,
+                     f"--user-data-dir={folder / 'profile'}"],
+                    pass_fds=theirs[2:], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    env={**os.environ, **environment},
+                )  # fmt: skip
+            except BaseException:
+                _close(our_in, our_out)
+                raise
+            finally:
+                _close(*theirs)
         self._in, self._out = our_in, our_out
         self._rest, self._last = b"", 0
         self.events: list[dict] = []
+
+    def __enter__(self) -> "Browser":
+        """Itself; it ends with the block, whatever happens in it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self.end()
 
     def call(self, method: str, session: str | None = None, **params: object) -> dict:
         """Send a command and return its result; events that come in between are kept."""
@@ -69,8 +83,7 @@ class Browser:
         except (RuntimeError, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
-        os.close(self._in)
-        os.close(self._out)
+        _close(self._in, self._out)
 
     def _write(self, message: dict) -> None:
         data = json.dumps(message).encode() + b"\0"
@@ -96,6 +109,11 @@ class Browser:
             self._rest += part
         first, _, self._rest = self._rest.partition(b"\0")
         return json.loads(first)
+
+
+def _close(*ends: int) -> None:
+    for end in ends:
+        os.close(end)
 
 
 class Page:

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from castmates.report.long_tables import ROW
+
 BESIDE = """document.querySelectorAll('a[href^="../"]').length"""
 HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map(head => Number(head.tagName[1]))"
 COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelector(of));
@@ -82,16 +84,29 @@ def test_the_first_key_leads_to_the_verdict_and_the_focus_is_seen(tab, usual):
     assert tab.ask("location.hash") == "#verdict"
 
 
+def test_drawings_out_of_sight_take_their_place(tab, usual):
+    tab.open(usual)
+    sizes = "[...document.querySelectorAll('.drawing svg')].map(one => one.getBoundingClientRect().height.toFixed(1))"
+    unseen = tab.ask(sizes)
+    assert len(set(unseen)) > 1
+    natural = "content-visibility: visible; aspect-ratio: auto; width: auto"
+    tab.ask(f"document.querySelectorAll('.drawing svg').forEach(one => {{ one.style = '{natural}'; }})")
+    assert tab.ask(sizes) == unseen
+
+
 def test_it_prints_whole_and_without_what_only_a_screen_needs(tab, large):
     tab.open(large)
     assert tab.ask(PRINTED) > 0
     tab.media("print")
     tab.ask("dispatchEvent(new Event('beforeprint'))")
     assert tab.ask(PRINTED) == 0
-    assert tab.ask("[...document.querySelectorAll('tbody tr')].filter(row => !row.offsetHeight).length") == 0
+    text = large.read_text(encoding="utf-8")
+    shown = "[...document.querySelectorAll('tbody tr')].filter(row => row.offsetHeight).length"
+    assert tab.ask(shown) == len(ROW.findall(text)) - text.count("<thead>")
     assert tab.ask("document.querySelectorAll('details:not([open])').length") == 0
     tab.ask("dispatchEvent(new Event('afterprint'))")
     assert tab.ask("document.querySelectorAll('details[open]').length") == 0
+    assert tab.ask("Math.max(...[...document.querySelectorAll('tbody')].map(one => one.rows.length))") == 50
 
 
 def test_every_page_of_the_print_has_content(tab, usual):

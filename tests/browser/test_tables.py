@@ -1,6 +1,10 @@
 """The page's tables in a real browser: they sort, filter and fold, with the keyboard too, and say so."""
 
+import re
+
 import pytest
+
+from castmates.report.long_tables import ROW
 
 # What stands in the effects' table as it is shown: the texts of a column, top down.
 COLUMN = """(number) => [...document.querySelectorAll('[aria-label="Table of effects"] tbody tr')]
@@ -30,6 +34,17 @@ def type_filter(tab, words):
 
 def said(tab):
     return tab.ask(f"{TOOLS}.querySelector('[aria-live=polite]').textContent")
+
+
+def unfold(tab):
+    tab.ask(f"{TOOLS}.querySelector('button').click()")
+
+
+def rows_of_effects(file):
+    """The HTML of all rows of the table, those beside it too."""
+    text = file.read_text(encoding="utf-8")
+    begin = text.index('aria-label="Table of effects"')
+    return [row for row in ROW.findall(text[begin : text.index("</noscript>", begin)]) if 'scope="row"' in row]
 
 
 @pytest.fixture
@@ -101,23 +116,50 @@ def test_the_keyboard_reaches_filter_and_headers(opened):
     assert opened.ask(f"{HEAD}[0].ariaSort") == "ascending"
 
 
-def test_a_long_table_is_folded_sorted_as_a_whole_and_unfolds(tab, large):
+def test_a_long_table_is_folded_sorted_as_a_whole_and_unfolds_in_steps(tab, large):
     tab.open(large)
     assert tab.complaints() == []
-    every = tab.ask(f"{HEAD}[0].closest('table').tBodies[0].rows.length")
+    every = int(said(tab).split()[0])
     assert every >= 800
     assert len(column(tab)) == 50
     assert said(tab) == f"{every} rows, the first 50 shown"
+    numbers = [float(re.findall(r'data-value="([^"]*)"', row)[0]) for row in rows_of_effects(large)]
+    assert len(numbers) == every
     press_head(tab)
     press_head(tab)
-    rows = f"[...{HEAD}[0].closest('table').tBodies[0].rows]"
-    largest = tab.ask(f"Math.max(...{rows}.map(row => Number(row.cells[{LOSS}].dataset.value)))")
-    assert losses(tab)[0] == pytest.approx(largest, abs=0.05)
-    tab.ask(f"{TOOLS}.querySelector('button').click()")
-    assert len(column(tab)) == every
+    assert losses(tab) == pytest.approx(sorted(numbers, reverse=True)[:50], abs=0.051)
+    unfold(tab)
+    assert len(column(tab)) == 550
+    assert said(tab) == f"{every} rows, the first 550 shown, by Degradation (%), descending"
+    unfold(tab)
+    assert losses(tab) == pytest.approx(sorted(numbers, reverse=True), abs=0.051)
     assert tab.ask(f"{TOOLS}.querySelector('button').ariaExpanded") == "true"
-    type_filter(tab, "train-3+")
-    assert 0 < len(column(tab)) < every
+    unfold(tab)
+    assert len(column(tab)) == 50
+    assert tab.ask(f"{TOOLS}.querySelector('button').ariaExpanded") == "false"
+
+
+def test_only_rows_that_are_shown_are_elements_but_all_are_found(tab, large):
+    tab.open(large)
+    assert tab.ask("Math.max(...[...document.querySelectorAll('tbody')].map(one => one.rows.length))") == 50
+    every = rows_of_effects(large)
+    wanted = [row for row in every if "infer-9+beside-train-3" in row]
+    assert wanted
+    assert not set(wanted) & set(every[:50])
+    type_filter(tab, "Infer-9+beside-TRAIN-3")
+    assert column(tab, 1) == ["infer-9+beside-train-3"] * len(wanted)
+
+
+def test_where_no_script_runs_all_rows_are_there(tab, large):
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        tab.open(large)
+        lines = tab.call("DOM.getDocument", depth=1)["root"]
+        nodes = tab.call("DOM.querySelectorAll", nodeId=lines["nodeId"], selector="tbody tr")["nodeIds"]
+    finally:
+        tab.call("Emulation.setScriptExecutionDisabled", value=False)
+    text = large.read_text(encoding="utf-8")
+    assert len(nodes) == len(ROW.findall(text)) - text.count("<thead>")
 
 
 def test_a_long_verdict_is_the_worst_and_a_fold_for_each_lead(tab, large):

@@ -1,6 +1,8 @@
 // Tables: sorted by a button in each header, filtered by words, long ones folded. Without this script every table
-// stands whole in the study's order.
+// stands whole in the study's order. Only rows that are shown are elements: thousands of them are slow.
 const FOLD = 50; // rows that a table shows before it is unfolded
+const MORE = 500; // rows that one press unfolds
+const PAPER = 2000; // rows of a table that are printed at most
 const collator = new Intl.Collator("en", { numeric: true });
 
 const make = (tag, properties, ...children) => {
@@ -9,10 +11,14 @@ const make = (tag, properties, ...children) => {
   return element;
 };
 
-// A cell's number, or its text; null where there is nothing.
-const key = (cell) => {
-  const text = cell.textContent.trim(), value = cell.dataset.value;
+const SIGNS = { "&lt;": "<", "&gt;": ">", "&#34;": '"', "&quot;": '"', "&#39;": "'", "&nbsp;": " ", "&amp;": "&" };
+const words_of = (html) => html.replace(/<[^>]*>/g, " ").replace(/&[#a-z0-9]+;/g, (sign) => SIGNS[sign] ?? sign);
+
+// The number, or the text, of a cell of a row's HTML; null where there is nothing.
+const key = (html, column) => {
+  const cell = html.match(/<t[hd]\b[^]*?<\/t[hd]>/g)[column], value = /^[^>]* data-value="([^"]*)"/.exec(cell)?.[1];
   if (value !== undefined) return value === "" || Number.isNaN(Number(value)) ? null : Number(value);
+  const text = words_of(cell).trim();
   return text === "" || text === "–" ? null : text;
 };
 
@@ -23,11 +29,24 @@ const compare = (a, b, sign) => {
   return sign * collator.compare(a, b);
 };
 
+// The table's rows: elements, and of long tables the later ones as the HTML that stands beside it.
+const rows_of = (body, frame) => {
+  const beside = frame.nextElementSibling, later = beside?.matches("noscript.later") ? beside.textContent : "";
+  const html = later.slice(later.indexOf("<tbody>")).match(/<tr\b[^]*?<\/tr>/g) ?? [];
+  return [...[...body.rows].map((row) => ({ row })), ...html.map((text) => ({ html: text }))];
+};
+
+const draw = (body, rows) => {
+  const made = document.createElement("template"), undrawn = rows.filter((one) => !one.row);
+  made.innerHTML = undrawn.map((one) => one.html).join("");
+  [...made.content.children].forEach((row, turn) => { undrawn[turn].row = row; });
+  body.replaceChildren(...rows.map((one) => one.row));
+};
+
 const enhance = (table, number) => {
-  const body = table.tBodies[0], all = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const frame = table.closest(".scroll") ?? table;
-  const texts = all.map((row) => row.textContent.toLowerCase());
-  let order = all.map((_, place) => place), words = [], unfolded = false, sorting = "";
+  const frame = table.closest(".scroll") ?? table, heads = [...table.tHead.rows[0].cells];
+  const body = table.tBodies[0], all = rows_of(body, frame), html = (one) => one.html ?? one.row.outerHTML;
+  let order = [...all], words = [], limit = FOLD, left = 0, sorting = "";
 
   table.id ||= `table-${number + 1}`;
   const name = frame.getAttribute("aria-label") ?? "table";
@@ -41,32 +60,34 @@ const enhance = (table, number) => {
   const tools = make("div", { className: "tools" }, make("label", {}, "Filter ", box), count, fold);
   if (all.length > 1) frame.before(tools);
 
-  const show = () => {
-    const found = order.filter((place) => words.every((word) => texts[place].includes(word)));
-    const folds = found.length > FOLD, limit = unfolded ? Infinity : FOLD, kept = new Set(found);
-    all.forEach((row, place) => { row.hidden = !kept.has(place); });
-    found.forEach((place, turn) => all[place].classList.toggle("folded", turn >= limit));
-    const folded = folds && !unfolded ? `, the first ${FOLD} shown` : "";
+  const holds = (one) => {
+    one.text ??= words_of(html(one)).toLowerCase();
+    return words.every((word) => one.text.includes(word));
+  };
+
+  const show = (most = limit) => {
+    const found = words.length ? order.filter(holds) : order;
+    left = found.length - most;
+    draw(body, found.slice(0, most));
     const of = words.length ? `${found.length} of ${all.length} rows match` : `${all.length} rows`;
-    count.textContent = of + folded + sorting;
-    tools.classList.toggle("filtered", words.length > 0);
-    fold.hidden = !folds;
-    fold.textContent = unfolded ? `Show the first ${FOLD}` : `Show all ${found.length}`;
-    fold.setAttribute("aria-expanded", String(unfolded));
+    count.textContent = of + (left > 0 ? `, the first ${most} shown` : "") + sorting;
+    tools.classList.toggle("told", words.length > 0 || left > 0);
+    fold.hidden = found.length <= FOLD;
+    fold.textContent = left <= 0 ? `Show the first ${FOLD}` : left > MORE ? `Show ${MORE} more` : `Show all ${found.length}`;
+    fold.setAttribute("aria-expanded", String(limit > FOLD));
   };
 
   const sort = (head, column) => {
     const state = { ascending: "descending", descending: "" }[head.getAttribute("aria-sort")] ?? "ascending";
     heads.forEach((other) => other.removeAttribute("aria-sort"));
-    order = all.map((_, place) => place);
+    order = [...all];
     sorting = "";
     if (state) {
       head.setAttribute("aria-sort", state);
-      const keys = all.map((row) => key(row.cells[column])), sign = state === "ascending" ? 1 : -1;
-      order.sort((a, b) => compare(keys[a], keys[b], sign));
+      const keys = new Map(all.map((one) => [one, key(html(one), column)])), sign = state === "ascending" ? 1 : -1;
+      order.sort((a, b) => compare(keys.get(a), keys.get(b), sign));
       sorting = `, by ${head.textContent.trim()}, ${state}`;
     }
-    body.append(...order.map((place) => all[place]));
     show();
   };
 
@@ -79,11 +100,15 @@ const enhance = (table, number) => {
     words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
     show();
   });
-  fold.addEventListener("click", () => { unfolded = !unfolded; show(); });
+  fold.addEventListener("click", () => {
+    limit = left > 0 ? limit + MORE : FOLD;
+    show();
+  });
   show();
+  return show;
 };
 
-document.querySelectorAll("table.sortable").forEach(enhance);
+const tables = [...document.querySelectorAll("table.sortable")].map(enhance);
 
 // The results lie beside the page in results/<study>/report; where it was moved alone, links to them lead nowhere.
 if (!location.pathname.endsWith("/report/index.html")) {
@@ -95,7 +120,11 @@ if (!location.pathname.endsWith("/report/index.html")) {
 // Paper cannot be unfolded.
 let opened = [];
 addEventListener("beforeprint", () => {
+  tables.forEach((show) => show(PAPER));
   opened = [...document.querySelectorAll("details:not([open])")];
   opened.forEach((one) => { one.open = true; });
 });
-addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+addEventListener("afterprint", () => {
+  tables.forEach((show) => show());
+  opened.forEach((one) => { one.open = false; });
+});
