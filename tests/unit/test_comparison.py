@@ -249,3 +249,17 @@ def test_equal_losses_are_seldom_called_different():
     raw = table.loc[table["baseline"] == "solo", "p_value"]
     assert 0.035 <= float((raw < 0.05).mean()) <= 0.065
     assert not (table["p_holm"] < 0.05).mean() > 0.001
+
+
+def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
+    still = Truth(launch=0.02, interaction=0.004, noise=0.003, walk=0.0005)
+    larger = Truth(launch=0.02, interaction=0.006, noise=0.003, walk=0.0005, corun=still.corun + math.log1p(MARGIN))
+    a, same = (simulated(still, 400, 5, 2, seed=seed) for seed in (41, 42))
+    beyond = simulated(larger, 400, 4, 2, seed=43)
+
+    def share(of):
+        table = compare(Side(a.plan, a.windows), Side(of.plan, of.windows), MARGIN)
+        return float((table.loc[table["baseline"] == "solo", "verdict"] == "equivalent").mean())
+
+    assert share(same) > 0.9  # or the next line would say nothing
+    assert share(beyond) <= 0.045  # 2.5 % by its construction
