@@ -63,7 +63,7 @@ def test_plan_says_what_comes(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plan", "no-such.yaml"], "no-such.yaml: the study is not there"),
+        (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
         (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
         (["build-environment", "torch"], "there is no environment 'torch'; there are: native, tfmodels, tfmodels-cuda"),
@@ -78,7 +78,7 @@ def test_mistakes_are_one_sentence(arguments, said):
 def test_a_folder_that_is_no_project(tmp_path):
     done = castmates("plan", cwd=tmp_path)
     assert done.returncode != 0
-    assert "config/config.yaml: the study is not there" in done.stderr
+    assert "config/config.yaml: there is neither a study file nor a results folder" in done.stderr
 
 
 def test_retry_forgets_only_failed_blocks(tmp_path):
