@@ -14,6 +14,7 @@ from castmates.analysis.controls import estimate_controls
 from castmates.analysis.effects import estimate_effects
 from castmates.analysis.latency import latencies
 from castmates.analysis.margins import margins
+from castmates.analysis.resources import NAMES as NAMES_READ
 from castmates.analysis.resources import NEEDED, resources
 from castmates.analysis.stamps import stamps_table
 from castmates.analysis.steps import COLUMNS, NAMES
@@ -93,7 +94,7 @@ def _readings(plan: Plan, measured: StudyBlocks) -> "Iterator[dict[str, pd.DataF
     watched = plan.cache is not None and bool(plan.cache.events)
     for places in measured.together():
         yield {
-            name: block_tables.read(places if watched or name != "samples" else [], name, columns)
+            name: block_tables.read(places if watched or name != "samples" else [], name, columns, NAMES_READ[name])
             for name, columns in NEEDED.items()
         }
 

@@ -73,7 +73,8 @@ def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """Every step of a lead of which both ends were seen in one window, in order of time."""
     about = ["company", "block", "window", "member"]
     what = [*about, "scene", "kind", "mix", "partition", "valid", "workload"]
-    leads = windows[windows["role"] == "lead"][what].rename(columns={"workload": "lead"})
+    ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
+    leads = windows.loc[ours, what].rename(columns={"workload": "lead"})
     table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
     within = table.groupby([*LAUNCH, "window"], sort=False)
     units = within["units"].diff()

@@ -28,7 +28,7 @@ from castmates.analysis.window_places import WINDOW, WindowPlaces
 from castmates.analysis.window_values import Groups, Pairs, Values, by_row, estimated, held_against, per_launch
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
-from castmates.tables import RESOURCES, frame
+from castmates.tables import BLOCK_TABLES, RESOURCES, frame
 
 OCCUPANCY, BANDWIDTH = "cache occupancy", "memory bandwidth"
 READ = {"llc_occupancy": OCCUPANCY, "mbm_total": BANDWIDTH}  # a monitor's metrics
@@ -53,6 +53,8 @@ NEEDED = {
     ],
     "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
 }
+
+NAMES = {name: [one for one in own if BLOCK_TABLES[name][one] == "str"] for name, own in NEEDED.items()}  # of these
 
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "rate"]  # of windows
 _ROW = ["row", "platform"]

@@ -8,22 +8,19 @@ its member there (a record was lost) is the sum of several, and is left out and 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.codes import Integers, coded
 from castmates.analysis.intervals import CONFIDENCE, Floats
+from castmates.analysis.window_places import WINDOW, WindowPlaces
 
 COLUMNS = ("company", "block", "window", "member", "t_ns", "units")  # of steps.parquet
-PLACE_OF_BEATS = ["company", "block", "window", "member"]
 NAMES = ("company", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PLACE = ["platform", "company", "block", "scene", "member"]
 BITS = 63  # of a whole number without its sign
-
-Integers = npt.NDArray[np.int64]
 
 
 def fewest_steps(share: float) -> int:
@@ -35,22 +32,19 @@ def fewest_steps(share: float) -> int:
 class Launches:
     """Where steps may lie: the valid windows, and the launch, scene and member (a group) that each belongs to."""
 
-    names: tuple[pd.Index, pd.Index]  # of companies and members
-    most: tuple[int, int]  # the largest number of a block and of a window
-    keys: Integers  # of the windows, sorted
+    windows: WindowPlaces
     groups: Integers  # of each of them
     table: pd.DataFrame  # of the groups: PLACE
 
     @classmethod
     def of(cls, windows: pd.DataFrame) -> "Launches":
         """Find the groups of these windows; rejected ones are in none."""
-        valid = windows[windows["valid"]]
-        names = pd.Index(valid["company"].unique()), pd.Index(valid["member"].unique())
-        most = (int(valid["block"].max()), int(valid["window"].max())) if len(valid) else (0, 0)
-        groups = np.asarray(valid.groupby(PLACE, observed=True, sort=False).ngroup(), dtype=np.int64)
-        keys = _keys(valid, names, most)
-        order = np.argsort(keys, kind="stable")
-        return cls(names, most, keys[order], groups[order], valid[PLACE].drop_duplicates().reset_index(drop=True))
+        valid = windows.loc[windows["valid"], list(dict.fromkeys([*PLACE, *WINDOW]))]
+        names = coded(valid)
+        # In their order, so that those of a part of the steps lie together.
+        groups = np.asarray(names.groupby(PLACE, observed=True, sort=False).ngroup(), dtype=np.int64)
+        first = ~names.duplicated(PLACE)
+        return cls(WindowPlaces.of(names), groups, valid.loc[first, PLACE].reset_index(drop=True))
 
 
 def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float]) -> pd.DataFrame:
@@ -98,47 +92,10 @@ def _ordered(values: Integers, group: Integers) -> Integers:
 
 def _steps(beats: pd.DataFrame, launches: Launches) -> tuple[Integers, Integers, Integers]:
     """Group, units and nanoseconds of every step that lies in a valid window."""
-    changed = changes_in(beats, PLACE_OF_BEATS)
-    first = np.flatnonzero(changed)  # of the heartbeats of one member in one window
-    keys = _keys(beats.iloc[first], launches.names, launches.most)
-    place = np.searchsorted(launches.keys, keys)
-    # Behind the last window stands one that nobody has.
-    known = np.append(launches.keys, -3)[place] == keys
-    sizes = np.diff(np.append(first, len(beats)))
-    group = np.repeat(np.where(known, np.append(launches.groups, -1)[place], -1), sizes)[1:]
-    inside = ~changed[1:] & (group >= 0)
+    at = launches.windows.find(beats)
+    inside = (at[1:] == at[:-1]) & (at[1:] >= 0)
     units, times = (np.diff(beats[name].to_numpy(dtype=np.int64))[inside] for name in ("units", "t_ns"))
-    return group[inside], units, times
-
-
-def _keys(table: pd.DataFrame, names: tuple[pd.Index, pd.Index], most: tuple[int, int]) -> Integers:
-    """One number for a company, block, window and member; -1 for what is in no window."""
-    company, member = (_codes(table[name], known) for name, known in zip(NAMES, names, strict=True))
-    block, window = (table[name].to_numpy(dtype=np.int64) for name in ("block", "window"))
-    whole = ((company * (most[0] + 1) + block) * (most[1] + 1) + window) * len(names[1]) + member
-    return np.where((company < 0) | (member < 0) | (block > most[0]) | (window > most[1]), -1, whole)
-
-
-def _codes(names: pd.Series, known: pd.Index) -> Integers:
-    codes, found = pd.factorize(names)
-    return known.get_indexer(pd.Index(np.asarray(found, dtype=object))).astype(np.int64)[codes]
-
-
-def changes_in(table: pd.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Whether any of the columns has another value than in the row above."""
-    changed = np.zeros(len(table), dtype=bool)
-    changed[:1] = True
-    for name in columns:
-        values = _plain(table[name])
-        changed[1:] |= values[1:] != values[:-1]
-    return changed
-
-
-def _plain(values: pd.Series) -> npt.NDArray[Any]:
-    """Numbers that are equal where the values are: names read as categories have them already."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.codes.to_numpy()
-    return values.to_numpy() if values.dtype.kind == "i" else pd.factorize(values)[0]
+    return launches.groups[at[1:][inside]], units, times
 
 
 def _usual(units: Integers, group: Integers, count: int) -> Integers:

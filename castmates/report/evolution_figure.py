@@ -62,9 +62,9 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     beside = times["mix"].str.partition("+")[2] if len(times) else times["mix"]
     what = times["kind"].where(times["kind"] != "corun", "beside " + beside.map(plain))
     times["what"] = what.where(times["partition"] == UNMANAGED, what + PARTITIONED)
-    times["rolling_median_seconds"] = times.groupby([*LAUNCH, "window"], sort=False)["seconds"].transform(
-        lambda one: one.rolling(WINDOW, center=True, min_periods=1).median()
-    )
+    number = times.groupby([*LAUNCH, "window"], sort=False).ngroup()
+    rolling = times["seconds"].groupby(number).rolling(WINDOW, center=True, min_periods=1).median()
+    times["rolling_median_seconds"] = rolling.droplevel(0)
     times["level"], times["warm_up"], times["change"] = math.nan, None, False
     drawn = []
     for one in found:
@@ -82,7 +82,8 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     """The blocks that are shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
     told = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
-    blocks = sorted({(str(company), int(block)) for company, block in zip(told["company"], told["block"], strict=True)})
+    launches = told[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
+    blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]
     if len(blocks) <= PANELS:
         return blocks, len(blocks)
     return [blocks[round(place * (len(blocks) - 1) / (PANELS - 1))] for place in range(PANELS)], len(blocks)
