@@ -39,7 +39,8 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     source = health_rows.rows(results)
     with styled():
         if source.empty:
-            return empty_figure(f"Nothing of the study {results.name} was measured.", caveat(results)), source
+            why = f": {failed}" if (failed := _failed(results)) else ""
+            return empty_figure(f"Nothing of the study {results.name} was measured{why}.", caveat(results)), source
         return _figure(source, results), source
 
 
@@ -47,6 +48,7 @@ def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     looked = health_rows.looked_at(results)
     blocks = int((results.blocks["status"] == "measured").sum())
+    failed = f"{failed}, which left no windows. " if (failed := _failed(results)) else ""
     some = f"all {blocks}" if len(looked) == blocks else f"{len(looked)} evenly spaced ones of {blocks}"
     return (
         "Controls: the ratio of two rates that must be the same, with 95 % intervals between launches, dashed within "
@@ -56,6 +58,7 @@ def caption(results: Results) -> str:
         "Counted: the share of the time for which perf's counters ran, the least and the median over windows. Cost: "
         "what each collector does to the lead's rate, measured in pairs with and without it, 95 % between launches. "
         f"Time taken and counters are of {some} measured blocks. What is missing was not recorded; it is not zero. "
+        f"{failed}"
     )
 
 
@@ -69,7 +72,13 @@ def alternative(results: Results) -> str:
             own = own.sort_values("value", ascending=False, kind="stable").drop_duplicates("what")
         told = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
         parts.append(f"{panel}: {listed(told) if told else NOTHING}")
-    return f"Health of the study. {'; '.join(parts)}."
+    return f"Health of the study. {'; '.join(filter(None, [_failed(results), *parts]))}."
+
+
+def _failed(results: Results) -> str:
+    """How many blocks failed; nothing where none did."""
+    failed = int((results.blocks["status"] == "failed").sum())
+    return f"{failed} of {counted(len(results.blocks), 'block')} failed" if failed else ""
 
 
 def _figure(source: "pd.DataFrame", results: Results) -> "Figure":
@@ -178,7 +187,7 @@ def _note(source: "pd.DataFrame", results: Results) -> str:
             hidden += max(0, int((source["panel"] == panel).sum()) - health_rows.MOST)
     known = set(source.dropna(subset=["value"])["panel"])
     missing = [panel.lower() for panel in health_rows.PANELS if panel not in known]
-    parts = ["crosses: controls that do not pass"]
+    parts = [*filter(None, [_failed(results)]), "crosses: controls that do not pass"]
     parts += [f"{NOTHING}: {listed(missing)}"] if missing else []
     parts += [f"{counted(hidden, 'more line')} in the CSV, the worst are drawn"] if hidden else []
     parts += ["shaded: the margin"] if results.margin is not None else []

@@ -62,6 +62,16 @@ def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     assert "Counters: not recorded" in health_figure.alternative(results)
 
 
+def test_failed_blocks_are_told_of(tmp_path):
+    some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], blocks=5, failed=2))
+    assert any("2 of 5 blocks failed" in text.get_text() for text in health_figure.draw(some)[0].texts)
+    none = read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], blocks=1, failed=1))
+    assert "was measured: 1 of 1 block failed" in health_figure.draw(none)[0].texts[-1].get_text().replace("\n", " ")
+    for told in (health_figure.caption(some), health_figure.alternative(some)):
+        assert "2 of 5 blocks failed" in told
+    assert "failed" not in health_figure.caption(read_results(make(tmp_path / "all", leads=["a"], blocks=1)))
+
+
 def test_the_control_farthest_from_one_is_drawn_first(folder):
     ratios = health_rows.rows(read_results(folder)).query("panel == 'Controls'")["value"]
     assert (ratios - 1).abs().is_monotonic_decreasing
