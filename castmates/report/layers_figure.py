@@ -29,7 +29,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import number
+from castmates.report.words import counted, number
 from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
     with styled():
         if shown.empty:
             return empty_figure(why_empty(results), caveat(results)), source
-        return _figure(most_changed(shown), results), source
+        return _figure(shown, results), source
 
 
 def why_empty(results: Results) -> str:
@@ -171,15 +171,18 @@ def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what l
 def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
     from matplotlib.figure import Figure
 
+    known, table = len(table), most_changed(table)
     looks = _looks(table)
     panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
     count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
-    left_out = f"At most {BESIDE} co-runs of a lead are drawn" + (f", and {more} leads are not" if more else "")
+    left_out = [f"the {BESIDE} co-runs of a lead that change its step most"] if len(table) < known else []
+    left_out += [f"without {counted(more, 'lead')}"] if more else []
     note = (
         f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
         "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
-        f"{left_out}; the CSV has all. " + stamp(results.platforms, results.name)
+        + (f"Drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
+        + stamp(results.platforms, results.name)
     )
     notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
     columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))

@@ -64,6 +64,7 @@ def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
     assert problems(figure) == []
     assert source["beside"].nunique() == 21
     assert {text for text in texts(figure) if text.startswith("beside b")} == {f"beside b{n}" for n in range(14, 20)}
+    assert "change its step most; the CSV has all" in " ".join(texts(figure)).replace("\n", " ")
 
 
 def test_a_legend_of_few_does_not_stand_on_the_note_of_layers():
