@@ -176,12 +176,12 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
     panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
     count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
-    left_out = [f"the {BESIDE} co-runs of a lead that change its step most"] if len(table) < known else []
-    left_out += [f"without {counted(more, 'lead')}"] if more else []
+    left_out = [counted(more, "lead")] if more else []
+    left_out += [f"co-runs but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
     note = (
         f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
         "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
-        + (f"Drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
+        + (f"Not drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
         + stamp(results.platforms, results.name)
     )
     notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
