@@ -38,7 +38,7 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
     if leads[TOO_FEW]:
         return TOO_FEW, (
-            f"The control needs at least {FEWEST_BLOCKS} measured blocks, which {leads[TOO_FEW]} does not have yet; "
+            f"The control needs at least {FEWEST_BLOCKS} measured blocks, and there are fewer of {leads[TOO_FEW]}; "
             f"raise 'budget.blocks'.{missing}"
         )
     if leads[INCONCLUSIVE]:
@@ -128,4 +128,5 @@ def _others(controls: pd.DataFrame) -> str:
 
 
 def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:
-    return ", ".join(dict.fromkeys(controls.loc[controls["verdict"] == verdict, column]))
+    *names, last = dict.fromkeys(controls.loc[controls["verdict"] == verdict, column]) or [""]
+    return f"{', '.join(names)} and {last}" if names else last

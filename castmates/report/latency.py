@@ -35,12 +35,18 @@ def refusals(results: Results) -> list[str]:
     said = []
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
-            which = "all" if len(refused) == len(scenes) else f"{len(refused)} of"
             said.append(
-                f"{quantile} of {plain(member)} is refused in {which} {counted(len(scenes), 'scene')}; "
+                f"{quantile} of {plain(member)} is refused in {_which(len(refused), len(scenes))}; "
                 f"in {refused[0]['scene']}: {refused[0]['refused']}."
             )
     return said
+
+
+def _which(refused: int, scenes: int) -> str:
+    """In its only scene; in both scenes; in all 3 scenes; in 2 of 3 scenes."""
+    if refused < scenes:
+        return f"{refused} of {counted(scenes, 'scene')}"
+    return {1: "its only scene", 2: "both scenes"}.get(scenes, f"all {scenes} scenes")
 
 
 def _cell(row: Row) -> Row:

@@ -71,7 +71,22 @@ def _heading(count: int, of: int) -> str:
 
 
 def _pairs(design: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(str(key).replace("_", " "), str(value)) for key, value in design.items()]
+    return [(_spaced(key), _text(value)) for key, value in design.items()]
+
+
+def _text(value: object) -> str:
+    """A value; what it holds that is set, if it may hold several."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value)) or "none"
+    if not isinstance(value, Mapping):
+        return str(value)
+    told = [(_spaced(key), one) for key, one in value.items() if one is not None]
+    parts = [f"{key} ({_text(one)})" if isinstance(one, Mapping) else f"{key} {_text(one)}" for key, one in told]
+    return ", ".join(parts) or "nothing"
+
+
+def _spaced(key: object) -> str:
+    return str(key).replace("_", " ")
 
 
 def _distinct(texts: Iterable[str], between: str = ", ") -> str:

@@ -119,7 +119,9 @@ def partition_sentences(rows: Iterable[Row]) -> list[str]:
         ends = [number(min(losses)), number(max(losses))]
         values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
         under = counted(len(losses), "partition")
-        said.append(f"{who} loses {values} against solo under {under}; the figure and the table show each.")
+        said.append(
+            f"{who} loses {values} against solo under {under}; the figure and the table show each with its interval."
+        )
     return said
 
 
@@ -145,7 +147,7 @@ def _equivalent(group: Sequence[Row], margin: float | None) -> str:
 
 def _unclear(group: Sequence[Row]) -> str:
     parts = [f"{_beside(row)} ({_value(row)})" for row in group]
-    return f"may or may not change; the data cannot tell beside {listed(parts)}"
+    return f"may or may not change beside {listed(parts)}: the data cannot tell"
 
 
 def _nearly(row: Row) -> bool:

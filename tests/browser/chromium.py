@@ -6,6 +6,7 @@ python -m tests.browser.chromium
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,16 @@ def here() -> Path | None:
     """The Chromium that is here already."""
     found = next((path for name in INSTALLED if (path := shutil.which(name))), None)
     unpacked = cache() / "chromium/run"
-    return Path(found) if found else unpacked if unpacked.is_file() else None
+    return Path(found) if found else unpacked if unpacked.is_file() and _starts(unpacked) else None
+
+
+def _starts(program: Path) -> bool:
+    """Whether it finds its libraries: a cache may come from a machine that lacked others than this one."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return said.returncode == 0
 
 
 def fetch(say: Callable[[str], object]) -> Path:
@@ -60,6 +70,7 @@ def fetch(say: Callable[[str], object]) -> Path:
         raise NoLab(reason)
     say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")
     packages = Packages(cache() / "debian")
+    shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: another machine's, older lists
     packages.update()
     with whole(cache() / "chromium") as folder:
         unpack(packages.fetch(*{*packages.lacking(PROGRAM), LETTERS}), folder)

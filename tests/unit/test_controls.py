@@ -104,7 +104,7 @@ def test_what_passes_is_told_by_the_largest_difference_that_it_leaves_possible()
     table = judged("passes", "passes")
     table["ratio_low"], table["ratio_high"] = [0.9876, 0.999], [1.001, 1.008]
     assert study_verdict(table)[1] == (
-        "The same scene was run twice: no difference larger than 1.3 % was seen for dlrm, bert."
+        "The same scene was run twice: no difference larger than 1.3 % was seen for dlrm and bert."
     )
 
 

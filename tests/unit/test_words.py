@@ -36,7 +36,7 @@ def row(
         ),
         (
             row("chase", "unclear", 0.8, -1.5, 3.1),
-            "dlrm-train may or may not change; the data cannot tell beside chase (0.8 % [−1.5, 3.1]).",
+            "dlrm-train may or may not change beside chase (0.8 % [−1.5, 3.1]): the data cannot tell.",
         ),
         (
             row("stream", "unclear", 5.8, 0.2, 11.1),
@@ -91,7 +91,7 @@ def test_the_data_cannot_tell_is_said_only_of_intervals_that_hold_zero():
     nearly, unclear = words.lead_sentences("a", rows, 0.02, 4)
     assert "beside stream (5.8 % [0.2, 11.1]) and gain (−5.8 % [−11.1, −0.2]): taken alone, each interval" in nearly
     assert "level" not in nearly
-    assert unclear.endswith("cannot tell beside edge (5.0 % [0.0, 10.0]) and level (0.8 % [−1.5, 3.1]).")
+    assert unclear.endswith("beside edge (5.0 % [0.0, 10.0]) and level (0.8 % [−1.5, 3.1]): the data cannot tell.")
 
 
 def test_a_partition_is_named():

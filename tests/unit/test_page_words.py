@@ -1,0 +1,35 @@
+"""Small words of the page: counts of scenes, designs and names read as English."""
+
+import pytest
+
+from castmates.analysis.stamps import study_verdict
+from castmates.report import plan
+from castmates.report.latency import _which
+from tests.unit.test_controls import judged
+
+
+@pytest.mark.parametrize(
+    ("refused", "scenes", "said"),
+    [(1, 1, "its only scene"), (2, 2, "both scenes"), (3, 3, "all 3 scenes"), (1, 3, "1 of 3 scenes")],
+)
+def test_in_how_many_scenes(refused, scenes, said):
+    assert _which(refused, scenes) == said
+
+
+def test_a_design_is_told_in_words():
+    design = {
+        "spare_rounds": 1,
+        "limits": {"steal": 0.03, "restart_gap": 0.05, "more": {"a": []}},
+        "prepare": {"turbo": None},
+    }
+    [(_, pairs)] = plan.designs({"blocks": [{"design": design}]})
+    assert pairs == [
+        ("spare rounds", "1"),
+        ("limits", "steal 0.03, restart gap 0.05, more (a none)"),
+        ("prepare", "nothing"),
+    ]
+
+
+def test_several_leads_with_too_few_blocks_agree_with_their_verb():
+    said = study_verdict(judged("too few blocks", "too few blocks"))[1]
+    assert "there are fewer of dlrm and bert;" in said
