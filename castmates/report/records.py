@@ -1,6 +1,5 @@
 """What the blocks of a study say of themselves: read when somebody asks, and what thousands say alike held once."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -36,12 +35,16 @@ class Records(Sequence[Record]):
 
 
 def _shared(record: Record, known: dict[str, Any]) -> Record:
-    """The record, with those parts that another one had before instead of its own copies."""
+    """The record, with those parts that the one before had too instead of its own copies."""
 
-    def one(value: object) -> object:
-        return known.setdefault(json.dumps(value), value)
+    def one(key: str, value: object) -> object:
+        if known.get(key) != value:
+            known[key] = value
+        return known[key]
 
     spec = record.get("spec")
     if isinstance(spec, dict):
-        spec |= {key: one(spec[key]) for key in ALIKE if key in spec}
-    return {key: one(value) if isinstance(value, dict) and key != "spec" else value for key, value in record.items()}
+        spec |= {key: one(f"spec.{key}", spec[key]) for key in ALIKE if key in spec}
+    return {
+        key: one(key, value) if isinstance(value, dict) and key != "spec" else value for key, value in record.items()
+    }
