@@ -60,12 +60,12 @@ class StudyBlocks:
         """The folders of the bundles; none where these are not of just these blocks, as after a block was forgotten."""
         expected = bundles(f"{place.parts[-2]}/{place.parts[-1]}" for place in self.places)
         folders = {name: self.results / FOLDER / name for name in expected}
-        return list(folders.values()) if all(_listed(folders[name]) == expected[name] for name in expected) else []
+        return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []
 
 
-def _listed(folder: Path) -> object:
-    """The blocks that a bundle has; nothing where it is not whole."""
+def _listed(folder: Path) -> set[str]:
+    """The blocks that a bundle has; none where it is not whole."""
     try:
-        return json.loads((folder / LIST).read_bytes())
-    except (OSError, ValueError):
-        return None
+        return set(json.loads((folder / LIST).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return set()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.mask_stamp import VERIFIED
 from castmates.analysis.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
+from castmates.report.once import once
 from castmates.report.plan import designed_rounds
 from castmates.report.read import Results, records
 from castmates.report.style import plain
@@ -164,6 +165,7 @@ def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], t
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
 
 
+@once
 def settles(results: Results) -> dict[tuple[str, int], Row]:
     """What each block found out about its settle time, as far as it says so."""
     found: dict[tuple[str, int], Row] = {}

@@ -116,7 +116,7 @@ class Results:
     def platforms(self) -> list[str]:
         """Where the numbers come from: measured, emulated, modelled."""
         tables = (self.effects, self.controls, self.blocks, self.windows)
-        return sorted({name for table in tables for name in table["platform"].dropna() if name})
+        return sorted({name for table in tables for name in table["platform"].dropna().unique() if name})
 
     @cached_property
     def stamp(self) -> Stamp:

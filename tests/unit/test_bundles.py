@@ -45,7 +45,9 @@ def test_bundles_read_like_the_blocks(study):
     bundled = StudyBlocks(study.results, study.places)
     assert list(bundled.together()) == [[study.results / "bundles" / "1"]]
     assert_frame_equal(bundled.read("windows"), whole)
-    assert StudyBlocks(study.results, study.places[::-1]).read("windows")["block"].tolist() == [3, 3, 2, 2, 1, 1]
+    backwards = StudyBlocks(study.results, study.places[::-1])
+    assert list(backwards.together()) == list(bundled.together())
+    assert backwards.read("windows")["block"].tolist() == [3, 3, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("listed", [["c/1", "c/2"], ["c/1", "c/2", "c/3", "c/4"], "no list", None])
