@@ -47,13 +47,12 @@ class StudyBlocks:
             return block_tables.parts(self.places, name, columns, categories=categories)
         return block_tables.parts(self._bundles, name, columns, blocks=1, categories=categories)
 
-    def together(self) -> Iterator[Sequence[Path]]:
+    def together(self) -> list[Sequence[Path]]:
         """Folders to read together, for those who want several tables of the same blocks at a time."""
         if self._bundles:
-            yield from ([folder] for folder in self._bundles)
-            return
-        for begin in range(0, len(self.places), block_tables.BLOCKS_AT_A_TIME):
-            yield self.places[begin : begin + block_tables.BLOCKS_AT_A_TIME]
+            return [[folder] for folder in self._bundles]
+        size = block_tables.BLOCKS_AT_A_TIME
+        return [self.places[begin : begin + size] for begin in range(0, len(self.places), size)]
 
     @cached_property
     def _bundles(self) -> list[Path]:

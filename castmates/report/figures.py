@@ -56,4 +56,5 @@ def draw_figure(name: str, results: Results, stem: Path) -> None:
 
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
     """Draw these figures into the folder, so many at a time."""
+    results.look_for_blocks()  # once, and not in each of the processes
     side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)

@@ -87,6 +87,10 @@ class Results:
         """One table of all blocks, some whole blocks at a time; the columns `categories` as categories."""
         return self._measured.parts(name, columns, categories)
 
+    def look_for_blocks(self) -> None:
+        """Find out where the blocks' tables are: it takes a while where there are thousands of them."""
+        self._measured.together()
+
     @cached_property
     def _measured(self) -> StudyBlocks:
         return StudyBlocks(self.folder, self.places)
