@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log2
 from pathlib import Path
+
+import psutil
 
 from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
@@ -26,6 +29,7 @@ from castmates.study.spec import Plan
 
 CORES = 2
 AIM_SECONDS, AIM_BYTES = 60.0, 4e9
+LOOK = 0.25  # seconds
 AIM_GROWTH = 2.2  # twice the blocks, twice the time; the start of each process is the same
 GATHERING, TABLES, FIGURES, PAGE = "bundles", "tables", "figures", "page"
 
@@ -53,7 +57,8 @@ class Run:
     @property
     def most_bytes(self) -> int:
         """The most that processes which may run at the same time can have taken together."""
-        return sum(sorted((step.most_bytes for step in self.steps), reverse=True)[:CORES])
+        gathering = sorted((step.most_bytes for step in self.steps if step.part == GATHERING), reverse=True)
+        return max(sum(gathering[:CORES]), *(step.most_bytes for step in self.steps if step.part != GATHERING))
 
 
 def main() -> None:
@@ -160,16 +165,32 @@ def _step(part: str, name: str, words: Sequence[str]) -> Step:
     process = subprocess.Popen(
         whole, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
     )
+    most, over = [0], threading.Event()
+    watcher = threading.Thread(target=_watch, args=(process.pid, most, over))
+    watcher.start()
     assert process.stderr is not None
     with process.stderr as errors:
         said = errors.read().decode(errors="replace")
+    over.set()
+    watcher.join()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise CastmatesError(
             f"scripts/{script}.py failed for {name}: {said.strip().splitlines()[-1] if said.strip() else status}"
         )
-    return Step(part, name, time.monotonic() - begin, _cpu(usage), usage.ru_maxrss * 1024)
+    return Step(part, name, time.monotonic() - begin, _cpu(usage), max(most[0], usage.ru_maxrss * 1024))
+
+
+def _watch(pid: int, most: list[int], over: threading.Event) -> None:
+    """Keep the most memory that a process and its children are seen to take together; what they share counts once."""
+    while not over.wait(LOOK):
+        try:
+            whole = psutil.Process(pid)
+            taken = sum(one.memory_full_info().pss for one in (whole, *whole.children(recursive=True)))
+        except psutil.Error:
+            continue  # one of them has just ended
+        most[0] = max(most[0], taken)
 
 
 def _cpu(usage: resource.struct_rusage) -> float:
@@ -183,9 +204,9 @@ def _tell(report: Report, plan: Plan, runs: Sequence[Run]) -> None:
     report.text(
         f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
         f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
-        f"Each script runs as its rule would, in a process of its own, {CORES} at a time. Load of the machine: "
-        f"{load} at the end; above {CORES}, others took part of the time. Memory: the {CORES} processes that took "
-        "most, together."
+        f"Each script runs as its rule would on {CORES} cores, one after the other, bundles {CORES} at a time. Load of "
+        f"the machine: {load} at the end; above {CORES}, others took part of the time. Memory: the most that was seen "
+        f"of a script and its processes together, every {LOOK:g} s."
     )
     report.table(
         [
