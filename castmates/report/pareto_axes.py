@@ -61,6 +61,8 @@ def labels_of(rows: Iterable[Row]) -> dict[str, str]:
 
 def paint(axes: "Axes", panel: Panel) -> None:
     """Draw a mix."""
+    from matplotlib.ticker import MaxNLocator
+
     search, fresh = panel.of(SEARCH), {row["partition"]: row for row in panel.of(CONFIRMED)}
     frontier = sorted((row for row in search if row["frontier"]), key=lambda row: row["loss_pct"])
     for row in search:
@@ -90,6 +92,8 @@ def paint(axes: "Axes", panel: Panel) -> None:
         axes.axvline(panel.limit, color=ALARM, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     axes.set_xlim(*_reach(panel, "loss"))
     axes.set_ylim(*_reach(panel, "kept"))
+    # In steps of 1, 2 or 5: quarters have a digit more, for which there is no room beside the axis' name.
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
     _arrows(axes, panel)
     _labels(axes, panel)
 
