@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 BLOCKS_AT_A_TIME = 500
+BUNDLES = "bundles"  # the folder of tables that are gathered already, in results/<study>
 NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
 
 
@@ -132,7 +133,8 @@ def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
 
 def _unreadable(file: Path, problem: Exception) -> CastmatesError:
     why = str(problem).splitlines()[0].rstrip(".:")
-    return CastmatesError(f"{file} cannot be read ({why}); remove {file.parent} to have the block measured again.")
+    again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the block measured"
+    return CastmatesError(f"{file} cannot be read ({why}); remove {file.parent} to have {again} again.")
 
 
 def _frame(

@@ -15,7 +15,7 @@ from castmates.tables import BLOCK_TABLES
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER, LIST = "bundles", "blocks.json"
+LIST = "blocks.json"
 
 
 def gather_bundle(blocks: Path, paths: Sequence[str], folder: Path) -> None:
@@ -58,7 +58,7 @@ class StudyBlocks:
     def _bundles(self) -> list[Path]:
         """The folders of the bundles; none where these are not of just these blocks, as after a block was forgotten."""
         expected = bundles(f"{place.parts[-2]}/{place.parts[-1]}" for place in self.places)
-        folders = {name: self.results / FOLDER / name for name in expected}
+        folders = {name: self.results / block_tables.BUNDLES / name for name in expected}
         return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []
 
 

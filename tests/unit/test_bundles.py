@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from castmates.bundles import StudyBlocks, gather_bundle
+from castmates.errors import CastmatesError
 from castmates.study.bundles import BLOCKS, bundles
 from castmates.tables import BLOCK_TABLES, WINDOWS, frame
 
@@ -56,6 +57,13 @@ def test_bundles_of_other_blocks_are_not_read(study, listed):
     file = study.results / "bundles/1/blocks.json"
     file.write_text("{" if listed is None else json.dumps(listed))
     assert StudyBlocks(study.results, study.places).read("windows")["block"].tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
+    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], study.results / "bundles" / "1")
+    (study.results / "bundles/1/windows.parquet").write_text("PAR?")
+    with pytest.raises(CastmatesError, match=r"bundles/1 to have its tables gathered again\.$"):
+        StudyBlocks(study.results, study.places).read("windows")
 
 
 def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monkeypatch):
