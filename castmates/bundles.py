@@ -63,7 +63,9 @@ class StudyBlocks:
 
 
 def _listed(folder: Path) -> set[str]:
-    """The blocks that a bundle has; none where it is not whole."""
+    """The blocks that a bundle has; none where it is not whole: a table that is not there would be one without rows."""
+    if not all((folder / f"{name}.parquet").is_file() for name in BLOCK_TABLES):
+        return set()
     try:
         return set(json.loads((folder / LIST).read_bytes()))
     except (OSError, ValueError, TypeError):

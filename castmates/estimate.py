@@ -1,9 +1,9 @@
 """The measured blocks of a plan -> the study's tables, on disk."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from castmates import block_tables
@@ -60,13 +60,16 @@ def write_tables(
         "margins": lambda: margins(plan, windows),
     }
     make_folder(folder)
-    with TemporaryDirectory(prefix=".", dir=folder) as place:  # all of them, or none
-        made = Path(place)
+    made = folder / ".new"  # all of them, or none
+    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
+    try:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
         tasks["effects"] = partial(_write_verdicts, plan, windows, margin, isolated, machine, made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
             file.replace(folder / file.name)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _write(make: "Callable[[], pd.DataFrame]", stem: Path) -> None:

@@ -23,10 +23,10 @@ class LeftOut:
         rows = counts[ours & ~counts["event"].isin(list(self._good)).to_numpy(dtype=bool)]
         zeros = rows.assign(zero=rows["value"] == 0)
         names = ["event", "status", "note"]
-        told = zeros.groupby(names, sort=False, observed=True).agg(
+        told = zeros.groupby(names, sort=False, observed=True, dropna=False).agg(
             rows=("zero", "size"), zeros=("zero", "sum"), share=("running", "sum"), shares=("running", "count")
         )
-        self._told.append(told.reset_index().astype(dict.fromkeys(names, "str")))
+        self._told.append(told.reset_index().astype(dict.fromkeys(names, "str")).fillna({"note": ""}))
 
     def table(self) -> pd.DataFrame:
         """Each event with its status and the reason that was given most."""

@@ -59,6 +59,14 @@ def test_bundles_of_other_blocks_are_not_read(study, listed):
     assert StudyBlocks(study.results, study.places).read("windows")["block"].tolist() == [1, 1, 2, 2, 3, 3]
 
 
+def test_a_bundle_that_lacks_a_table_is_not_read(study):
+    bundle = study.results / "bundles" / "1"
+    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], bundle)
+    assert list(StudyBlocks(study.results, study.places).together()) == [[bundle]]
+    (bundle / "steps.parquet").unlink()
+    assert list(StudyBlocks(study.results, study.places).together()) == [study.places]
+
+
 def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
     gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], study.results / "bundles" / "1")
     (study.results / "bundles/1/windows.parquet").write_text("PAR?")

@@ -1,7 +1,11 @@
 """Tasks run in processes of their own and return what they make; a refusal is told when all have ended."""
 
 import os
+import subprocess
+import sys
+import time
 
+import psutil
 import pytest
 
 from castmates.errors import CastmatesError
@@ -32,6 +36,36 @@ def test_what_is_refused_keeps_no_other_task_from_ending(tmp_path, jobs):
     with pytest.raises(CastmatesError, match=r"^No a\. No c\.$"):
         side_by_side(tasks, jobs)
     assert (tmp_path / "b").exists()
+
+
+PARENT = """
+import os, sys, time
+from castmates.side_by_side import side_by_side
+
+def told():
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+side_by_side({"a": told, "b": told}, 2)
+"""
+
+
+def test_no_process_outlives_the_one_that_wants_its_results():
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    children = [psutil.Process(int(parent.stdout.readline())) for _ in "ab"]
+    parent.kill()
+    parent.communicate(timeout=30)
+    until = time.monotonic() + 30
+    while any(map(_runs, children)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(_runs, children))
+
+
+def _runs(process):
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE  # whoever inherits them may be slow to bury them
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_process_that_is_killed_is_a_sentence():

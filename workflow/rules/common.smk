@@ -125,11 +125,12 @@ def blocks_of_study():
 
 
 def bundle_files():
-    """The lists of all bundles; each is written last."""
-    return [
-        f"results/{STUDY}/bundles/{name}/blocks.json"
-        for name in bundles(blocks_of_study())
-    ]
+    return expand(
+        "results/{study}/bundles/{bundle}/{file}",
+        study=STUDY,
+        bundle=bundles(blocks_of_study()),
+        file=["blocks.json", *(f"{table}.parquet" for table in BLOCK_TABLES)],
+    )
 
 
 def block_of(wildcards):
