@@ -58,7 +58,7 @@ def _read(file: Path) -> str:
 
 def _write(source: str, text: str, output: Path, study: str, member: str, scene: str) -> None:
     from castmates.counters.toplev import read_toplev, rows
-    from castmates.files import replace
+    from castmates.files import replace, writing
     from castmates.machine.emulation import platform_here
     from castmates.tables import TOPDOWN, frame
 
@@ -68,8 +68,7 @@ def _write(source: str, text: str, output: Path, study: str, member: str, scene:
         table = frame(rows(read_toplev(text), study, member, scene, platform_here()), TOPDOWN)
     except CastmatesError as problem:
         raise CastmatesError(f"{source}: {problem}") from None
-    if output.suffix == ".parquet":
-        replace(output, lambda path: table.to_parquet(path, index=False))
-    else:
-        replace(output, lambda path: table.to_csv(path, index=False))
+    written = table.to_parquet if output.suffix == ".parquet" else table.to_csv
+    with writing(output):
+        replace(output, lambda path: written(path, index=False))
     typer.echo(f"{len(table)} rows of {table['window'].nunique()} intervals in {output}")

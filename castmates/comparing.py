@@ -7,7 +7,7 @@ from castmates.analysis import comparison_partitions as partitions
 from castmates.analysis.comparison import Side, compare
 from castmates.analysis.dependence import shared_blocks
 from castmates.errors import CastmatesError
-from castmates.files import refuse_foreign, replace
+from castmates.files import refuse_foreign, replace, writing
 from castmates.report.compared import Compared, Described
 from castmates.report.differences import differences, other_work
 from castmates.studies import Measured, read_measured
@@ -43,7 +43,7 @@ def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
 
 def may_write(folder: Path) -> None:
     """Refuse a folder that holds what no comparison wrote, such as a study's own report."""
-    refuse_foreign(folder, TABLE, "slowdown_a", "castmates compare")
+    refuse_foreign(folder, TABLE, lambda text: "slowdown_a" in text, "castmates compare")
 
 
 def write(compared: Compared, folder: Path) -> list[Path]:
@@ -51,7 +51,8 @@ def write(compared: Compared, folder: Path) -> list[Path]:
     from castmates.report import comparison_figure, comparison_page, style
 
     table = folder / TABLE
-    replace(table, lambda file: compared.table.to_csv(file, index=False))
+    with writing(table):
+        replace(table, lambda file: compared.table.to_csv(file, index=False))
     figure, source = comparison_figure.draw(compared)
     style.write(figure, source, folder / "comparison-figure")
     page = folder / "index.html"

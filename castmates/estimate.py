@@ -21,7 +21,7 @@ from castmates.analysis.steps import COLUMNS, NAMES
 from castmates.analysis.system import system_metrics
 from castmates.bundles import StudyBlocks, gather_bundle
 from castmates.csv_text import write_csv
-from castmates.files import make_folder, replace
+from castmates.files import make_folder, replace, writing
 from castmates.project import read_record
 from castmates.side_by_side import side_by_side
 from castmates.study.bundles import bundles
@@ -121,5 +121,6 @@ def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
 def write_table(table: "pd.DataFrame", stem: Path) -> None:
     """Write STEM.csv and STEM.parquet, each whole or not at all."""
     # Floats in full: reading them back gives the same bits.
-    replace(stem.with_suffix(".csv"), partial(write_csv, table))
-    replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))
+    with writing(stem):
+        replace(stem.with_suffix(".csv"), partial(write_csv, table))
+        replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

@@ -1,7 +1,8 @@
 """Files that appear whole or not at all, and the folder for what can be made again."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -22,12 +23,30 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(written.fileno())  # or a power cut leaves an empty file under the final name
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # on a file system that is read-only even where there is no such file
+            temporary.unlink(missing_ok=True)
 
 
 def replace_text(path: Path, text: str) -> None:
     """Write a text file that appears whole or not at all."""
     replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tell in a sentence that what a user asked for cannot be written to `path`."""
+    try:
+        yield
+    except OSError as problem:
+        raise CastmatesError(
+            f"{path} cannot be written ({reason(problem)}): make room or give write access there, and run the same "
+            "command again."
+        ) from None
+
+
+def reason(problem: OSError) -> str:
+    """Why the system refused; pyarrow's errors have a number, and words around it."""
+    return os.strerror(problem.errno) if problem.errno else str(problem).partition("\n")[0]
 
 
 def make_folder(path: Path) -> None:
@@ -41,13 +60,13 @@ def make_folder(path: Path) -> None:
         ) from None
 
 
-def refuse_foreign(folder: Path, mark: str, words: str, command: str) -> None:
+def refuse_foreign(folder: Path, mark: str, is_ours: Callable[[str], bool], command: str) -> None:
     """Refuse a folder with files in it where `mark`, a file that this command writes, is not there or not its own."""
     if folder.exists() and not folder.is_dir():
         raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
     try:
         found = sorted(one.name for one in folder.glob("[!.]*"))  # what is hidden, .git for one, is no work of ours
-        ours = not found or words in (folder / mark).read_text(encoding="utf-8", errors="replace")
+        ours = not found or is_ours((folder / mark).read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         ours = False
     except OSError as problem:

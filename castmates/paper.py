@@ -38,6 +38,8 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     if output is not None:  # the study's own folder is ours, also where an earlier run was ended amid it
         may_write(output)
     folder = Folder(target)
+    about = _about(results, licence, authors)
+    folder.begin(crate.begun(about))
     inputs = _inputs(folder, results, study_file)
     figures = _figures(folder, results)
     tables = _tables(folder, results)
@@ -48,7 +50,7 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     folder.text(
         "paper.tex", _document(results, figures, tables), "A document with all of it, to look at and to cut from."
     )
-    _crate(folder, results, inputs, licence, authors)
+    _crate(folder, results, inputs, about)
     return target
 
 
@@ -128,14 +130,8 @@ def _document(results: Results, figures: Sequence[str], tables: Sequence[str]) -
     return "\n".join(parts) + "\n"
 
 
-def _crate(folder: Folder, results: Results, inputs: Sequence[str], licence: str, authors: Sequence[str]) -> None:
-    records: dict[str, Mapping[str, Any]] = {}
-    for record in results.records:
-        spec = record.get("spec") or {}
-        path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
-        folder.copy(results.folder / path, path, OF_A_BLOCK)
-        records[path] = record
-    about = crate.About(
+def _about(results: Results, licence: str, authors: Sequence[str]) -> crate.About:
+    return crate.About(
         name=results.title,
         description=f"{platform_words(results.platforms)} Figures, tables and records of the "
         f"Castmates study {results.name}.",
@@ -144,6 +140,15 @@ def _crate(folder: Folder, results: Results, inputs: Sequence[str], licence: str
         authors=authors,
         version=castmates.__version__,
     )
+
+
+def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate.About) -> None:
+    records: dict[str, Mapping[str, Any]] = {}
+    for record in results.records:
+        spec = record.get("spec") or {}
+        path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
+        folder.copy(results.folder / path, path, OF_A_BLOCK)
+        records[path] = record
     runs = [crate.Run("", inputs, records), *_confirming(folder, results)]
     folder.finish(crate.metadata(about, folder.parts(), runs))
 

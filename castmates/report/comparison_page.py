@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import castmates
-from castmates.files import replace_text
+from castmates.files import replace_text, writing
 from castmates.report.compared import Compared
 from castmates.report.comparison_rows import rows
 from castmates.report.comparison_words import sentences
@@ -14,7 +14,9 @@ from castmates.study.spec import UNMANAGED
 
 def write_page(compared: Compared, drawing: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the drawn figure inside."""
-    replace_text(output, page(compared, inline_svg(drawing)))
+    content = page(compared, inline_svg(drawing))
+    with writing(output):
+        replace_text(output, content)
 
 
 def page(compared: Compared, drawing: str) -> str:

@@ -30,6 +30,13 @@ TYPES = {
     "txt": "text/plain",
 }
 RECORD = "block.json"
+DESCRIPTOR = {
+    "@id": "ro-crate-metadata.json",
+    "@type": "CreativeWork",
+    "conformsTo": {"@id": CRATE},
+    "about": {"@id": "./"},
+}
+ANALYSIS = "#analysis"
 
 
 @dataclass(frozen=True)
@@ -103,12 +110,7 @@ def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity
     return {
         "@context": CONTEXT,
         "@graph": [
-            {
-                "@id": "ro-crate-metadata.json",
-                "@type": "CreativeWork",
-                "conformsTo": {"@id": CRATE},
-                "about": {"@id": "./"},
-            },
+            DESCRIPTOR,
             root,
             {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
             licence,
@@ -119,6 +121,18 @@ def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity
             *map(_file, parts),
         ],
     }
+
+
+def begun(about: About) -> Entity:
+    """What stands in ro-crate-metadata.json while the files are written: who writes here."""
+    root = {"@id": "./", "@type": "Dataset", "name": about.name, "description": "Not all of it is written yet."}
+    action = {
+        "@id": ANALYSIS,
+        "@type": "CreateAction",
+        "instrument": {"@id": _tool_id(about.version)},
+        "actionStatus": "http://schema.org/ActiveActionStatus",
+    }
+    return {"@context": CONTEXT, "@graph": [DESCRIPTOR, root, _tool(about.version), action]}
 
 
 def _file(part: Part) -> Entity:
@@ -215,7 +229,7 @@ def _times(started: str, seconds: float | None) -> Entity:
 
 def _analysis(about: About, given: Sequence[str], made: Sequence[str]) -> Entity:
     return {
-        "@id": "#analysis",
+        "@id": ANALYSIS,
         "@type": "CreateAction",
         "name": "Analysis, figures and tables",
         "description": "Effects and their intervals were estimated from all blocks, drawn, and written for a paper.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.files import replace_text
+from castmates.files import replace_text, writing
 from castmates.report.captions import alternatives, captions
 from castmates.report.read import Results
 
@@ -29,7 +29,8 @@ def write_texts(texts: Texts, stem: Path) -> None:
     marked = re.sub(r"([\\*_`|])", r"\\\1", texts.caption)
     marked = re.sub(r"[{}]", lambda brace: f"{{{{ '{brace[0]}' }}}}", marked)
     for suffix, text in {"txt": texts.caption, "alt.txt": texts.alternative, "rst": marked}.items():
-        replace_text(stem.with_name(f"{stem.name}.{suffix}"), text + "\n")
+        with writing(file := stem.with_name(f"{stem.name}.{suffix}")):
+            replace_text(file, text + "\n")
 
 
 def texts_of(stem: Path) -> Texts:

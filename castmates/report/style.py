@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.csv_text import write_csv
-from castmates.files import replace
+from castmates.files import replace, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,10 +102,10 @@ def empty_figure(message: str, caveat: str) -> "Figure":
 
 def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
     """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
-    with styled():
+    with styled(), writing(stem):
         for suffix, about in ABOUT.items():
             replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
-    replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
+        replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
 
 
 def _source(source: "pd.DataFrame", file: Path) -> None:

@@ -1,7 +1,6 @@
 """Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
 
 import json
-import os
 import platform
 import re
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 from castmates import __version__, tables
 from castmates.errors import CastmatesError
-from castmates.files import replace, replace_text
+from castmates.files import reason, replace, replace_text
 from castmates.machine.owner import born_of
 from castmates.runner.block import Outcome
 from castmates.runner.launch import Running
@@ -31,10 +30,9 @@ def write(outcome: Outcome, folder: Path) -> None:
     try:
         _write(outcome, folder)
     except OSError as problem:
-        why = os.strerror(problem.errno) if problem.errno else str(problem).splitlines()[0]
         raise CastmatesError(
-            f"block {outcome.block.path} is measured, but {folder} cannot be written ({why}): make room or give write "
-            "access there, and run the same command again."
+            f"block {outcome.block.path} is measured, but {folder} cannot be written ({reason(problem)}): make room "
+            "or give write access there, and run the same command again."
         ) from None
 
 

@@ -121,11 +121,11 @@ def test_the_next_run_removes_what_only_the_last_one_wrote_and_nothing_else(tmp_
         may_write(ours)
         folder = Folder(ours)
         for name, text in rows.items():
-            folder.text(f"sub/{name}", text, "A text.")
+            folder.text(f"tables/{name}", text, "A text.")
         (ours / "paper.pdf").write_text("set by the user")
         folder.finish(metadata(ABOUT, folder.parts(), []))
     left = {str(file.relative_to(ours)): file.read_text() for file in ours.rglob("*.*") if file.suffix != ".json"}
-    assert left == {"sub/a.txt": "3", "paper.pdf": "set by the user"}
+    assert left == {"tables/a.txt": "3", "paper.pdf": "set by the user"}
     (theirs / ".git").mkdir(parents=True)
     may_write(theirs)
     (theirs / "paper.tex").write_text("years of work")

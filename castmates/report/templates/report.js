@@ -111,7 +111,7 @@ const enhance = (table, number) => {
 const tables = [...document.querySelectorAll("table.sortable")].map(enhance);
 
 // The results lie beside the page in results/<study>/report; where it was moved alone, links to them lead nowhere.
-if (!location.pathname.endsWith("/report/index.html")) {
+if (!/\/report\/(index\.html)?$/.test(location.pathname)) {
   document.querySelectorAll('a[href^="../"]').forEach((link) => {
     link.replaceWith(make("span", { title: `${link.getAttribute("href").slice(3)} in the study's results` }, ...link.childNodes));
   });
