@@ -26,7 +26,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import counted, interval, number
+from castmates.report.words import interval, number, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -248,12 +248,7 @@ def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
 def caption(results: Results) -> str:
     """What the figure shows, with what its intervals are."""
     known = [total for total, _ in attribution.mixes(results) if total["blocks"]]
-    blocks = [int(total["blocks"]) for total in known]
-    launches = (
-        f"{min(blocks)} to {max(blocks)} launches"
-        if len(set(blocks)) > 1
-        else counted(max(blocks, default=0), "launch")
-    )
+    launches = units(total["blocks"] for total in known)
     chosen = any(total["blocks_choosing"] for total in known)
     return (
         "What each lead loses against solo, and to what: bars begin where those above end and add up to the total, "

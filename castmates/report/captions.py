@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from castmates.report import (
     attribution_figure,
@@ -25,11 +24,8 @@ from castmates.report.health import control_name
 from castmates.report.read import Results, records
 from castmates.report.stamps import first_words, stamped
 from castmates.report.style import plain
-from castmates.report.words import counted, interval, listed, number, within
+from castmates.report.words import counted, interval, listed, number, units, within
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DRAWN_ALT = 12  # values that an alternative text names; the table has them all
 
@@ -46,7 +42,7 @@ def alternatives(results: Results, names: Sequence[str]) -> dict[str, str]:
 
 def _heatmap(results: Results) -> str:
     effects = results.lead_effects("solo")
-    blocks = _launches(effects["blocks"])
+    blocks = units(effects["blocks"])
     return (
         "Degradation of the lead (columns) beside its antagonists (rows), in per cent: the share of its solo rate, or "
         "of its rate beside placebos, that it loses. Positive numbers are losses. Intervals are 95 % t intervals "
@@ -59,11 +55,12 @@ def _heatmap(results: Results) -> str:
 
 
 def _control(results: Results) -> str:
+    of = units(results.controls.loc[results.controls["control"] != "positive", "blocks"])
     return (
         "Each lead's rate in its solo windows over its rate in an independent second set of solo windows; of the "
         "negative control, its rate beside placebos over its rate beside an antagonist that cannot disturb it. "
-        "Nothing differs between the two, so the interval should contain one and lie inside the margin. "
-        + _host(results)
+        "Nothing differs between the two, so the interval should contain one and lie inside the margin. Bars are "
+        f"95 % t intervals between launches ({of}); dashed ones speak of these launches only. " + _host(results)
     )
 
 
@@ -92,10 +89,13 @@ def _windows(results: Results) -> str:
 
 
 def _partitions(results: Results) -> str:
+    of = units(partitions.losses(results)["blocks"])
     return (
         "Degradation of the lead against solo, in per cent, over the ways of the last-level cache that a partition "
         "gives it, a panel for each mix; partitions that leave it all ways stand beside the axis. The line with its "
-        "band is the same mix without a partition. The lead's own share is what it loses with no more ways than these "
+        "band is the same mix without a partition. Bars and bands are 95 % t intervals "
+        f"between launches ({of}); where there are fewer than three, the interval within launch. "
+        "The lead's own share is what it loses with no more ways than these "
         "while nobody else uses the cache: alone, or beside placebos on the antagonists' CPUs; the latter is a ratio "
         "of two effects and has no interval. " + _host(results)
     )
@@ -147,14 +147,6 @@ def _windows_alt(results: Results) -> str:
     parts = [f"{plain(str(what))} {number(float(value), 2)}" for what, value in medians.head(DRAWN_ALT).items()]
     blocks = counted(len(windows.chosen_blocks(source)), "block")
     return f"Rates of the lead over time in {blocks}; medians over solo: {listed(parts)}."
-
-
-def _launches(counts: "pd.Series[int]") -> str:
-    """1 launch; 5 launches; 2 to 5 launches."""
-    if counts.empty or not counts.max():
-        return "no launches"
-    low, high = int(counts.min()), int(counts.max())
-    return counted(high, "launch") if low == high else f"{low} to {high} launches"
 
 
 def _host(results: Results) -> str:

@@ -26,6 +26,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
+from castmates.report.words import units
 from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
@@ -254,11 +255,13 @@ def caption(results: Results) -> str:
     """What the figure shows, and what is in it from where."""
     table, lacking = tables(results)
     way = how_counted(table)
+    of = units(table.loc[table["partition"] == UNMANAGED, "blocks"])
     return (
         "What the counters count for each lead per unit of its own progress, beside its antagonists over solo, and the "
         "ratios of two events that were counted in the same window; paired within rounds, mean of the blocks' "
-        "log-ratios with its 95 % t interval between launches (dashed: within launch, where there are fewer than three "
-        f"launches). Events that were counted for less than {FULLY_COUNTED:.0%} of a member's time are in no ratio. "
+        "log-ratios with its 95 % t interval between launches "
+        f"({of}; dashed: within launch, where there are fewer than three launches). Events that were counted for less "
+        f"than {FULLY_COUNTED:.0%} of a member's time are in no ratio. "
         + (f"{way[0].upper()}{way[1:]}. " if way else "")
         + (f"Not shown: {lacking_words(lacking)} " if len(lacking) else "")
     )

@@ -21,7 +21,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import counted, listed, number
+from castmates.report.words import counted, listed, number, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,16 +47,20 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     looked = health_rows.looked_at(results)
+    marks = health_rows.rows(results)
+    controls, priced = (marks[marks["panel"] == name] for name in (health_rows.CONTROLS, health_rows.COSTS))
+    costs = f", with intervals of the same kind ({units(priced['blocks'])})" if len(priced) else ""
     blocks = int((results.blocks["status"] == "measured").sum())
     failed = f"{failed}, which left no windows. " if (failed := _failed(results)) else ""
     some = f"all {blocks}" if len(looked) == blocks else f"{len(looked)} evenly spaced ones of {blocks}"
     return (
-        "Controls: the ratio of two rates that must be the same, with 95 % intervals between launches, dashed within "
-        "launch. Rejected: the share of all windows that each kind of reason spoiled (a window may have several). By "
+        "Controls: the ratio of two rates that must be the same, with 95 % t intervals between launches "
+        f"({units(controls['blocks'])}), dashed within launch. Rejected: the share of all windows that each kind of "
+        "reason spoiled (a window may have several). By "
         "block: rejected windows; the time of a CPU that the hypervisor took (mean over CPUs) and that other programs "
         "took together while windows were open; windows in which heat held the processor back. "
         "Counted: the share of the time for which perf's counters ran, the least and the median over windows. Cost: "
-        "what each collector does to the lead's rate, measured in pairs with and without it, 95 % between launches. "
+        f"what each collector does to the lead's rate, measured in pairs with and without it{costs}. "
         f"Time taken and counters are of {some} measured blocks. What is missing was not recorded; it is not zero. "
         f"{failed}"
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from castmates.analysis.costs import costs as pooled_costs
 from castmates.report import costs
+from castmates.report.once import once
 from castmates.report.read import Results, records
 from castmates.report.style import plain
 from castmates.report.words import kinds_of
@@ -22,6 +23,7 @@ ALL, LOST, STOLEN, TAKEN, HOT = "any reason", "rejected", "stolen", "others", "t
 Row = dict[str, Any]
 
 
+@once
 def rows(results: Results) -> "pd.DataFrame":
     """All marks of all panels; `value` is NaN where there is none."""
     import pandas as pd

@@ -12,7 +12,7 @@ from castmates.report.panels import fitting
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import empty_figure, stamp, styled
-from castmates.report.words import counted, number
+from castmates.report.words import counted, number, units
 from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
@@ -42,11 +42,16 @@ def caption(results: Results) -> str:
     source = _source(results)
     drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
-    panels = counted(len(_panels(source, drawn)[1]), "panel")
+    rows, names = _panels(source, drawn)
+    panels, of = counted(len(names), "panel"), units(rows["blocks"])
+    if rows["degradation_low"].notna().any():
+        intervals = f"Intervals are 95 % t intervals between launches ({of}); grey cells"
+    else:
+        intervals = f"There are too few launches for intervals between them ({of}); grey cells"
     return (
         f"Degradation of the lead (columns) beside its antagonists (rows) against solo, in per cent, {panels}: "
-        "first without a partition, then under each; one scale of colours for all. Intervals are 95 % t intervals "
-        "between launches; grey cells are not significant after Holm's adjustment, which is taken over all partitions, "
+        "first without a partition, then under each; one scale of colours for all. "
+        f"{intervals} are not significant after Holm's adjustment, which is taken over all partitions, "
         f"and those without one by themselves. Hatched: not measured.{more} "
     )
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.analysis.recommendation import MET
+from castmates.analysis.recommendation import MET, WRONG
 from castmates.analysis.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.report import latency, latex, words
 from castmates.report.machine import described
@@ -214,18 +214,20 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
     """How step times, knees and recommendations came about, where there are any."""
     if (results.latency["refused"] == "").any():
         yield (
-            "Quantiles of step times were taken in each launch by itself; one was refused where a launch had fewer "
-            f"than {latency.needed()} steps (p50, p95, p99)."
+            "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
+            f"{latency.needed()} steps (p50, p95, p99); one was refused where more than a tenth of the launches had "
+            "fewer."
         )
     if len(results.knees):
         yield (
             "The knee of a lead is the smallest measured number of ways from which on it kept "
-            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its interval inverts one-sided t tests in a "
-            "fixed order."
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its 95 % interval inverts one-sided t tests in "
+            "a fixed order."
         )
     if len(results.recommendations):
         yield (
-            "A lead mask is recommended where the one-sided upper bound of the lead's loss is at most "
+            "A lead mask is recommended where the one-sided upper bound of the lead's loss, at "
+            f"{percent_of(1 - WRONG)} or, where there are several kinds of partition, more, is at most "
             f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
             "mask down."
         )

@@ -84,8 +84,8 @@ def _recommendations(results: Results) -> str:
     fresh = [row for row in rows if row["confirmed_blocks"]]
     caption = (
         f"The smallest lead mask of each mix that keeps the lead's loss within {rows[0]['limit_pct']:g} % (met), or "
-        "the one that comes nearest. Estimates of the search chose the mask, and so are too good by luck"
-        + ("; fresh launches, of a study of its own, are not" if fresh else "")
+        "the one that comes nearest. Estimates of the search chose the mask, and so tend to be too good, by luck"
+        + ("; those of fresh launches, of a study of its own, do not" if fresh else "")
         + ". The upper bound of the loss is one-sided, at 97.5 % or, where there are several kinds of partition, more. "
         f"Others keep: mean rate of the antagonists in per cent of their own alone. {BETWEEN}. {source(results)}"
     )

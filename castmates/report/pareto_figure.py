@@ -9,7 +9,7 @@ from castmates.report.pareto_axes import Panel, Row, beyond, labels_of, paint
 from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.style import COLUMN, broken, empty_figure, plain, stamp, styled
-from castmates.report.words import interval, number
+from castmates.report.words import interval, number, units
 from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
@@ -91,13 +91,24 @@ def caption(results: Results) -> str:
     panels = _panels(records(results.pareto), records(results.recommendations))
     return (
         "Rate that the antagonists keep of theirs alone (mean over them) against what the lead loses against solo, "
-        "under every measured partition of a mix and without one. Crosses are 95 % t intervals between launches. A "
-        "partition is dominated if another loses less and keeps more, by the estimates. What stands out in a search "
+        "under every measured partition of a mix and without one. "
+        + _crosses(panels)
+        + "A partition is dominated if another loses less and keeps more, by the estimates. What stands out in a "
+        "search "
         "does so partly by luck: "
         + ("filled points are fresh blocks of a study of their own. " if fresh else "no point is confirmed yet. ")
         + (BEYOND if any(map(beyond, panels)) else "")
         + "Labels that would overlap are left out; the CSV has every partition. "
     )
+
+
+def _crosses(panels: list[Panel]) -> str:
+    """What the crosses are, if some are drawn, and of how many launches the points are."""
+    rows = [row for panel in panels for row in panel.rows]
+    of = units(row["blocks"] for row in rows)
+    if any(not math.isnan(row["loss_low"]) for row in rows):
+        return f"Crosses are 95 % t intervals between launches ({of}). "
+    return f"There are too few launches for intervals ({of}). "
 
 
 def alternative(results: Results) -> str:

@@ -24,7 +24,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import counted, interval, number
+from castmates.report.words import counted, interval, number, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,7 @@ def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     drawn = _leads(losses(results))
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
+    of = units(row["blocks"] for rows in drawn.values() for row in rows)
     mixes = max((len({row["mix"] for row in rows}) for rows in drawn.values()), default=0)
     left_out = f" The {MIXES} mixes of each lead whose step changes most are drawn." if mixes >= MIXES else ""
     within = (
@@ -75,8 +76,9 @@ def caption(results: Results) -> str:
     return (
         "Left: the mean time that each phase of a step of the lead takes, alone and beside its antagonists; the rest "
         "is what lies in no phase. Right: how much longer each phase takes than alone, in per cent of the whole step "
-        "alone, paired within rounds, with 95 % t intervals between launches: the parts add up to the loss of the "
-        f"step.{within}{left_out} Phases inside phases, phases of other threads and partitions are in the "
+        "alone, paired within rounds, with 95 % t intervals between launches "
+        f"({of}): the parts add up to the loss of the step.{within}{left_out} Phases inside phases, phases of other "
+        "threads and partitions are in the "
         "figure's CSV. "
     )
 

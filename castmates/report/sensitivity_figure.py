@@ -9,7 +9,7 @@ from castmates.report.recommendation import knee_words
 from castmates.report.sensitivity_axes import ALONE, Key, Panel, Row, bottom, ends_of, is_shared, looks_of, paint
 from castmates.report.stamps import caveat
 from castmates.report.style import COLUMN, broken, empty_figure, plain, stamp, styled
-from castmates.report.words import counted, interval, number
+from castmates.report.words import interval, number, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,9 +88,7 @@ def _key(panels: list[Panel], results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
-    blocks = results.sensitivity_curves["blocks"]
-    few, many = (int(blocks.min()), int(blocks.max())) if len(blocks) else (0, 0)
-    launches = counted(many, "launch") if few == many else f"{few} to {counted(many, 'launch')}"
+    launches = units(results.sensitivity_curves["blocks"])
     return (
         "Rate of each lead, in per cent of its solo rate with all ways, over the ways that a partition gives it: "
         "alone, and beside its antagonists, who have other ways. Bars are 95 % t intervals between launches "

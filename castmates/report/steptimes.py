@@ -11,7 +11,7 @@ from castmates.report.read import Results, records
 from castmates.report.stamps import caveat
 from castmates.report.steptimes_axes import SHARES, Curve, Panel, figure_of
 from castmates.report.style import empty_figure, plain, styled
-from castmates.report.words import counted, interval, number
+from castmates.report.words import counted, interval, number, units
 from castmates.study.spec import UNMANAGED
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ def caption(results: Results) -> str:
     most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0
     some = f" of at most {LAUNCHES} launches of each lead, evenly spaced," if most > LAUNCHES else " of every launch"
     left = f" {PANELS} of {counted(len(leads), 'lead')} are shown." if len(leads) > PANELS else ""
+    of = units(known.loc[known["refused"] == "", "blocks"])
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
     lacking = f" Where {' or '.join(refused)} is missing, launches have too few steps for it." if refused else ""
     return (
         "The share of a lead's steps that take no longer, a step being what lies between two heartbeats in one valid "
         f"window. Faint lines:{some} by itself; bold: the same launches together, each with the same weight, a drawing "
-        "without an interval. Below: the median, p95 and p99 with 95 % t intervals between launches, over all launches"
-        f"; a mark without a bar has fewer than three. Up to {BESIDE} co-runs of a lead are drawn, those that change "
+        "without an interval. Below: the median, p95 and p99 with 95 % t intervals between launches, over all launches "
+        f"({of}); a mark without a bar has fewer than three. Up to {BESIDE} co-runs of a lead are drawn, those that "
+        "change "
         f"its median most, without partitions.{lacking}{left} "
     )
 

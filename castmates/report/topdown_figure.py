@@ -26,7 +26,7 @@ from castmates.report.style import (
     stamp,
     styled,
 )
-from castmates.report.words import counted, interval, number
+from castmates.report.words import counted, interval, number, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level
 
@@ -218,15 +218,16 @@ def _beside(mix: str) -> str:
 
 def caption(results: Results) -> str:
     """What the figure shows, and what it is made of."""
-    table, _ = tables(results)
+    table, change = tables(results)
     if drawn(table).empty:
         return f"{why_empty(results)} "
+    of = units(drawn(change)["blocks"] if len(change) else [])
     return (
         "Top-Down analysis of each lead: the share of its processors' issue slots that retired work, and what the "
         "others were lost to, alone and beside its antagonists, as perf's own metrics give it; the hatched part of a "
         "category is the share of level 2 that the legend names. At the right the category of either level that "
-        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval, which is "
-        "not widened for having been picked; what was "
+        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval "
+        f"between launches ({of}), which is not widened for having been picked; what was "
         f"counted for less than {FULLY_COUNTED:.0%} of the time is in no change. Level 3, phases and partitions are "
         "in the figure's CSV. "
     )

@@ -65,6 +65,15 @@ def within(row: Row) -> tuple[float, float]:
     return as_degradation(row["within_low"]), as_degradation(row["within_high"])
 
 
+def units(counts: Iterable[int]) -> str:
+    """Of how many launches numbers are, where there are any: 1 launch; 5 launches; 2 to 5 launches."""
+    known = [int(count) for count in counts if count == count and count > 0]
+    if not known:
+        return "no launches"
+    low, high = min(known), max(known)
+    return counted(high, "launch") if low == high else f"{low} to {high} launches"
+
+
 def launches(blocks: int) -> str:
     """What a within-launch interval speaks of."""
     return "this launch" if blocks == 1 else f"these {blocks} launches"
@@ -109,20 +118,35 @@ def _of_mix(row: Row) -> tuple[str, str, str]:
 
 def partition_sentences(rows: Iterable[Row]) -> list[str]:
     """How far apart the losses of a mix under its partitions are; which one is best is not for these numbers to say."""
-    mixes: dict[tuple[str, str], list[float]] = {}
+    mixes: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
-            mixes.setdefault((row["lead"], row["antagonists"]), []).append(row["degradation_pct"])
+            mixes.setdefault((row["lead"], row["antagonists"], row["platform"]), []).append(row)
+    several = len({platform for _, _, platform in mixes}) > 1
     said = []
-    for (lead, beside), losses in mixes.items():
+    for (lead, beside, platform), found in mixes.items():
         who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
-        ends = [number(min(losses)), number(max(losses))]
-        values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
-        under = counted(len(losses), "partition")
-        said.append(
-            f"{who} loses {values} against solo under {under}; the figure and the table show each with its interval."
-        )
+        who += f" ({platform})" if several else ""
+        said.append(f"{who} loses {_under_one(found[0]) if len(found) == 1 else _under_several(found)}.")
     return said
+
+
+def _under_one(row: Row) -> str:
+    blocks = int(row["blocks"])
+    if row["verdict"] == "too few blocks":
+        of = f"{interval(*within(row))} within {launches(blocks)}"
+    else:
+        of = f"{interval(row['degradation_low'], row['degradation_high'])} ({units([blocks])})"
+    return f"{number(row['degradation_pct'])} % {of} against solo under 1 partition"
+
+
+def _under_several(rows: Sequence[Row]) -> str:
+    losses = [row["degradation_pct"] for row in rows]
+    ends = [number(min(losses)), number(max(losses))]
+    values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
+    of = units(row["blocks"] for row in rows)
+    under = counted(len(rows), "partition")
+    return f"{values} against solo under {under} ({of}); the figure and the table show each with its interval"
 
 
 def _changed(verb: str, sign: int) -> Any:  # noqa: ANN401 (a function of rows)

@@ -99,6 +99,25 @@ def test_a_partition_is_named():
     assert "beside b under isolated" in sentence
 
 
+def test_losses_under_partitions_have_an_interval_or_the_launches_that_the_intervals_shown_are_of():
+    def under(partition, value, low, high, blocks, verdict="slower", platform="measured"):
+        made = row("b", verdict, value, low, high, blocks, (21.0, 23.0), partition)
+        return made | {"lead": "a", "platform": platform}
+
+    one, other = under("4-8", 22.4, 18.0, 26.0, 4), under("6-6", 10.0, 9.0, 11.0, 3)
+    assert words.partition_sentences([one]) == [
+        "a beside b loses 22.4 % [18.0, 26.0] (4 launches) against solo under 1 partition."
+    ]
+    (sentence,) = words.partition_sentences([under("4-8", 22.4, NAN, NAN, 1, "too few blocks")])
+    assert "loses 22.4 % [21.0, 23.0] within this launch against solo" in sentence
+    (sentence,) = words.partition_sentences([one, other])
+    assert "loses from 10.0 to 22.4 % against solo under 2 partitions (3 to 4 launches);" in sentence
+    modelled = under("4-8", 50.0, 49.0, 51.0, 9, platform="modelled")
+    first, second = words.partition_sentences([one, modelled])
+    assert first.startswith("a beside b (measured) loses 22.4 % [18.0, 26.0] (4 launches)")
+    assert second.startswith("a beside b (modelled) loses 50.0 % [49.0, 51.0] (9 launches)")
+
+
 @given(st.floats(-1e6, 1e6))
 def test_numbers_have_a_real_minus_and_no_negative_zero(value):
     text = words.number(value)

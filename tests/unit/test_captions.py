@@ -1,0 +1,58 @@
+"""Captions of figures with intervals say how those were made, and of how many launches. Synthetic results."""
+
+import re
+
+import pytest
+
+from castmates.report.captions import captions
+from castmates.report.figures import FIGURES
+from castmates.report.read import read_results
+from tests.unit import test_counters_figure as counted
+from tests.unit import test_steptimes as steptimes
+from tests.unit import topdown_maker
+from tests.unit.partition_maker import atoms
+from tests.unit.phases.test_phase_figures import results as with_phases
+from tests.unit.results_maker import make
+from tests.unit.test_figure_shares import results as of_shares
+
+WITHOUT = {"windows", "layers", "evolution", "timeline"}  # figures that draw no interval
+METHOD = r"95 % t intervals? between launches[^.]*"
+UNDER = ("partitions", "heatmap_partitions", "sensitivity", "pareto")
+
+
+def usual(folder, blocks):
+    return read_results(make(folder, blocks=blocks))
+
+
+def with_topdown(folder, blocks):
+    made = make(folder, blocks=blocks)
+    topdown_maker.add(made)
+    return read_results(made)
+
+
+MADE = {
+    **dict.fromkeys(("heatmap", "attribution", "health", "control"), usual),
+    **dict.fromkeys(UNDER, lambda _, blocks: of_shares(atoms(), blocks=blocks)),
+    "steptimes": lambda folder, blocks: steptimes.results(folder, blocks=blocks),
+    "counters": lambda folder, blocks: counted.results(folder, *counted.made_up(blocks)),
+    "topdown": with_topdown,
+    "phases": lambda folder, blocks: with_phases(folder, blocks=blocks),
+}
+
+
+def test_every_figure_with_intervals_is_looked_at():
+    assert set(MADE) | WITHOUT == set(FIGURES)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tmp_path, name):
+    told = captions(MADE[name](tmp_path / "study", 4), [name])[name]
+    assert re.search(METHOD + r"\((\d to )?4 launches[;)]", told), told
+
+
+@pytest.mark.parametrize("name", ["pareto", "heatmap_partitions"])
+def test_no_interval_is_claimed_where_there_are_too_few_launches(name):
+    told = captions(of_shares(atoms(), blocks=2), [name])[name]
+    assert "t interval" not in told
+    assert "too few launches for intervals" in told
+    assert "(2 launches)" in told
