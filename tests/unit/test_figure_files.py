@@ -30,7 +30,7 @@ def drawn(tmp_path_factory):
     words = ["heatmap", "--results", str(folder), "--output", str(there)]
     subprocess.run(
         [sys.executable, str(ROOT / "scripts/draw_figures.py"), *words],
-        check=True, timeout=60, env=os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)},
+        check=True, timeout=240, env=os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     return here, there
 

@@ -12,6 +12,7 @@ import pytest
 from tests.runner.test_pqos_tool import ended
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 120  # seconds, for what takes one or two where nothing else runs
 ASKS = (
     "import sys; from pathlib import Path; from castmates import sweeping; {}sweeping.sweep(Path('x.yaml'), '1', print)"
 )
@@ -20,16 +21,18 @@ SHORT = "sweeping.STAGES = ((2, 0.3), (15, 0.3), (9, 5)); "
 JOB = """
 import pathlib, signal, time
 def put_right(*_):
-    time.sleep(0.5); pathlib.Path('right').touch(); raise SystemExit
+    pathlib.Path('putting').touch(); time.sleep(3); pathlib.Path('right').touch(); raise SystemExit
 signal.signal(signal.SIGINT, put_right)
+while not pathlib.Path('waiting').exists():
+    time.sleep(0.02)
 pathlib.Path('begun').touch()
-time.sleep(60)
+time.sleep(600)
 """
 SNAKEMAKE = f"""
 import pathlib, subprocess, sys
-job = subprocess.Popen(['bash', '-c', 'set -e; "$0" -c "$1"; true', sys.executable, {JOB!r}])
-pathlib.Path('job').write_text(str(job.pid))
 try:
+    job = subprocess.Popen(['bash', '-c', 'set -e; echo $$ > job; "$0" -c "$1"; true', sys.executable, {JOB!r}])
+    pathlib.Path('waiting').touch()
     job.wait()
 except KeyboardInterrupt:
     job.wait()
@@ -43,8 +46,15 @@ for number in (2, 15, 1):
 if os.fork() == 0:
     pathlib.Path('job').write_text(str(os.getpid()))
     pathlib.Path('begun').touch()
-time.sleep(60)
+time.sleep(600)
 """
+
+
+def appears(file: Path) -> bool:
+    until = time.monotonic() + PATIENCE
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return file.exists()
 
 
 @pytest.fixture
@@ -58,9 +68,7 @@ def asking(tmp_path):
         words = [sys.executable, "-c", ASKS.format(before)]
         one = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
         started.append(one)
-        until = time.monotonic() + 20
-        while not (tmp_path / "begun").exists() and time.monotonic() < until:
-            time.sleep(0.02)
+        assert appears(tmp_path / "begun")
         return one
 
     yield start
@@ -73,9 +81,9 @@ def asking(tmp_path):
 def test_a_signal_to_the_command_alone_lets_the_sweep_put_everything_right(tmp_path, asking, number):
     one = asking(SNAKEMAKE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     one.send_signal(number)
-    time.sleep(0.1)
+    assert appears(tmp_path / "putting")
     one.send_signal(number)  # whoever asks twice does not disturb it
-    said = one.communicate(timeout=20)[0]
+    said = one.communicate(timeout=PATIENCE)[0]
     assert one.returncode == 128 + number
     assert (tmp_path / "right").exists()
     assert (tmp_path / "done").exists()
@@ -87,11 +95,11 @@ def test_a_signal_to_the_command_alone_lets_the_sweep_put_everything_right(tmp_p
 
 def test_before_any_job_has_begun_it_ends_at_once_and_without_a_traceback(asking):
     one = asking(
-        "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)",
+        "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(600)",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     one.terminate()
-    said = one.communicate(timeout=20)[0]
+    said = one.communicate(timeout=PATIENCE)[0]
     assert one.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in said
 
@@ -99,7 +107,7 @@ def test_before_any_job_has_begun_it_ends_at_once_and_without_a_traceback(asking
 def test_what_does_not_want_to_end_is_killed_with_its_children(tmp_path, asking):
     one = asking(DEAF, SHORT)
     one.terminate()
-    assert one.wait(20) == 128 + signal.SIGTERM
+    assert one.wait(PATIENCE) == 128 + signal.SIGTERM
     assert ended(int((tmp_path / "job").read_text()))
 
 
@@ -112,18 +120,18 @@ def test_a_signal_that_is_ignored_stays_so_and_in_the_background_the_sweep_can_s
     time.sleep(0.5)
     assert one.poll() is None
     one.terminate()
-    assert one.wait(20) == 128 + signal.SIGTERM
+    assert one.wait(PATIENCE) == 128 + signal.SIGTERM
     assert (tmp_path / "done").exists()
 
 
 def test_the_status_of_a_sweep_that_failed_is_told(asking):
     one = asking("import pathlib, sys; pathlib.Path('begun').touch(); sys.exit(3)", stderr=subprocess.PIPE)
-    assert "ended with status 3" in one.communicate(timeout=20)[1]
+    assert "ended with status 3" in one.communicate(timeout=PATIENCE)[1]
     assert one.returncode == 1
 
 
 def test_a_sweep_ends_when_the_command_was_killed(tmp_path, asking):
     one = asking("import os, pathlib, time; pathlib.Path('job').write_text(str(os.getpid()))\n"
-                 "pathlib.Path('begun').touch(); time.sleep(60)")  # fmt: skip
+                 "pathlib.Path('begun').touch(); time.sleep(600)")  # fmt: skip
     one.kill()
     assert ended(int((tmp_path / "job").read_text()))

@@ -20,7 +20,7 @@ def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert "Traceback" not in done.stderr
     return done
