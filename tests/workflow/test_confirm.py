@@ -51,11 +51,13 @@ def end_amid_the_blocks(sweeps, number):
         [sys.executable, "-m", "castmates", "confirm", "--cores", "2"],
         cwd=sweeps.folder, env=sweeps.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as asking:  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240  # castmates and Snakemake start, and a block is measured
         while not fresh_blocks(sweeps) and asking.poll() is None and time.monotonic() < until:
             time.sleep(0.02)
+        in_time = bool(fresh_blocks(sweeps))
         asking.send_signal(number)
-        said = asking.communicate(timeout=60)[0]
+        said = asking.communicate(timeout=150)[0]  # longer than all that sweeping.STAGES grant
+    assert in_time, said
     assert asking.returncode == 128 + number, said
     assert "Traceback" not in said
     assert "goes on where it stopped" in said
