@@ -8,7 +8,7 @@ from castmates.analysis import recommendation as verdicts
 from castmates.report import latex
 from castmates.report.paper_words import BETWEEN, FEW, WITHIN, ends, source
 from castmates.report.read import Results, records
-from castmates.report.recommendation import count_of, knee_words
+from castmates.report.recommendation import count_of, knee_words, measured_ways
 from castmates.report.style import plain
 from castmates.report.words import interval, number
 
@@ -64,11 +64,12 @@ def _knees(results: Results) -> str:
         return ""
     caption = (
         f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its solo rate with all ways, of the "
-        "numbers of ways that were measured. The 95 % interval inverts one-sided t tests in a fixed order, with "
-        f"launches as units; n is the number of launches of the point that has fewest. {source(results)}"
+        "numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
+        "The 95 % interval inverts one-sided t tests in a fixed order, with launches as units; "
+        f"n is the number of launches of the point that has fewest. {source(results)}"
     )
     cells = [
-        [*_curve(row), number(count_of(row["knee"]), 0), knee_words(row), f"{row['fewest_ways']} to {row['most_ways']}",
+        [*_curve(row), number(count_of(row["knee"]), 0), knee_words(row), measured_ways(row, results),
          str(row["blocks"])]
         for row in rows
     ]  # fmt: skip

@@ -23,7 +23,10 @@ def context(results: Results) -> dict[str, Any]:
     return {
         "limit": _percent(float(advice["limit_pct"].iloc[0])) if len(advice) else "",
         "recommended": [_row(row) for row in records(advice)],
-        "knees": [{**row, "said": knee_words(row), "estimate": count_of(row["knee"])} for row in records(knees)],
+        "knees": [
+            {**row, "said": knee_words(row), "estimate": count_of(row["knee"]), "measured": measured_ways(row, results)}
+            for row in records(knees)
+        ],
         "refused": refusals(pareto),
         "command": _command(results),
     }
@@ -155,6 +158,16 @@ def knee_words(row: Row) -> str:
         sensitivity.NOT_REACHED: f"not reached with up to {row['most_ways']} ways",
         sensitivity.TOO_FEW: f"unknown: {counted(int(row['blocks']), 'launch')}, and three are the least",
     }[verdict]
+
+
+def measured_ways(row: Row, results: Results) -> str:
+    """4 to 8; a lead alone also keeps its rate with the whole cache, for that is what its rates are held against."""
+    fewest, most = row["fewest_ways"], row["most_ways"]
+    found = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    every = (results.plan.get("cache") or {}).get("ways")
+    if row["antagonists"] or not every or most >= every:
+        return found
+    return f"{found}, and all {every} (the baseline itself)"
 
 
 def refusals(pareto: "pd.DataFrame") -> list[str]:

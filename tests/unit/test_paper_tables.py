@@ -13,6 +13,7 @@ from castmates.project import read_plan
 from castmates.report import methods
 from castmates.report.paper_tables import paper_tables
 from castmates.report.read import read_results
+from castmates.report.recommendation import context, measured_ways
 from tests.golden.report import BLOCKS, MARGIN, STUDY
 
 LIMIT = 10.0
@@ -115,6 +116,28 @@ def test_rates_and_knees_are_those_of_the_study(results, tables):
     knees = cells(tables["knees.tex"])
     assert [row[3] for row in knees] == ["--" if str(one) == "<NA>" else str(one) for one in results.knees["knee"]]
     assert {row[0] for row in knees} == {"ranking", "vision"}
+    whole = "4, and all 8 (the baseline itself)"
+    assert [row[5] for row in knees] == ["2 to 6" if one else whole for one in results.knees["antagonists"]]
+    assert "for a lead alone, the whole cache, which is the baseline itself" in tables["knees.tex"]
+    page = context(results)["knees"]
+    assert [row["measured"] for row in page] == [row[5] for row in knees]
+
+
+@pytest.mark.parametrize(
+    ("fewest", "most", "beside", "ways", "told"),
+    [
+        (4, 8, "", 12, "4 to 8, and all 12 (the baseline itself)"),
+        (6, 6, "", 12, "6, and all 12 (the baseline itself)"),
+        (4, 12, "", 12, "4 to 12"),
+        (4, 8, "", None, "4 to 8"),
+        (6, 6, "stream", 12, "6"),
+        (4, 8, "stream", 12, "4 to 8"),
+    ],
+)
+def test_the_whole_cache_is_told_where_it_counts_as_a_number_of_ways(results, fewest, most, beside, ways, told):
+    row = {"fewest_ways": fewest, "most_ways": most, "antagonists": beside}
+    cache = {"ways": ways} if ways else None
+    assert measured_ways(row, dataclasses.replace(results, plan={"cache": cache})) == told
 
 
 def test_a_recommendation_has_its_search_and_what_fresh_launches_say(results, tables):
