@@ -136,23 +136,3 @@ def warm_from(levels: list[Level], relative: change_points.Floats) -> int | None
         if abs(level.relative / steady - 1) <= STEADY:
             return level.first
     return None
-
-
-def changes_table(found: list[Evolution]) -> pd.DataFrame:
-    """A row per launch and change of level."""
-    columns = ["company", "block", "member", "iteration", "before", "after", "change_pct", "ends_warm_up"]
-    rows = [
-        {
-            "company": one.company,
-            "block": one.block,
-            "member": one.member,
-            "iteration": after.first,
-            "before": before.relative,
-            "after": after.relative,
-            "change_pct": 100 * (after.relative / before.relative - 1),
-            "ends_warm_up": one.warmed_up and after.first == one.warm_from,
-        }
-        for one in found
-        for before, after in pairwise(one.levels)
-    ]
-    return pd.DataFrame(rows, columns=columns)

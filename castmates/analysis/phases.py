@@ -102,16 +102,6 @@ def _sums(place: Integers, values: Floats) -> Floats:
     return np.where(np.bincount(place[known], minlength=len(sums)) > 0, sums, np.nan)
 
 
-def by_window(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """Seconds per unit that each lead spent in each phase, the rest and the whole step: a row per scene of a round."""
-    leads = _Leads(windows)
-    spent, names = leads.spent(steps)
-    there = ~np.isnan(spent.values)
-    place, phase = np.nonzero(there)
-    about = leads.places.iloc[spent.rows[place]].reset_index(drop=True)
-    return about.assign(phase=np.array(names, dtype=object)[phase], seconds=spent.values[there])
-
-
 def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one.
 

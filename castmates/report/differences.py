@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from castmates.analysis.launches import plain_members
@@ -38,11 +38,6 @@ def other_work(a: Plan, b: Plan) -> list[Difference]:
             if pair[0] != pair[1]:
                 found.append((f"{name}: {what}", *pair))
     return found
-
-
-def same_work(found: Iterable[Difference]) -> bool:
-    """Whether nothing but the CPUs of members differs."""
-    return all(what.endswith(": CPUs") for what, _, _ in found)
 
 
 def _of_blocks(records: Sequence[Facts]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.phases import REST, STEP, by_window, estimate_phases, largest_loss
+from castmates.analysis.phases import REST, STEP, estimate_phases, largest_loss
 from castmates.tables import STEPS, WINDOWS, frame
 
 PHASES = ("input", "forward", "backward")
@@ -103,9 +103,9 @@ def test_only_rounds_with_both_windows_valid_count():
 def test_units_of_one_heartbeat_share_its_phases():
     steps, windows = tables(1, 1, known)
     steps["units"] *= 10  # ten steps a heartbeat
-    spent = by_window(steps, windows).set_index(["scene", "phase"])["seconds"]
-    assert spent["solo", "forward"] == pytest.approx(0.0044)
-    assert spent["solo", STEP] == pytest.approx(0.011)
+    spent = estimate_phases(steps, windows).set_index("phase")["baseline_ms"]
+    assert spent["forward"] == pytest.approx(4.4)
+    assert spent[STEP] == pytest.approx(11)
 
 
 def test_leads_without_phases_and_antagonists_give_no_rows():
@@ -137,9 +137,9 @@ def test_names_may_be_categories_and_windows_of_others_are_left_out():
     mixed = mixed.assign(
         **{name: mixed[name].astype("category") for name in ("study", "company", "member", "platform")}
     )
-    plain = by_window(steps, windows)
-    assert plain["block"].value_counts().to_dict() == {1: 28, 2: 14}
-    pd.testing.assert_frame_equal(by_window(mixed, windows), plain, check_exact=True)
-    nothing = by_window(others, windows)
+    plain = estimate_phases(steps, windows)
+    assert set(plain["rounds"]) == {3}
+    pd.testing.assert_frame_equal(estimate_phases(mixed, windows), plain, check_exact=True)
+    nothing = estimate_phases(others, windows)
     assert nothing.empty
     assert list(nothing) == list(plain)
