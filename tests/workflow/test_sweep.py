@@ -48,7 +48,8 @@ def test_snakemakes_own_report_works(finished):
     with zipfile.ZipFile(finished.folder / "report.zip") as archive:
         words = html.unescape(archive.read("report/report.html").decode())
         drawn = [Path(name).stem for name in archive.namelist() if name.endswith(".svg")]
-    captions = {file.stem: file.read_text().strip() for file in (finished.results / "figures").glob("*.txt")}
+    figures = (finished.results / "figures").glob("*.svg")
+    captions = {file.stem: file.with_suffix(".txt").read_text().strip() for file in figures}
     assert sorted(drawn) == sorted(captions)
     assert all(caption in words or json.dumps(caption)[1:-1] in words for caption in captions.values())
 
