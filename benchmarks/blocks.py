@@ -17,8 +17,8 @@ import yaml
 from benchmarks.common import ROOT, build_environments, say
 from benchmarks.precision import Floats
 from castmates import project
-from castmates.analysis.contrasts import mix_contrasts
-from castmates.analysis.pairs import pair, planned
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.statistics.pairs import pair, planned
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.study.model import Study

@@ -11,7 +11,7 @@ from benchmarks import blocks, usual
 from benchmarks.common import say
 from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Apart, Floats, Paired, Way
-from castmates.analysis.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.spec import Plan
 
 TARGET = 0.01  # half-width of the log loss: 1 % of the slowdown

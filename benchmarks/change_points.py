@@ -8,8 +8,8 @@ import argparse
 import numpy as np
 
 from benchmarks.common import Report, run
-from castmates.analysis import change_points
-from castmates.analysis.change_points import Floats
+from castmates.analysis.statistics import change_points
+from castmates.analysis.statistics.change_points import Floats
 
 KINDS = ("white", "heavy tails (t, 3)", "memory 0.3", "memory 0.6", "memory 0.8", "windows with levels of their own")
 SIZES = ((60, 60), (60, 12), (120, 24), (400, 40))  # points, windows

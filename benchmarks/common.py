@@ -16,10 +16,10 @@ from pathlib import Path
 import castmates
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import folder_prefix
 from castmates.machine.facts import cpu_model, hypervisor_flag
 from castmates.machine.probes import detect_virtualisation
 from castmates.machine.topology import read_topology
-from castmates.runner.names import folder_prefix
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Company
 from castmates.workloads import environments

@@ -19,13 +19,13 @@ from statistics import median
 
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from castmates import project
-from castmates.counters.perf_output.reading import parse
-from castmates.counts_check.program import known, quiet_cpu
+from castmates.counters.topdown.perf_output.reading import parse
 from castmates.errors import CastmatesError
 from castmates.inside import Counters, open_counters, papi
 from castmates.inside.events import event_of
 from castmates.inside.perf import perf_event_open
 from castmates.machine.lock import machine_lock
+from castmates.trials.counters.program import known, quiet_cpu
 from castmates.workloads import environments
 
 EVENTS = ("page-faults", "task-clock", "context-switches", "cpu-migrations")

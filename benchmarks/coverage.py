@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.precision import Floats, Rng
-from castmates.analysis.intervals import CONFIDENCE, estimate
+from castmates.analysis.statistics.intervals import CONFIDENCE, estimate
 
 ROUNDS, SCENES = 3, 7
 RUNS_PER_BLOCK = 3  # of the lead alone, and as many of the co-run: about what the time of a block buys

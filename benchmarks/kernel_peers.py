@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks import peers
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.kernels import last_cpu, others, programs, rate
+from castmates.linux.kernel_files import read_pairs
 from castmates.machine.lock import machine_lock
-from castmates.machine.reading import read_pairs
 
 MIB = 1 << 20
 SET_SIZES = {"L1": 24_000, "L2": 240_000, "L3": 8_000_000, "memory": 128_000_000}  # bytes, of all arrays together

@@ -11,10 +11,10 @@ from benchmarks.rdt_places import PLAIN, RESCTRL, NoTasks, PlainTree, costs
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
 from castmates.protocols import Held
-from castmates.rdt.book import Book
-from castmates.rdt.monitor import RATE, ResctrlMonitor
-from castmates.rdt.mounting import POINT
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
+from castmates.rdt.resctrl.mounting import POINT
+from castmates.rdt.resctrl.tree import KernelTree
 
 PORTIONS = (5, 15)  # seconds
 GROUPS = 8

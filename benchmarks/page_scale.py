@@ -6,9 +6,9 @@ from statistics import median
 
 from benchmarks.common import Report, run, say, scratch
 from castmates.errors import CastmatesError
-from castmates.report.figures import draw_figure
-from castmates.report.page import shown, write_page
-from castmates.report.read import read_results
+from castmates.report.figures.index import draw_figure
+from castmates.report.page.page import shown, write_page
+from castmates.report.results import read_results
 from tests.browser import chromium
 from tests.browser.devtools import Browser, Page
 from tests.lab.kit.common import NoLab

@@ -25,13 +25,13 @@ from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Held
 from castmates.rdt.choose import Wish
-from castmates.runner import cast as casting
-from castmates.runner.barrier import await_ready
-from castmates.runner.freezer import choose_freezer
-from castmates.runner.hardware import Hardware
-from castmates.runner.launch import Running, WorkloadFailed, launch
-from castmates.runner.stage import Stage
-from castmates.runner.warden import Warden
+from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes import starts as casting
+from castmates.runner.processes.barrier import await_ready
+from castmates.runner.processes.freezer import choose_freezer
+from castmates.runner.processes.launch import Running, WorkloadFailed, launch
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company
 
 AIM = 0.5  # per cent; the upper end of the loss's interval is to be below it

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from castmates.analysis.intervals import CONFIDENCE, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator

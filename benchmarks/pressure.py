@@ -21,7 +21,7 @@ from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, 
 from benchmarks.perturbation import on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
-from castmates.runner.stage import Stage
+from castmates.runner.rounds.stage import Stage
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Company
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.report.style import COLOURS, GREY, PAGE, styled, write
+from castmates.report.figures.style import COLOURS, GREY, PAGE, styled, write
 
 
 @dataclass(frozen=True)

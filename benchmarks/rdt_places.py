@@ -12,9 +12,9 @@ from pathlib import Path
 
 from benchmarks.common import ROOT, say, scratch
 from castmates.errors import CastmatesError
-from castmates.rdt.mounting import POINT
-from castmates.rdt.tasks import Place
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.mounting import POINT
+from castmates.rdt.resctrl.tasks import Place
+from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab.kit import build
 from tests.lab.kit.boot import Shape, boot
 

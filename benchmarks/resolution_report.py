@@ -10,7 +10,7 @@ from benchmarks.common import Report, percent
 from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Mean, Paired, equivalence, interval, minus, points
 from benchmarks.usual import Choice
-from castmates.analysis.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.model import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.common import Report, run
 from castmates.errors import CastmatesError
-from castmates.runner.restarts import Restarts
+from castmates.runner.processes.restarts import Restarts
 from castmates.workloads import heartbeat
 from castmates.workloads.native import build as native
 

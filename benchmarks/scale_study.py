@@ -21,12 +21,12 @@ from pyarrow import parquet
 from castmates import project
 from castmates.files import make_folder, replace_text
 from castmates.measuring import runner_of
-from castmates.runner.measure import measure_block
+from castmates.pipeline.measure_block import measure_block
+from castmates.results.columns.study import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns, frame
 from castmates.study.counter_keys import SETS
 from castmates.study.plan_text import text_of
 from castmates.study.spec import Block, Plan
 from castmates.study.topdown_tree import TREE
-from castmates.tables import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns, frame
 
 NAME = "scale"
 ROUNDS = 4

@@ -11,10 +11,10 @@ from benchmarks.common import Report, run
 from benchmarks.rdt_places import PLAIN, RESCTRL, NoTasks, PlainTree, costs
 from castmates.machine.journal import Journal
 from castmates.protocols import Held
-from castmates.rdt.allocator import ResctrlAllocator
-from castmates.rdt.book import Book
-from castmates.rdt.mounting import POINT
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.mounting import POINT
+from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.spec import REST, Share
 
 PORTIONS = (50, 150)  # scenes

@@ -18,8 +18,8 @@ from benchmarks.common import beside, scratch
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
-from castmates.runner import cast as casting
-from castmates.runner.launch import Running, Start, WorkloadFailed, launch
+from castmates.runner.processes import starts as casting
+from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
 from castmates.study.spec import Company, Mix
 from castmates.workloads.heartbeat import State
 

@@ -1,5 +1,5 @@
 """`python -m castmates`."""
 
-from castmates.cli import main
+from castmates.cli.main import main
 
 main()

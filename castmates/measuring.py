@@ -1,8 +1,8 @@
 """Measures a block, or plays it on the modelled machine: its design says which."""
 
 from castmates.modelled import block as modelled
+from castmates.pipeline.measure_block import Run
 from castmates.runner import block as real
-from castmates.runner.measure import Run
 from castmates.study.spec import Block
 
 

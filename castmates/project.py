@@ -13,16 +13,17 @@ from typing import Any, TypeVar
 
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.looks import precision_words
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.rdt.capabilities import read_cache
-from castmates.rdt.pqos_capabilities import expected
-from castmates.study import catalogue, isolation, mixes, modelled, planning
+from castmates.pipeline.take_look import precision_words
+from castmates.rdt.pqos.capabilities import expected
+from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
-from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.partitions import isolation
+from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.plan_text import Common, plan_of
 from castmates.study.reading import line_of, read
 from castmates.study.spec import PROTOCOL, Block, Plan, Prepared

@@ -2,7 +2,7 @@
 
 import argparse
 
-import castmates.script
+import castmates.pipeline.script
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.workloads import environments
@@ -22,4 +22,4 @@ def main() -> None:
     environments.build(arguments.name, project.ENVIRONMENTS, project.cache())
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

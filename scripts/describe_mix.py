@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-import castmates.script
+import castmates.pipeline.script
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
@@ -37,4 +37,4 @@ def describe(plan: Plan, name: str) -> dict[str, object]:
     }
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

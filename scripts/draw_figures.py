@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
-from castmates.report.figures import FIGURES, draw_figures
-from castmates.report.read import read_results
+import castmates.pipeline.script
+from castmates.report.figures.index import FIGURES, draw_figures
+from castmates.report.results import read_results
 
 
 def main() -> None:
@@ -22,4 +22,4 @@ def main() -> None:
     draw_figures(given.figures, read_results(given.results, given.study), given.output, given.jobs)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

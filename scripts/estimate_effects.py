@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-import castmates.script
-from castmates.estimate import write_tables
+import castmates.pipeline.script
+from castmates.pipeline.estimate_effects import write_tables
 from castmates.project import read_plan
 
 
@@ -24,4 +24,4 @@ def main() -> None:
     write_tables(plan, blocks, given.margin, given.output, machine, given.isolated, given.jobs)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

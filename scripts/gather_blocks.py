@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
-from castmates.estimate import write_bundle
+import castmates.pipeline.script
+from castmates.pipeline.estimate_effects import write_bundle
 from castmates.project import read_plan
 
 
@@ -18,4 +18,4 @@ def main() -> None:
     write_bundle(read_plan(given.plan), given.plan.parent / "blocks", given.bundle, given.output)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

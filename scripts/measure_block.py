@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
+import castmates.pipeline.script
 from castmates import project
 from castmates.measuring import runner_of
-from castmates.runner.measure import measure_block
+from castmates.pipeline.measure_block import measure_block
 
 
 def main() -> None:
@@ -23,4 +23,4 @@ def main() -> None:
     measure_block(plan, arguments.block, folder, cache, arguments.owner, arguments.log, choose=runner_of)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
+import castmates.pipeline.script
+from castmates.pipeline.recommend_partitions import write_tables
 from castmates.project import read_plan
-from castmates.recommend import write_tables
 
 
 def main() -> None:
@@ -18,4 +18,4 @@ def main() -> None:
     write_tables(read_plan(given.plan), given.plan.parent, given.lead_loss or None, given.output)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
-from castmates import looks
+import castmates.pipeline.script
 from castmates.files import replace_text
+from castmates.pipeline import take_look
 from castmates.project import read_plan
 
 
@@ -18,9 +18,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
     results = given.plan.parent
-    decisions = [looks.went_on(looks.look_file(results, number)) for number in range(1, given.look)]
-    reached = looks.take_look(read_plan(given.plan), results, given.precision, decisions)
-    replace_text(given.output, looks.text_of(given.look, given.precision, reached))
+    decisions = [take_look.went_on(take_look.look_file(results, number)) for number in range(1, given.look)]
+    reached = take_look.take_look(read_plan(given.plan), results, given.precision, decisions)
+    replace_text(given.output, take_look.text_of(given.look, given.precision, reached))
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
+import castmates.pipeline.script
 from castmates import project
 from castmates.files import replace_text
 from castmates.study.plan_text import text_of
@@ -19,4 +19,4 @@ def main() -> None:
     replace_text(arguments.output, text_of(plan))
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

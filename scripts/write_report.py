@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-import castmates.script
-from castmates.report.page import write_page
-from castmates.report.read import read_results
+import castmates.pipeline.script
+from castmates.report.page.page import write_page
+from castmates.report.results import read_results
 
 
 def main() -> None:
@@ -18,4 +18,4 @@ def main() -> None:
     write_page(read_results(given.results, given.study), given.results / "figures", given.output)
 
 
-castmates.script.run(main)
+castmates.pipeline.script.run(main)

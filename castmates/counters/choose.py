@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from castmates.counters.conditions import Conditions
-from castmates.counters.counting import Counters
-from castmates.counters.culprits import Culprits
-from castmates.counters.frequency import Frequency
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.rota import Rota
 from castmates.counters.nothing import NoCollector
-from castmates.counters.perf_event import PerfEvent
-from castmates.counters.places import Places
-from castmates.counters.procstat import ProcStat
-from castmates.counters.rota import Rota
-from castmates.counters.throttling import Throttling
-from castmates.counters.topdown import choose_topdown
+from castmates.counters.proc.conditions import Conditions
+from castmates.counters.proc.frequency import Frequency
+from castmates.counters.proc.last_cpus import Places
+from castmates.counters.proc.other_programs import Culprits
+from castmates.counters.proc.procstat import ProcStat
+from castmates.counters.proc.throttling import Throttling
+from castmates.counters.topdown.topdown import choose_topdown
 from castmates.protocols import Collector, Counter
 from castmates.study.spec import Counting
 

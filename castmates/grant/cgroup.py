@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.grant.granting import Grantee, Granting
-from castmates.machine import kernel_group
-from castmates.machine.owner import born_of
-from castmates.machine.reading import read_pairs
-from castmates.runner import cgroups
+from castmates.grant.steps import Grantee, Granting
+from castmates.linux import cgroups, group_folder
+from castmates.linux.kernel_files import read_pairs
+from castmates.linux.owner import born_of
 
 FILES = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
 SCOPE = "systemd-run --user --scope -p Delegate=yes"
@@ -66,7 +65,7 @@ def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     undo = f"rmdir {group}, when nobody is in it"
     advice = "inside a container /sys/fs/cgroup must be writable"
     said = f"a control group in which {grantee.name} may {what} processes"
-    if not granting.give(said, "group", group, kernel_group.THERE, undo, advice):
+    if not granting.give(said, "group", group, group_folder.THERE, undo, advice):
         return
     for name in FILES:
         file = group / name

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from castmates.grant.granting import Granting
+from castmates.grant.steps import Granting
 
 SETTING = "proc/sys/kernel/perf_event_paranoid"
 # The kernel's part of one's own processes, by thread. Whole CPUs, and with them control groups, stay closed to users:

@@ -8,10 +8,11 @@ do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and w
 import errno
 from pathlib import Path
 
-from castmates.grant.granting import Grantee, Granting, granted
-from castmates.machine import facts_rdt, kernel_group
+from castmates.grant.steps import Grantee, Granting, granted
+from castmates.linux import group_folder
+from castmates.linux.kernel_files import below
+from castmates.machine import facts_rdt
 from castmates.machine.journal import Change
-from castmates.machine.reading import below
 from castmates.machine.resctrl_state import ANYTHING, read_schemata
 
 POINT = "/sys/fs/resctrl"
@@ -54,7 +55,7 @@ def _mount(granting: Granting, here: Path) -> bool:
 def _group(granting: Granting, group: Path, made: int) -> bool:
     """Make one group and hand its files over; False where the processor has no class for it."""
     what = f"a group of {granting.grantee.name}'s with masks of its own"
-    error = granting.attempt(what, "group", group, kernel_group.THERE, f"rmdir {group}")
+    error = granting.attempt(what, "group", group, group_folder.THERE, f"rmdir {group}")
     if error is not None and error.errno == errno.ENOSPC and made:
         granting.leave(f"no more than {made} groups: the processor has no class for another one")
     elif error is not None:

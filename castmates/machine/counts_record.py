@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from castmates.files import replace_text
+from castmates.linux.kernel_files import read_pairs, read_text
 from castmates.machine import facts
-from castmates.machine.reading import read_pairs, read_text
 
 Record = dict[str, Any]
 

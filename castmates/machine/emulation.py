@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from castmates.machine.reading import read_pairs
+from castmates.linux.kernel_files import read_pairs
 
 LAB = "RDT-lab"  # in the processor's name
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import castmates
+from castmates.linux.kernel_files import below, mounts, read_int, read_pairs, read_text
 from castmates.machine import facts_rdt, journal, probes
-from castmates.machine.reading import below, mounts, read_int, read_pairs, read_text
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from castmates.machine.reading import below, mounts, read_pairs, read_text
+from castmates.linux.kernel_files import below, mounts, read_pairs, read_text
 
 RDT_FLAGS = (
     "rdt_a",

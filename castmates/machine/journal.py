@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.machine import kernel_file, kernel_group, ownership, pqos_state, resctrl_state
-from castmates.machine.owner import Owner, boot_id, is_gone, myself
+from castmates.linux import group_folder, one_value, ownership
+from castmates.linux.owner import Owner, boot_id, is_gone, myself
+from castmates.machine import pqos_state, resctrl_state
 
 MACHINE_WIDE = Path("/var/lib/castmates")
 NAME = "journal"
@@ -36,8 +37,8 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "file": Kind(kernel_file.read, kernel_file.write),
-    "group": Kind(kernel_group.read, kernel_group.write),
+    "file": Kind(one_value.read, one_value.write),
+    "group": Kind(group_folder.read, group_folder.write),
     "owner": Kind(ownership.read, ownership.write),
     pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.machine import kernel_file
+from castmates.linux import one_value
+from castmates.linux.kernel_files import read_text
 from castmates.machine.journal import Change
-from castmates.machine.reading import read_text
 from castmates.machine.topology import parse_cpu_list, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -121,7 +121,7 @@ def away(root: Path, cpus: Collection[int]) -> list[Change]:
 def read_value(knob: str, file: Path) -> str:
     """Read one file of a knob; an error is a sentence."""
     try:
-        return kernel_file.read(file)
+        return one_value.read(file)
     except OSError as error:
         raise CastmatesError(f"{knob} cannot be read: {file}: {error.strerror}; {LEAVE_OUT}.") from None
 

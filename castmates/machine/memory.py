@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from castmates.machine.reading import read_int, read_pairs, read_text
+from castmates.linux.kernel_files import read_int, read_pairs, read_text
 
 
 def usable_memory(root: Path = Path("/")) -> int | None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from castmates.machine.reading import read_text
+from castmates.linux.kernel_files import read_text
 
 TIMEOUT_S = 2.0
 FREEZE_TIMEOUT_S = 0.5

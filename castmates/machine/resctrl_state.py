@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from castmates.machine.reading import Mount, mounts, read_text
+from castmates.linux.kernel_files import Mount, mounts, read_text
 
 ABSENT = "absent"
 MOUNTED = "mounted"

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from castmates.errors import CastmatesError
 from castmates.files import replace
-from castmates.machine.reading import read_text
+from castmates.linux.kernel_files import read_text
 from castmates.machine.topology import Topology, read_topology
 
 CPU = "sys/devices/system/cpu"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.machine.reading import read_int, read_pairs, read_text
+from castmates.linux.kernel_files import read_int, read_pairs, read_text
 
 HIGHEST_CPU = 65535
 HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}

@@ -11,7 +11,7 @@ from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
 from castmates.protocols import Held
 from castmates.runner.block import Outcome, Say, measure_rounds
-from castmates.runner.cast import evictor, placebo_member
+from castmates.runner.processes.starts import evictor, placebo_member
 from castmates.study.spec import Block, Scene
 
 PLATFORM = "modelled"

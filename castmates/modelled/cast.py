@@ -5,9 +5,9 @@ import typing
 from pathlib import Path
 
 from castmates.modelled.world import Process
-from castmates.runner.cast import evictor, placebo_member
-from castmates.runner.eviction import MIB, TIMES, has_masks
-from castmates.runner.launch import Running, Start
+from castmates.runner.processes.launch import Running, Start
+from castmates.runner.processes.starts import evictor, placebo_member
+from castmates.runner.rounds.eviction import MIB, TIMES, has_masks
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 from castmates.study.spec import Company
 from castmates.workloads import heartbeat

@@ -8,18 +8,18 @@ from time import monotonic_ns
 from castmates.modelled.balance import Grant
 from castmates.modelled.world import NANO, World
 from castmates.protocols import Sample
-from castmates.rdt.allocator import ResctrlAllocator
-from castmates.rdt.book import Book
 from castmates.rdt.fake.groups import Group
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import Shape, Throttle
-from castmates.rdt.monitor import ResctrlMonitor
 from castmates.rdt.nothing import NoMonitor
-from castmates.rdt.tasks import Place, parse_place
-from castmates.runner.hardware import Hardware
-from castmates.runner.mask_witness import SOURCE as MASKS
-from castmates.runner.mask_witness import MaskWitness
-from castmates.runner.surroundings import Surroundings
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.tasks import Place, parse_place
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.mask_witness import SOURCE as MASKS
+from castmates.runner.rounds.mask_witness import MaskWitness
+from castmates.runner.rounds.surroundings import Surroundings
 from castmates.study.modelled import EVENTS, MachineModel
 from castmates.study.spec import Share
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from castmates.modelled.cast import Played
 from castmates.modelled.hardware import ModelledHardware
 from castmates.modelled.world import World
-from castmates.runner.stage import Stage
+from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Share
 
 

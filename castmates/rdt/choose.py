@@ -12,18 +12,18 @@ from castmates.machine.lock import tell
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor
-from castmates.rdt import groups
-from castmates.rdt.allocator import ResctrlAllocator
-from castmates.rdt.book import Book
-from castmates.rdt.capabilities import capabilities, find_mount
-from castmates.rdt.monitor import RATE, ResctrlMonitor
-from castmates.rdt.mounting import Lease, hopeless, lease
 from castmates.rdt.nothing import NoAllocator, NoMonitor
-from castmates.rdt.pqos import PqosAllocator
-from castmates.rdt.pqos_monitor import PqosMonitor
-from castmates.rdt.pqos_session import open_session
-from castmates.rdt.tasks import KernelTasks
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.pqos.allocator import PqosAllocator
+from castmates.rdt.pqos.monitor import PqosMonitor
+from castmates.rdt.pqos.session import open_session
+from castmates.rdt.resctrl import groups
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
+from castmates.rdt.resctrl.capabilities import capabilities, find_mount
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
+from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
+from castmates.rdt.resctrl.tasks import KernelTasks
+from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
 
 Say = Callable[[str], None]

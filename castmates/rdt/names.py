@@ -2,7 +2,7 @@
 
 import re
 
-from castmates.machine.owner import Owner, boot_id, myself
+from castmates.linux.owner import Owner, boot_id, myself
 
 _OWN = re.compile(r"castmates\.(\d+)-(\d+)-(\d+)\.\d+")  # its maker's number, start and PID namespace
 _DELEGATED = re.compile(r"castmates-(\d+)-(\d+)")  # made by root for a user, and never removed by a block

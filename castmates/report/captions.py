@@ -3,28 +3,28 @@
 import math
 from collections.abc import Sequence
 
-from castmates.report import (
-    attribution_figure,
-    counters_figure,
-    evolution_figure,
-    health_figure,
+from castmates.report.figures import (
+    attribution,
+    counters,
+    evolution,
+    health,
     heatmap,
     heatmap_partitions,
-    layers_figure,
-    pareto_figure,
+    layers,
+    pareto,
     partitions,
-    phases_figure,
-    sensitivity_figure,
+    phases,
+    sensitivity,
     steptimes,
-    timeline_figure,
-    topdown_figure,
+    timeline,
+    topdown,
     windows,
 )
-from castmates.report.health import control_name
-from castmates.report.read import Results, records
-from castmates.report.stamps import first_words, stamped
-from castmates.report.style import plain
-from castmates.report.words import counted, interval, listed, number, units, within
+from castmates.report.figures.style import plain
+from castmates.report.results import Results, records
+from castmates.report.text.health import control_name
+from castmates.report.text.stamps import first_words, stamped
+from castmates.report.text.words import counted, interval, listed, number, units, within
 from castmates.study.spec import UNMANAGED
 
 DRAWN_ALT = 12  # values that an alternative text names; the table has them all
@@ -156,31 +156,31 @@ def _host(results: Results) -> str:
 
 
 def _attribution(results: Results) -> str:
-    return attribution_figure.caption(results) + _host(results)
+    return attribution.caption(results) + _host(results)
 
 
 def _sensitivity(results: Results) -> str:
-    return sensitivity_figure.caption(results) + _host(results)
+    return sensitivity.caption(results) + _host(results)
 
 
 def _pareto(results: Results) -> str:
-    return pareto_figure.caption(results) + _host(results)
+    return pareto.caption(results) + _host(results)
 
 
 def _counters(results: Results) -> str:
-    return counters_figure.caption(results) + _host(results)
+    return counters.caption(results) + _host(results)
 
 
 def _topdown(results: Results) -> str:
-    return topdown_figure.caption(results) + _host(results)
+    return topdown.caption(results) + _host(results)
 
 
 def _layers(results: Results) -> str:
-    return layers_figure.caption(results) + _host(results)
+    return layers.caption(results) + _host(results)
 
 
 def _phases(results: Results) -> str:
-    return phases_figure.caption(results) + _host(results)
+    return phases.caption(results) + _host(results)
 
 
 def _heatmap_partitions(results: Results) -> str:
@@ -188,15 +188,15 @@ def _heatmap_partitions(results: Results) -> str:
 
 
 def _health(results: Results) -> str:
-    return health_figure.caption(results) + _host(results)
+    return health.caption(results) + _host(results)
 
 
 def _timeline(results: Results) -> str:
-    return timeline_figure.caption(results) + _host(results)
+    return timeline.caption(results) + _host(results)
 
 
 def _evolution(results: Results) -> str:
-    return evolution_figure.caption(results) + _host(results)
+    return evolution.caption(results) + _host(results)
 
 
 def _steptimes(results: Results) -> str:
@@ -223,19 +223,19 @@ _CAPTIONS = {
 }
 _ALTERNATIVES = {
     "heatmap": _heatmap_alt,
-    "attribution": attribution_figure.alternative,
-    "health": health_figure.alternative,
+    "attribution": attribution.alternative,
+    "health": health.alternative,
     "control": _control_alt,
     "windows": _windows_alt,
     "heatmap_partitions": heatmap_partitions.alternative,
     "partitions": _partitions_alt,
-    "sensitivity": sensitivity_figure.alternative,
-    "pareto": pareto_figure.alternative,
-    "counters": counters_figure.alternative,
-    "topdown": topdown_figure.alternative,
-    "layers": layers_figure.alternative,
-    "phases": phases_figure.alternative,
-    "evolution": evolution_figure.alternative,
+    "sensitivity": sensitivity.alternative,
+    "pareto": pareto.alternative,
+    "counters": counters.alternative,
+    "topdown": topdown.alternative,
+    "layers": layers.alternative,
+    "phases": phases.alternative,
+    "evolution": evolution.alternative,
     "steptimes": steptimes.alternative,
-    "timeline": timeline_figure.alternative,
+    "timeline": timeline.alternative,
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import folder_prefix
 from castmates.machine import counts_record, prepare
 from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
@@ -18,19 +19,19 @@ from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import Wish, refuse_hopeless
-from castmates.runner import cast as casting
-from castmates.runner import collector_costs, eviction, profiling
-from castmates.runner.barrier import await_ready
-from castmates.runner.freezer import Freezer, choose_freezer
-from castmates.runner.hardware import Hardware
-from castmates.runner.launch import Running, WorkloadFailed, launch
-from castmates.runner.ledger import Ledger
-from castmates.runner.names import folder_prefix
-from castmates.runner.restore import heal_or_refuse
-from castmates.runner.settling import Settling
-from castmates.runner.stage import Stage
-from castmates.runner.warden import Warden
-from castmates.runner.window import Window, measure
+from castmates.runner.after_rounds import collector_costs, profiling
+from castmates.runner.cleanup.restore import heal_or_refuse
+from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes import starts as casting
+from castmates.runner.processes.barrier import await_ready
+from castmates.runner.processes.freezer import Freezer, choose_freezer
+from castmates.runner.processes.launch import Running, WorkloadFailed, launch
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.ledger import Ledger
+from castmates.runner.rounds.settling import Settling
+from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.window import Window, measure
 from castmates.study.cpus import format_cpu_list
 from castmates.study.schedule import round_order
 from castmates.study.spec import Block

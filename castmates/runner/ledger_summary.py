@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from castmates.runner.window import Window
+from castmates.runner.rounds.window import Window
 
 
 def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:

@@ -8,21 +8,22 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from castmates import __version__, tables
+from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
-from castmates.machine.owner import born_of
+from castmates.linux.owner import born_of
+from castmates.results.columns import study
 from castmates.runner.block import Outcome
-from castmates.runner.launch import Running
 from castmates.runner.ledger_summary import summary
-from castmates.runner.mask_witness import SCHEMATA, ways_of
-from castmates.runner.phases import Joined, join
-from castmates.runner.window import Window
+from castmates.runner.processes.launch import Running
+from castmates.runner.rounds.mask_witness import SCHEMATA, ways_of
+from castmates.runner.rounds.phases import Joined, join
+from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
 
 RECORD = "block.json"
 # As castmates.files names them.
-TEMPORARY = re.compile(rf"\.(?:block\.json|(?:{'|'.join(tables.BLOCK_TABLES)})\.parquet)\.(\d+)")
+TEMPORARY = re.compile(rf"\.(?:block\.json|(?:{'|'.join(study.BLOCK_TABLES)})\.parquet)\.(\d+)")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -40,14 +41,14 @@ def _write(outcome: Outcome, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
     _remove_leftovers(folder)
-    _parquet(list(_windows(outcome)), tables.WINDOWS, folder / "windows.parquet")
+    _parquet(list(_windows(outcome)), study.WINDOWS, folder / "windows.parquet")
     phases = join(outcome.cast, outcome.windows)
-    steps = {**tables.STEPS, **phases.columns}
+    steps = {**study.STEPS, **phases.columns}
     _parquet(list(_steps(outcome, phases)), steps, folder / "steps.parquet")
-    _parquet(list(_samples(outcome)), tables.SAMPLES, folder / "samples.parquet")
-    _parquet(list(_counts(outcome, "event", phases)), tables.COUNTERS, folder / "counters.parquet")
-    _parquet(list(_counts(outcome, "metric", phases)), tables.TOPDOWN, folder / "topdown.parquet")
-    _parquet([_key(outcome) | layer for layer in outcome.layers], tables.LAYERS, folder / "layers.parquet")
+    _parquet(list(_samples(outcome)), study.SAMPLES, folder / "samples.parquet")
+    _parquet(list(_counts(outcome, "event", phases)), study.COUNTERS, folder / "counters.parquet")
+    _parquet(list(_counts(outcome, "metric", phases)), study.TOPDOWN, folder / "topdown.parquet")
+    _parquet([_key(outcome) | layer for layer in outcome.layers], study.LAYERS, folder / "layers.parquet")
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
     replace_text(folder / RECORD, text + "\n")
 
@@ -229,6 +230,6 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _parquet(rows: list[dict[str, Any]], columns: tables.Columns, path: Path) -> None:
-    table = tables.frame(rows, columns)
+def _parquet(rows: list[dict[str, Any]], columns: study.Columns, path: Path) -> None:
+    table = study.frame(rows, columns)
     replace(path, lambda temporary: table.to_parquet(temporary, index=False))

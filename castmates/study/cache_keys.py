@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from castmates.study import masks
-from castmates.study.amounts import rate_text, ways_text
+from castmates.study.partitions.amounts import rate_text, ways_text
 from castmates.study.written import Name, Written
 
 ROLES = ("lead", "antagonists")

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 import yaml
 
 from castmates.errors import CastmatesError
-from castmates.study.amounts import Notes
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.model import MixRule, Placement, Study
+from castmates.study.partitions.amounts import Notes
+from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Member, Mix, Plan
-from castmates.study.sweeps import cuts
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches
 LONGEST_NAME = 64

@@ -8,12 +8,12 @@ from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
-from castmates.study.layout import Layout
 from castmates.study.model import MixRule, Prepare, Study, Workload
-from castmates.study.partitions import Partitions, check_workloads, partitions
-from castmates.study.placement import place
-from castmates.study.placement_rules import ask
-from castmates.study.placement_search import Need, Seat
+from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
+from castmates.study.placement.layout import Layout
+from castmates.study.placement.place import place
+from castmates.study.placement.rules import ask
+from castmates.study.placement.search import Need, Seat
 from castmates.study.spec import PROTOCOL, Control, Member, Mix, Partition, Prepared, Role
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from pydantic import Field, ValidationInfo, field_validator
 
 from castmates.study.cache import Bandwidth, Cache
-from castmates.study.layout import Cpu, Layout
+from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes

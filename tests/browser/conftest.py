@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from castmates.report.figures import draw_figure
-from castmates.report.page import page, shown, write_page
-from castmates.report.read import read_results
+from castmates.report.figures.index import draw_figure
+from castmates.report.page.page import page, shown, write_page
+from castmates.report.results import read_results
 from tests.browser import chromium
 from tests.browser.devtools import Browser, Page
 from tests.lab.kit.common import NoLab

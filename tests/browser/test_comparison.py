@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates import comparing
+from castmates.report.comparison import compare
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made, windows
 
@@ -12,7 +12,7 @@ def compared(tmp_path_factory):
     place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
     a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
     b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
-    comparing.write(comparing.compare_studies(a, b, None), place / "out")
+    compare.write(compare.compare_studies(a, b, None), place / "out")
     return place / "out" / "index.html"
 
 

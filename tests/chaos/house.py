@@ -40,7 +40,7 @@ while True:
 WITH_SIGNALS = """
 import runpy, sys
 from castmates.runner import block
-from castmates.runner.freezer import SignalFreezer
+from castmates.runner.processes.freezer import SignalFreezer
 block.choose_freezer = lambda hint: SignalFreezer()
 sys.argv[0] = "scripts/measure_block.py"
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
@@ -222,7 +222,7 @@ class House:
     def _members_of(self, runner: int, victim: str) -> list[int]:
         """Whom to kill: the runner, its warden, the keeper of a command, or anybody else below the runner."""
         below = self._below(runner)
-        warden = [pid for pid, words in below.items() if "castmates.runner.warden" in words]
+        warden = [pid for pid, words in below.items() if "castmates.runner.cleanup.warden" in words]
         keepers = [pid for pid, words in below.items() if "/bin/loop" in words]
         members = [pid for pid in below if pid not in warden]
         chosen = {

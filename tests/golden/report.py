@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates import recommend
-from castmates.analysis.comparison import Side, compare
-from castmates.estimate import write_tables
+from castmates.analysis.comparison.comparison import Side, compare
+from castmates.pipeline import recommend_partitions
+from castmates.pipeline.estimate_effects import write_tables
 from castmates.project import read_plan
-from castmates.report.figures import FIGURES
-from castmates.report.page import page, shown
-from castmates.report.read import Results, read_results
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import page, shown
+from castmates.report.results import Results, read_results
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan
@@ -34,7 +34,7 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
     study = read(Study, STUDY.read_text(), STUDY.name)
     write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine, study.attribution.isolated)
-    recommend.write_tables(plan, folder, study.recommend.lead_loss, folder / "tables")
+    recommend_partitions.write_tables(plan, folder, study.recommend.lead_loss, folder / "tables")
     # Named as it is from the project's folder, wherever that lies.
     results = replace(read_results(folder, STUDY), study_file="tests/data/golden/study.yaml")
     html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))

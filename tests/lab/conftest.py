@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab import guest
 from tests.lab.inside import INSIDE, Guests, Remote, write_report
 from tests.lab.kit import build

@@ -9,8 +9,8 @@ from castmates.errors import CastmatesError
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator
-from castmates.rdt.foreign import foreign_groups
-from castmates.rdt.schemata import parse
+from castmates.rdt.resctrl.foreign import foreign_groups
+from castmates.rdt.resctrl.schemata import parse
 from castmates.study.spec import REST, Share
 from tests.lab import guest
 

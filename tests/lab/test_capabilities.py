@@ -2,9 +2,9 @@
 
 import pytest
 
-from castmates.rdt.capabilities import read_cache
 from castmates.rdt.choose import choose_allocator, choose_monitor
-from castmates.rdt.mounting import why_not_mounted
+from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.rdt.resctrl.mounting import why_not_mounted
 from castmates.study.cache import Bandwidth, Cache
 from tests.lab import guest
 

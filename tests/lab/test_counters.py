@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.budget import Budget, count_ourselves, probe
-from castmates.counters.counting import Counters
-from castmates.counters.resolving import resolve
-from castmates.counters.rota import Rota
+from castmates.counters.events.budget import Budget, count_ourselves, probe
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.resolving import resolve
+from castmates.counters.events.rota import Rota
 from castmates.protocols import Held
-from castmates.runner.freezer import choose_freezer
+from castmates.runner.processes.freezer import choose_freezer
 
 # How often each counter ticks in a microsecond (tests/lab/kit/qemu-rdt.patch): the fixed ones, then any other.
 TICKS = {"cycles": 2000, "instructions": 1600}

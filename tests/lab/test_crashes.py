@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from castmates import cli
+from castmates.cli import main
 from castmates.errors import CastmatesError
 from castmates.machine import lock  # noqa: F401 - imported before the children are forked, for it takes long here
 from castmates.machine.journal import journals
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator, choose_monitor
-from castmates.runner import restore  # noqa: F401
+from castmates.runner.cleanup import restore  # noqa: F401
 from castmates.study.spec import REST, Share
 from tests.lab import guest
 
@@ -129,7 +129,7 @@ def castmates_restore():
 
 def cli_restore():
     sys.argv = ["castmates", "restore"]
-    cli.main()
+    main.main()
 
 
 def forked(function):

@@ -20,7 +20,7 @@ from castmates.rdt.fake import (
     FakeResctrl,
     Throttle,
 )
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab import guest
 from tests.lab.kit.transcript import ROOT
 from tests.unit.rdt.stories import CONTROLS, GROUPS, Story, below, take

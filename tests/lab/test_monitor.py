@@ -7,7 +7,7 @@ import pytest
 
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator, choose_monitor
-from castmates.rdt.foreign import monitoring_groups
+from castmates.rdt.resctrl.foreign import monitoring_groups
 from castmates.study.spec import Share
 from tests.lab import guest
 from tests.lab.kit.transcript import ERROR, EVENTS, UNAVAILABLE, spoil

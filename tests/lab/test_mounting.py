@@ -6,7 +6,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.journal import journals
 from castmates.protocols import Held
 from castmates.rdt.choose import choose_allocator, choose_monitor
-from castmates.rdt.mounting import lease
+from castmates.rdt.resctrl.mounting import lease
 from castmates.study.spec import Share
 from tests.lab import guest
 

@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from castmates.calibration import trial
-from castmates.calibration.verdict import NO_ALLOCATION, NO_EFFECT, follows
-from castmates.calibration.verdict import Plateau as Occupied
-from castmates.machine import calibration
+from castmates.machine import trial_records
 from castmates.machine.journal import journals
+from castmates.trials.way_masks import trial
+from castmates.trials.way_masks.verdict import NO_ALLOCATION, NO_EFFECT, follows
+from castmates.trials.way_masks.verdict import Plateau as Occupied
 from castmates.workloads.native.build import build, find_compiler
 from tests.lab import guest
 
@@ -30,7 +30,7 @@ def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp
     assert record["verdict"] == NO_EFFECT, record["said"]
     assert follows([Occupied(**one) for one in record["occupancy"]]) is True
     assert record["platform"] == "emulated"
-    assert calibration.read(tmp_path / "cache") == json.loads(json.dumps(record))  # tuples are read as lists
+    assert trial_records.read(tmp_path / "cache") == json.loads(json.dumps(record))  # tuples are read as lists
     assert not guest.is_mounted()
     assert not [entry for journal in journals() for entry in journal.entries()]
     assert not subprocess.run(["pgrep", "-x", "chase|stream"], capture_output=True, check=False).stdout

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.counts_check import check
-from castmates.counts_check.tasks import CORE, SOFTWARE
 from castmates.errors import CastmatesError
+from castmates.trials.counters import check
+from castmates.trials.counters.tasks import CORE, SOFTWARE
 from castmates.workloads.native.build import build, find_compiler
 
 INVENTED = ("instructions:u", "instructions", "cycles")

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from castmates.counts_check.program import known
+from castmates.trials.counters.program import known
 
 SEIZE, INTERRUPT, STEP, PEEK = 0x4206, 0x4207, 9, 3
 INSTRUCTION_POINTER = 16 * 8  # its place in the registers of x86-64

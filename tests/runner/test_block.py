@@ -14,13 +14,14 @@ import pandas as pd
 import psutil
 import pytest
 
-from castmates import tables
 from castmates.errors import CastmatesError
-from castmates.runner import block, cgroups
-from castmates.runner.freezer import SignalFreezer
-from castmates.runner.hardware import Hardware
-from castmates.runner.launch import Start, WorkloadFailed, launch
-from castmates.runner.measure import measure_block
+from castmates.linux import cgroups
+from castmates.pipeline.measure_block import measure_block
+from castmates.results.columns import study
+from castmates.runner import block
+from castmates.runner.processes.freezer import SignalFreezer
+from castmates.runner.processes.launch import Start, WorkloadFailed, launch
+from castmates.runner.rounds.hardware import Hardware
 from castmates.study.model import Workload
 from castmates.study.spec import Plan
 from castmates.workloads.heartbeat import CAPACITY
@@ -43,7 +44,7 @@ def measured(plan: Plan, cache: Path, folder: Path) -> dict:
 WITH_SIGNALS = """
 import runpy
 from castmates.runner import block
-from castmates.runner.freezer import SignalFreezer
+from castmates.runner.processes.freezer import SignalFreezer
 block.choose_freezer = lambda hint: SignalFreezer()
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
 """
@@ -82,7 +83,7 @@ def test_every_scene_is_measured_in_every_round(good):
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
     assert windows["valid"].all(), windows[["scene", "reasons"]]
     assert (windows["rate"] > 0).all()
-    assert list(windows.columns) == list(tables.WINDOWS)
+    assert list(windows.columns) == list(study.WINDOWS)
 
 
 def test_rates_come_from_heartbeats_inside_the_window(good):
@@ -385,7 +386,7 @@ def test_a_block_ends_when_its_warden_is_dead(cache, tmp_path, mark):
     runner = start_runner(endless(cache, mark), cache, tmp_path)
     wait_for_round(runner)
     below = psutil.Process(runner.pid).children()
-    (warden,) = [one for one in below if "castmates.runner.warden" in one.cmdline()]
+    (warden,) = [one for one in below if "castmates.runner.cleanup.warden" in one.cmdline()]
     warden.kill()
     assert "castmates: the warden has ended" in runner.communicate(timeout=20)[1]
     assert runner.returncode == 1

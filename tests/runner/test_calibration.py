@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from castmates.calibration.bench import CHASE, EVICTOR, Setting, last_half, on_hardware
-from castmates.calibration.experiment import plateaus, times
-from castmates.calibration.trial import where
-from castmates.calibration.verdict import WORKS, Rule, judge, slowdown
-from castmates.counters.processes import read_process
+from castmates.linux.processes import read_process
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.study.cache import Cache
+from castmates.trials.way_masks.experiment import plateaus, times
+from castmates.trials.way_masks.programs import CHASE, EVICTOR, Setting, last_half, on_hardware
+from castmates.trials.way_masks.trial import where
+from castmates.trials.way_masks.verdict import WORKS, Rule, judge, slowdown
 
 MIB = 1 << 20
 CACHE = Cache(

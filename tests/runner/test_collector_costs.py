@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from castmates.afterwards import cost_windows
-from castmates.runner import hardware
-from castmates.runner.ledger import Ledger
-from castmates.runner.measure import measure_block
+from castmates.pipeline.measure_block import measure_block
+from castmates.runner.rounds import hardware
+from castmates.runner.rounds.ledger import Ledger
+from castmates.study.after_rounds import cost_windows
 from castmates.study.spec import Block
 from tests.runner.stage import PYTHON, counter, plan_of
 

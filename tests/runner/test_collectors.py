@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.culprits import Culprits
+from castmates.counters.events.migrations import HARDWARE, PerfEvent
 from castmates.counters.nothing import NoCollector
-from castmates.counters.perf_event import HARDWARE, PerfEvent
-from castmates.counters.places import Places
-from castmates.counters.procstat import ProcStat, Tree, read_cpus, tree_difference
+from castmates.counters.proc.last_cpus import Places
+from castmates.counters.proc.other_programs import Culprits
+from castmates.counters.proc.procstat import ProcStat, Tree, read_cpus, tree_difference
 from castmates.errors import CastmatesError
 from castmates.protocols import Held
 from castmates.rdt.nothing import NoAllocator, NoMonitor
@@ -168,7 +168,7 @@ def test_a_missing_hardware_counter_is_none_with_a_sentence(worker):
 def test_an_unprivileged_user_gets_no_false_zeros():
     script = """
 import os
-from castmates.counters.perf_event import PerfEvent
+from castmates.counters.events.migrations import PerfEvent
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 perf = PerfEvent(["context_switches", "page_faults"])
 perf.attach({"me": os.getpid()}); print(perf._notes, PerfEvent.available("context_switches"))

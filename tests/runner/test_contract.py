@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from castmates import cli, project
-from castmates.contract import alone
-from castmates.contract.check import Places, Result, check, check_one
+from castmates import project
+from castmates.cli import main
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.runner import restore
+from castmates.runner.cleanup import restore
 from castmates.study.model import Workload
+from castmates.trials.workloads import alone
+from castmates.trials.workloads.check import Places, Result, check, check_one
 from castmates.workloads import environments
 from tests.runner.stage import PYTHON
 
@@ -186,7 +187,7 @@ def test_the_command_line_checks_and_lists(tmp_path):
 def said(*words: str, catalogue: Path, status: int = 0) -> str:
     """What the command writes to standard output."""
     where = ["--catalogue", str(catalogue)]
-    done = CliRunner().invoke(cli.app, ["workloads", *words, *where], catch_exceptions=False)
+    done = CliRunner().invoke(main.app, ["workloads", *words, *where], catch_exceptions=False)
     assert done.exit_code == status
     return done.stdout
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters import groups
-from castmates.counters.budget import Budget, probe
-from castmates.counters.counting import Counters
-from castmates.counters.perf_event import PerfEvent
-from castmates.counters.processes import is_stopped
-from castmates.counters.resolving import Event, resolve
-from castmates.counters.rota import Rota
+from castmates.counters.events import groups
+from castmates.counters.events.budget import Budget, probe
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.resolving import Event, resolve
+from castmates.counters.events.rota import Rota
+from castmates.linux.processes import is_stopped
 from castmates.protocols import Held
-from castmates.runner.freezer import SignalFreezer, choose_freezer
+from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.study.counter_keys import SETS
 from castmates.study.spec import Counting
 from tests.runner.test_collectors import Worker
@@ -274,10 +274,10 @@ def test_a_study_without_events_counts_nothing():
 def test_an_unprivileged_user_gets_his_own_threads_and_no_false_zeros():
     script = """
 import os, subprocess, time
-from castmates.counters.counting import Counters
-from castmates.counters.budget import Budget
-from castmates.counters.resolving import resolve
-from castmates.counters.rota import Rota
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.budget import Budget
+from castmates.counters.events.resolving import resolve
+from castmates.counters.events.rota import Rota
 from castmates.protocols import Held
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 child = subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True)

@@ -8,19 +8,19 @@ from functools import partial
 
 import pytest
 
-from castmates.counters.budget import Budget
-from castmates.counters.counting import Counters
-from castmates.counters.kernel_events import EXCLUDE_KERNEL
-from castmates.counters.resolving import resolve
-from castmates.counters.rota import Rota
-from castmates.counts_check import check, ways
-from castmates.counts_check.program import CannotHere, known
-from castmates.counts_check.tasks import MIB, SOFTWARE, trials
+from castmates.counters.events.budget import Budget
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.resolving import resolve
+from castmates.counters.events.rota import Rota
 from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
 from castmates.inside.perf import perf_event_open
+from castmates.linux.perf_event import EXCLUDE_KERNEL
 from castmates.machine.topology import read_topology
 from castmates.protocols import Count
+from castmates.trials.counters import check, methods
+from castmates.trials.counters.program import CannotHere, known
+from castmates.trials.counters.tasks import MIB, SOFTWARE, trials
 from tests.runner.single_step import visits_of
 
 ELSEWHERE = () if platform.machine() in ("x86_64", "aarch64") else ("instructions", "branches", "cycles")
@@ -29,7 +29,7 @@ HARDWARE = [
     for trial in trials(read_topology(), 4096)
     if trial.account is None and trial.task not in ("migrate", *ELSEWHERE)
 ]
-WHY = ways.why_not_countable("context-switches", [0])
+WHY = methods.why_not_countable("context-switches", [0])
 countable = pytest.mark.skipif(bool(WHY), reason=f"no kernel events here: {WHY}")
 
 
@@ -39,7 +39,7 @@ def trial_of(task):
 
 @pytest.fixture
 def judged(kernels, tmp_path):
-    def judge(task, engine=ways.own_engine, scope="thread"):
+    def judge(task, engine=methods.own_engine, scope="thread"):
         trial = replace(trial_of(task), scope=scope)
         _, found, _ = check.try_one(trial, kernels / "known", tmp_path, engine, perf_stat=False)
         return found
@@ -79,7 +79,7 @@ class OneThread:
         self._event = event_of(event)
 
     def attach(self, members):
-        self._fd = perf_event_open(self._event, members[ways.MEMBER].pid, 0)
+        self._fd = perf_event_open(self._event, members[methods.MEMBER].pid, 0)
 
     def start(self, _active):
         self._begin = self._read()
@@ -88,7 +88,7 @@ class OneThread:
         self._value = self._read() - self._begin
 
     def counts(self):
-        return [Count(ways.MEMBER, self._event.name, float(self._value), "counted", "made wrong")]
+        return [Count(methods.MEMBER, self._event.name, float(self._value), "counted", "made wrong")]
 
     def close(self):
         os.close(self._fd)
@@ -138,7 +138,7 @@ class Told:
         self.close = lambda: None
 
     def counts(self):
-        return [Count(ways.MEMBER, self._event, next(self._values), "counted", "synthetic")]
+        return [Count(methods.MEMBER, self._event, next(self._values), "counted", "synthetic")]
 
 
 @pytest.mark.parametrize("trial", HARDWARE, ids=lambda trial: trial.name)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.processes import Family, is_stopped, read_process
 from castmates.errors import CastmatesError
-from castmates.runner import cgroups
-from castmates.runner.freezer import CgroupFreezer, SignalFreezer, choose_freezer
+from castmates.linux import cgroups
+from castmates.linux.processes import Family, is_stopped, read_process
+from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer, choose_freezer
 
 # Four workers count in files of their own: the main thread, another thread, a child, and a child that calls setsid.
 TREE = """

@@ -11,8 +11,8 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup
-from castmates.grant.granting import Grantee, Granting, granted, record, take_back
-from castmates.runner import cgroups
+from castmates.grant.steps import Grantee, Granting, granted, record, take_back
+from castmates.linux import cgroups
 
 NOBODY = Grantee("nobody", 65534, 65534)
 

@@ -16,14 +16,16 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.runner import block, cgroups, kin, member_log, names, task_bound
-from castmates.runner.freezer import SignalFreezer
-from castmates.runner.guarded_reader import GuardedReader
-from castmates.runner.measure import measure_block
-from castmates.runner.warden import Warden
+from castmates.linux import cgroups, marks, owned_names
+from castmates.pipeline.measure_block import measure_block
+from castmates.results.columns.study import BLOCK_TABLES
+from castmates.runner import block
+from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes import member_log, task_bound
+from castmates.runner.processes.freezer import SignalFreezer
+from castmates.runner.processes.guarded_reader import GuardedReader
 from castmates.study.model import Workload
 from castmates.study.spec import Plan
-from castmates.tables import BLOCK_TABLES
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
 from tests.runner.stage import PYTHON, build_native, counter, plan_of
@@ -242,9 +244,9 @@ def test_records_that_go_backwards_are_refused(tmp_path):
 def stray(tmp_path):
     """Start a program whose child is nobody's; gives its number and the file in which the child shows that it lives."""
     words = [PYTHON, "-c", STRAY + "time.sleep(600)", str(tmp_path / "alive")]
-    process = subprocess.Popen(words, start_new_session=True, preexec_fn=kin.in_child())
+    process = subprocess.Popen(words, start_new_session=True, preexec_fn=marks.in_child())
     yield process, tmp_path / "alive"
-    assert kin.Kin(process.pid).kill(10) == []
+    assert marks.Kin(process.pid).kill(10) == []
     process.wait()
 
 
@@ -301,8 +303,8 @@ def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
         pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
     process, file = stray
     wait_until(file.exists, "the child did not start")
-    group = cgroups.make(home, names.group_name("test"))
-    for each in kin.Kin(process.pid).living():
+    group = cgroups.make(home, owned_names.group_name("test"))
+    for each in marks.Kin(process.pid).living():
         with contextlib.suppress(ProcessLookupError):  # one that the stray has just waited for
             cgroups.move(group, each.pid)
     assert cgroups.freeze(group, True, 5)

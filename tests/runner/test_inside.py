@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.groups import open_groups
-from castmates.counters.kernel_events import Target
-from castmates.counters.resolving import resolve
+from castmates.counters.events.groups import open_groups
+from castmates.counters.events.resolving import resolve
 from castmates.inside import counting, open_counters, papi, perf
 from castmates.inside.events import event_of
 from castmates.inside.perf import PerfCounters
+from castmates.linux.perf_event import Target
 
 PAGE = os.sysconf("SC_PAGESIZE")
 PAGES = 2000

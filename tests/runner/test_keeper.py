@@ -19,12 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.processes import Family, read_process
+from castmates.linux import cgroups
+from castmates.linux.processes import Family, read_process
+from castmates.pipeline.measure_block import measure_block
 from castmates.protocols import Sample
-from castmates.runner import cgroups, restarts
-from castmates.runner.freezer import CgroupFreezer, SignalFreezer
-from castmates.runner.measure import measure_block
-from castmates.runner.restarts import Restarts
+from castmates.runner.processes import restarts
+from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
+from castmates.runner.processes.restarts import Restarts
 from castmates.study.model import Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State

@@ -12,9 +12,9 @@ import pandas as pd
 import psutil
 import pytest
 
-from castmates.counters.processes import Family
-from castmates.runner.freezer import SignalFreezer
-from castmates.runner.measure import measure_block
+from castmates.linux.processes import Family
+from castmates.pipeline.measure_block import measure_block
+from castmates.runner.processes.freezer import SignalFreezer
 from castmates.study.model import Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.linux.memory_binding import memory_bound_to
 from castmates.machine.topology import read_topology
-from castmates.runner.launch import Start, clean_environment, launch
-from castmates.runner.memory_binding import memory_bound_to
+from castmates.runner.processes.launch import Start, clean_environment, launch
 
 NODE = read_topology().memory[:1]
 pytestmark = pytest.mark.skipif(not NODE, reason="no memory nodes are known here")

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from castmates.modelled.hardware import KernelsTasks
-from castmates.rdt.allocator import ResctrlAllocator
-from castmates.rdt.book import Book
+from castmates.pipeline.measure_block import measure_block
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
-from castmates.runner import block, eviction, hardware
-from castmates.runner.measure import measure_block
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.runner import block
+from castmates.runner.rounds import eviction, hardware
 from castmates.study.spec import REST, Plan, Scene, Share
 from tests.runner.stage import counter, plan_of
 

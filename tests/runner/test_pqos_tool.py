@@ -14,8 +14,8 @@ from castmates.machine.journal import Journal
 from castmates.machine.pqos_text import Reading, parse_readings
 from castmates.machine.pqos_tool import Pqos
 from castmates.protocols import Held
-from castmates.rdt.pqos_monitor import PqosMonitor, samples_of
-from castmates.rdt.pqos_session import PqosSession
+from castmates.rdt.pqos.monitor import PqosMonitor, samples_of
+from castmates.rdt.pqos.session import PqosSession
 from tests.unit.rdt.pqos_machine import Tool
 
 RECORDED = Path(__file__).resolve().parents[1] / "data/pqos/csv-cores.txt"
@@ -127,7 +127,7 @@ class Answers(Tool):
 
 @pytest.fixture
 def monitor(tmp_path, monkeypatch):
-    monkeypatch.setattr("castmates.rdt.pqos_session.refuse_beside_others", lambda: None)
+    monkeypatch.setattr("castmates.rdt.pqos.session.refuse_beside_others", lambda: None)
     text = MONITOR.replace("{folder}", str(tmp_path)).replace("{recorded}", str(RECORDED))
     session = PqosSession(Answers(stand_in(tmp_path, text)), Journal(tmp_path / "state"), say=print)
     one = PqosMonitor(session, rate=1.0)

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates import tables
-from castmates.analysis import layers
-from castmates.runner import profiling
+from castmates.analysis.explanations import layers
+from castmates.pipeline.measure_block import measure_block
+from castmates.results.columns import study as tables
+from castmates.runner.after_rounds import profiling
 from castmates.runner.block import Outcome
-from castmates.runner.measure import measure_block
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import Reader, create
 from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine import kernel_file, knobs
+from castmates.linux import cgroups, one_value, owned_names
+from castmates.linux.owner import myself
+from castmates.machine import knobs
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
-from castmates.machine.owner import myself
 from castmates.machine.prepare import prepared
-from castmates.runner import cgroups, names
-from castmates.runner.measure import measure_block
-from castmates.runner.restore import heal, stale_folders, stale_groups
+from castmates.pipeline.measure_block import measure_block
+from castmates.runner.cleanup.restore import heal, stale_folders, stale_groups
 from castmates.study.model import Prepare
 from tests.runner.stage import counter, plan_of
 from tests.runner.test_warden import alive, wait_until
@@ -33,7 +33,7 @@ RUNNER = """
 import sys, time
 from castmates.machine.journal import Journal
 from castmates.machine.prepare import prepared
-from castmates.runner.warden import Warden
+from castmates.runner.cleanup.warden import Warden
 from castmates.study.model import Prepare
 journal = Journal()
 if "warden" in sys.argv:
@@ -47,8 +47,8 @@ with prepared(Prepare(numa_balancing=sys.argv[1]), [], "a test", lambda text: No
 # Makes what a block makes: a scratch folder, a group with a frozen member that knows the folder; and waits.
 LEFT = """
 import subprocess, tempfile, time
-from castmates.runner.freezer import choose_freezer
-from castmates.runner.names import folder_prefix
+from castmates.runner.processes.freezer import choose_freezer
+from castmates.linux.owned_names import folder_prefix
 folder = tempfile.mkdtemp(prefix=folder_prefix(), dir="/dev/shm")
 freezer = choose_freezer("lead.1")
 member = subprocess.Popen(["sleep", "60"], start_new_session=True, env={"SCRATCH": folder})
@@ -69,11 +69,11 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture
 def knob(state):
     """The real knob's value and another one; whatever happens, it is as it was afterwards."""
-    before = kernel_file.read(FILE)
+    before = one_value.read(FILE)
     try:
         yield before, "off" if before != "0" else "on"
     finally:
-        kernel_file.write(FILE, before)
+        one_value.write(FILE, before)
 
 
 def start(*arguments):
@@ -103,16 +103,16 @@ def test_a_knob_of_a_killed_process_is_put_back_by_the_command(knob):
     before, word = knob
     process, _ = start(RUNNER, word)
     try:
-        assert kernel_file.read(FILE) != before
+        assert one_value.read(FILE) != before
         assert left_changed() == []
     finally:
         kill(process)
-    assert kernel_file.read(FILE) != before
+    assert one_value.read(FILE) != before
     assert "numa_balancing (/proc/sys/kernel/numa_balancing) was set from" in left_changed()[0]
     done = restore()
     assert done.returncode == 0, done.stderr
     assert f"numa_balancing ({FILE}): put back to '{before}'" in done.stdout
-    assert kernel_file.read(FILE) == before
+    assert one_value.read(FILE) == before
     assert heal().left == []
 
 
@@ -120,10 +120,10 @@ def test_a_knob_of_a_killed_process_is_put_back_by_the_command(knob):
 def test_the_warden_puts_back_what_its_killed_runner_set(knob):
     before, word = knob
     process, (warden,) = start(RUNNER, word, "warden")
-    assert kernel_file.read(FILE) != before
+    assert one_value.read(FILE) != before
     kill(process)
     wait_until(lambda: not alive(int(warden)), "the warden did not end")
-    assert kernel_file.read(FILE) == before
+    assert one_value.read(FILE) == before
     assert left_changed() == []
 
 
@@ -132,7 +132,7 @@ def test_a_knob_that_somebody_has_turned_since_is_theirs(knob):
     before, word = knob
     process, _ = start(RUNNER, word)
     kill(process)
-    kernel_file.write(FILE, before)
+    one_value.write(FILE, before)
     assert [one for one in heal().told if "numa_balancing" in one] == [
         f"numa_balancing ({FILE}): is '{before}', as it was"
     ]
@@ -168,10 +168,10 @@ def test_interrupts_are_really_moved_and_come_back(state):
         pytest.skip("needs a second CPU, and interrupts that may come to the first")
     with prepared(Prepare(irq_affinity="away"), [0], "a test", print) as record:
         for target in record["irq_affinity"]["set"]:
-            assert kernel_file.read(Path(target)) != before[target]
+            assert one_value.read(Path(target)) != before[target]
         moved = len(record["irq_affinity"]["set"]) + len(record["irq_affinity"]["refused"])
         assert moved == len(before)
-    assert {target: kernel_file.read(Path(target)) for target in before} == before
+    assert {target: one_value.read(Path(target)) for target in before} == before
     assert "lost" not in record["irq_affinity"]
 
 
@@ -250,7 +250,7 @@ def test_a_group_whose_makers_number_is_anothers_by_now_is_stale(group):
 INSIDE = """
 import os, signal, sys
 from pathlib import Path
-from castmates.machine.owner import myself
+from castmates.linux.owner import myself
 from castmates.runner import cgroups, restore
 full, empty = map(Path, sys.argv[1:])
 assert cgroups.processes(full) == [0], cgroups.processes(full)
@@ -264,7 +264,7 @@ assert not {full, empty} & {*restore.stale_groups()}
 def test_groups_of_another_container_are_left_alone(group):
     me = myself()
     full, sleeper = group(me.pid, me.born, me.space)
-    empty = cgroups.make(full.parent, names.group_name("test"))
+    empty = cgroups.make(full.parent, owned_names.group_name("test"))
     try:
         words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE, str(full), str(empty)]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -279,7 +279,7 @@ def test_groups_of_another_container_are_left_alone(group):
 def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, tmp_path, monkeypatch):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
     me = myself()
-    monkeypatch.setattr("castmates.runner.warden.cgroups.kill", lambda *_: False)  # it waits for a device
+    monkeypatch.setattr("castmates.runner.cleanup.warden.cgroups.kill", lambda *_: False)  # it waits for a device
     old, sleeper = group(me.pid, me.born - 1, me.space)
     with pytest.raises(CastmatesError, match=rf"{old}, left by a killed run, still holds .*\({sleeper.pid}\)"):
         measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path / "cache")
@@ -296,12 +296,14 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
     seen = []
 
     def look(message, *arguments, **keys):
-        seen.append(kernel_file.read(FILE))
+        seen.append(one_value.read(FILE))
 
     process, _ = start(RUNNER, word)  # a killed run has left it as wished: the block must find the real former value
     kill(process)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("castmates.runner.block.await_ready", _before(look, "castmates.runner.barrier", "await_ready"))
+        patch.setattr(
+            "castmates.runner.block.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
+        )
         measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
     record = json.loads((tmp_path / "out/block.json").read_text())
     assert record["status"] == "measured"
@@ -310,7 +312,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
         "numa_balancing": {"before": {str(FILE): before}, "set": {str(FILE): "1" if word == "on" else "0"}}
     }
     assert seen == [record["prepared"]["numa_balancing"]["set"][str(FILE)]]
-    assert kernel_file.read(FILE) == before
+    assert one_value.read(FILE) == before
     assert left_changed() == []
 
 

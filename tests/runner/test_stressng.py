@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.processes import read_process
+from castmates.linux.processes import read_process
 from castmates.study.model import Catalogue
 from castmates.study.reading import read
 from castmates.workloads import heartbeat

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.processes import read_process
 from castmates.errors import CastmatesError
-from castmates.runner import cgroups
-from castmates.runner.freezer import CgroupFreezer
-from castmates.runner.warden import Warden, sweep
+from castmates.linux import cgroups
+from castmates.linux.processes import read_process
+from castmates.runner.cleanup.warden import Warden, sweep
+from castmates.runner.processes.freezer import CgroupFreezer
 
 # Launches two members (one leaves its session in a child), freezes the first, tells who they are, and waits.
 RUNNER = """
 import json, os, subprocess, sys, time
 from pathlib import Path
-from castmates.counters.processes import Family
+from castmates.linux.processes import Family
 from castmates.runner import cgroups
-from castmates.runner.freezer import CgroupFreezer, SignalFreezer
-from castmates.runner.warden import Warden
+from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
+from castmates.runner.cleanup.warden import Warden
 warden = Warden.start()
 home = cgroups.find_home() if sys.argv[1] == "cgroup" else None
 freezer = CgroupFreezer(home, "test") if home else SignalFreezer()
@@ -131,8 +131,7 @@ def test_a_dead_warden_is_noticed():
 
 def test_no_signal_goes_to_what_is_no_process():
     program = (
-        "import signal; from castmates.counters.processes import send;"
-        "send([0, -1 << 22], signal.SIGTERM); print('alive')"
+        "import signal; from castmates.linux.processes import send;send([0, -1 << 22], signal.SIGTERM); print('alive')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, check=False, start_new_session=True, timeout=60

@@ -5,7 +5,7 @@ from itertools import combinations
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from castmates.report.style import COLUMN, PAGE, SMALL, styled
+from castmates.report.figures.style import COLUMN, PAGE, SMALL, styled
 
 SLACK = 1.5  # pixels of 100 an inch that boxes may touch: they hold room for letters that are not there
 EDGE = 2.0  # pixels by which a box may leave the canvas, for the same reason

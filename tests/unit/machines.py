@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from castmates.machine.snapshot import memory, read_snapshot, record
 from castmates.machine.topology import Topology
 from castmates.project import layout_of
-from castmates.study.layout import Layout
+from castmates.study.placement.layout import Layout
 from tests.unit import sysfs
 from tests.unit.sysfs import Cache, Machine, private
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from castmates.study import catalogue, mixes, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
-from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Study, Workload
+from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.spec import Block, Plan, Prepared
 
 ENVIRONMENTS = ("native", "tfmodels")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.afterwards import cost_windows, line, profiled_scenes, seconds
+from castmates.study.after_rounds import cost_windows, line, profiled_scenes, seconds
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates import dividing
-from castmates.analysis.attribution import estimate_attribution
-from castmates.analysis.chains import rounds, stages
-from castmates.analysis.contrasts import mix_contrasts
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.isolated import isolating
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.attribution_rounds import rounds, stages
+from castmates.analysis.partitions.isolated import isolating
+from castmates.preview import isolation
 from castmates.study.spec import REST, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.windows_maker import company, mix, plan, written
@@ -168,7 +168,7 @@ def test_companies_of_one_block_each_choose_together():
     found = attributed(of, maker.windows(of))
     assert set(found["partition"]) == {"split-8"}
     assert (set(found["blocks_choosing"]), set(found["blocks"])) == ({2}, {3})
-    assert "chosen on 2 of 5 launches" in dividing.line(of, None)
+    assert "chosen on 2 of 5 launches" in isolation.line(of, None)
 
 
 def test_nothing_measured_is_no_zero():

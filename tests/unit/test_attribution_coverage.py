@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.attribution import estimate_attribution
-from castmates.analysis.chains import STAGES
-from castmates.analysis.parts import PARTS
+from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.attribution_parts import PARTS
+from castmates.analysis.partitions.attribution_rounds import STAGES
+from castmates.results.columns.study import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
-from castmates.tables import WINDOWS
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan

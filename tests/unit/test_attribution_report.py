@@ -5,14 +5,15 @@ import math
 
 import pytest
 
-from castmates.analysis.attribution import estimate_attribution
-from castmates.analysis.effects import estimate_effects
-from castmates.report import attribution, attribution_figure
-from castmates.report.page import environment
-from castmates.report.read import Results, records
-from castmates.report.verdict import verdict
-from castmates.report.words import lead_sentences
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, frame
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.report.figures import attribution as attribution_figure
+from castmates.report.page.page import environment
+from castmates.report.results import Results, records
+from castmates.report.text import attribution
+from castmates.report.text.verdict import verdict
+from castmates.report.text.words import lead_sentences
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.test_figure_partitions import _block, texts
 

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from castmates import block_tables
 from castmates.errors import CastmatesError
-from castmates.tables import COUNTERS, STEPS, WINDOWS, frame
+from castmates.results import block_tables
+from castmates.results.columns.study import COUNTERS, STEPS, WINDOWS, frame
 
 NS = 2**60 + 1  # more than a float can tell from its neighbours
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from castmates.bundles import StudyBlocks, gather_bundle
 from castmates.errors import CastmatesError
+from castmates.results.bundles import StudyBlocks, gather_bundle
+from castmates.results.columns.study import BLOCK_TABLES, WINDOWS, frame
 from castmates.study.bundles import BLOCKS, bundles
-from castmates.tables import BLOCK_TABLES, WINDOWS, frame
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(0, 20))

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from castmates.report.captions import captions
-from castmates.report.figures import FIGURES
-from castmates.report.read import read_results
+from castmates.report.figures.index import FIGURES
+from castmates.report.results import read_results
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_steptimes as steptimes
 from tests.unit import topdown_maker

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castmates.analysis.carryover import estimate_carryover
+from castmates.analysis.effects.carryover import estimate_carryover
+from castmates.results.columns.study import CARRYOVER, WINDOWS, frame
 from castmates.study.schedule import round_order
-from castmates.tables import CARRYOVER, WINDOWS, frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from castmates import comparing
-from castmates.cli import app
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.report.comparison import compare as comparing
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned

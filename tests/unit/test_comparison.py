@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis import comparison_partitions as partitions
-from castmates.analysis.comparison import Side, compare
-from castmates.analysis.dependence import shared_blocks
-from castmates.analysis.intervals import holm
-from castmates.analysis.welch import welch
+from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison.comparison import Side, compare
+from castmates.analysis.comparison.dependence import shared_blocks
+from castmates.analysis.statistics.intervals import holm
+from castmates.analysis.statistics.welch import welch
 from tests.unit.partition_maker import alone, made, split, under, windows
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from castmates.report.compared import Described
-from castmates.report.comparison_words import _loss, _rates, _settings
+from castmates.report.comparison.compared import Described
+from castmates.report.comparison.words import _loss, _rates, _settings
 
 MINUS = "\N{MINUS SIGN}"
 LOSES, UNSURE, FEW = (1.25, 1.2, 1.3), (1 / 1.01, 0.97, 1.02), (1.25, math.nan, math.nan)

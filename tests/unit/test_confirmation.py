@@ -6,12 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates import confirm, project
-from castmates.analysis.confirmation import Searched, other_design, refusal
-from castmates.analysis.frontier import CONFIRMED
-from castmates.analysis.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
+from castmates import project
+from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
+from castmates.analysis.partitions.pareto import CONFIRMED
+from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
 from castmates.errors import CastmatesError
-from castmates.estimate import write_table
+from castmates.pipeline import confirm
+from castmates.pipeline.estimate_effects import write_table
 from castmates.study.confirmation import confirming, mix_under, name_of, text_of
 from castmates.study.model import Study
 from castmates.study.reading import read

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.costs import WIDE_PCT, costs, verdict
-from castmates.report import costs as table
-from castmates.report.read import Results
-from castmates.runner.collector_costs import Part, one_round, told
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
+from castmates.report.results import Results
+from castmates.report.text import costs as table
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.runner.after_rounds.collector_costs import Part, one_round, told
 
 
 def pairs(change_pct: float, noise: float, blocks: int, each: int, seed: int = 1) -> pd.DataFrame:

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.counted_metrics import IPC
-from castmates.analysis.counters import changes, left_out
-from castmates.report import counters_figure
-from castmates.report.read import Results
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame
+from castmates.analysis.explanations.counted_metrics import IPC
+from castmates.analysis.explanations.counters import changes, left_out
+from castmates.report.figures import counters
+from castmates.report.results import Results
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame
 
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
@@ -112,7 +112,7 @@ def test_zero_not_counted_and_not_supported_are_named_apart():
     assert lacking.loc["instructions"].tolist() == ["counted", "0 in every window"]
     assert lacking.loc["cycles"].tolist() == ["not supported", "for a reason"]
     assert lacking.loc["LLC-load-misses"].tolist() == ["not counted", "for a reason"]
-    words = counters_figure.lacking_words(lacking.reset_index())
+    words = counters.lacking_words(lacking.reset_index())
     assert "instructions (0 in every window)" in words
     assert "cycles (not supported: for a reason)" in words
 
@@ -132,15 +132,15 @@ def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
         return row | (missing if row["event"] == "cycles" else {})
 
     found = results(tmp_path, *made_up(spoil=spoil))
-    figure, source = counters_figure.draw(found)
+    figure, source = counters.draw(found)
     texts = " ".join(text.get_text() for text in figure.texts)
     labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     assert [label.split("\n")[0] for label in labels][:2] == ["instructions", "LLC-load-misses"]
     assert "solo 1 M per step" in labels[0]
     assert "not shown: cycles (not supported: no counter)" in texts.replace("\n", " ")
     assert source.loc[source["metric"] == "cycles", "reason"].tolist() == ["no counter"]
-    assert "4 times solo" in counters_figure.alternative(found)
-    assert "cycles (not supported" in counters_figure.caption(found)
+    assert "4 times solo" in counters.alternative(found)
+    assert "cycles (not supported" in counters.caption(found)
 
 
 def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
@@ -149,25 +149,25 @@ def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
         return row | ({"note": "user mode only"} if row["event"] == "cycles" else {})
 
     found = results(tmp_path, *made_up(spoil=spoil))
-    figure, source = counters_figure.draw(found)
+    figure, source = counters.draw(found)
     said = "counted by CPU (whatever ran there) and thread, some events in user mode only"
     assert said in " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert said[1:] in counters_figure.caption(found)
+    assert said[1:] in counters.caption(found)
     assert set(source["scope"]) == {"cpu, thread"}
     modes = source.set_index("metric")["mode"]
     assert (modes["cycles"], modes[IPC], modes["instructions"]) == ("user mode only", "user mode only", "")
-    assert counters_figure.how_counted(changes(*made_up())) == "counted by control group"
+    assert counters.how_counted(changes(*made_up())) == "counted by control group"
 
 
 def test_without_anything_counted_the_figure_says_why(tmp_path):
     counts, windows = made_up(
         spoil=lambda row: row | {"value": np.nan, "status": "not supported", "note": "no counter"}
     )
-    figure, source = counters_figure.draw(results(tmp_path, counts, windows))
+    figure, source = counters.draw(results(tmp_path, counts, windows))
     assert "no counter" in figure.texts[-1].get_text().replace("\n", " ")
     assert len(source) == 3
     nothing = results(tmp_path / "none", frame([], COUNTERS), windows)
-    assert "No event could be compared" in counters_figure.draw(nothing)[0].texts[-1].get_text().replace("\n", " ")
+    assert "No event could be compared" in counters.draw(nothing)[0].texts[-1].get_text().replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_without_anything_counted_the_figure_says_why(tmp_path):
      (2.2e2, "task-clock", "220 ns"), (0.0, "", "0"), (3.2e13, "", "32 T")],
 )  # fmt: skip
 def test_amounts_are_read_without_counting_zeros(value, metric, said):
-    assert counters_figure.amount(value, metric) == said
+    assert counters.amount(value, metric) == said

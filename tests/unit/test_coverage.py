@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from castmates.analysis.contrasts import mix_contrasts
-from castmates.analysis.controls import estimate_controls
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.intervals import holm
-from castmates.analysis.pairs import pair
-from castmates.analysis.verdicts import control_verdicts
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.verdicts import control_verdicts
+from castmates.analysis.statistics.intervals import holm
+from castmates.analysis.statistics.pairs import pair
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, simulated
 

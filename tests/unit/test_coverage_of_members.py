@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.frontier import pareto_table
-from castmates.analysis.latency import latencies
-from castmates.analysis.resources import NEEDED, OCCUPANCY, resources
-from castmates.tables import BLOCK_TABLES, STEPS, TOPDOWN, WINDOWS, frame
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.resources import NEEDED, OCCUPANCY, resources
+from castmates.analysis.partitions.pareto import pareto_table
+from castmates.results.columns.study import BLOCK_TABLES, STEPS, TOPDOWN, WINDOWS, frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
 from tests.unit.windows_maker import company, mix, plan

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis import counters, topdown
-from castmates.analysis.costs import costs
-from castmates.analysis.phases import STEP, estimate_phases
+from castmates.analysis.design.costs import costs
+from castmates.analysis.explanations import counters, topdown
+from castmates.analysis.explanations.phases import STEP, estimate_phases
+from castmates.results.columns.study import COUNTERS, TOPDOWN, WINDOWS, frame
 from castmates.study.topdown_tree import of_level
-from castmates.tables import COUNTERS, TOPDOWN, WINDOWS, frame
 from tests.unit.printed_intervals import assert_told
 
 STUDIES, ROUNDS = 400, 3

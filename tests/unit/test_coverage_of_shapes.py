@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.intervals import over_launches
+from castmates.analysis.statistics.intervals import over_launches
 
 SEED, STUDIES, BLOCKS = 20261122, 5000, (3, 5, 10, 20)
 SHAPES = {  # what a launch adds; the mean of each is 0

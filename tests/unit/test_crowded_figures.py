@@ -7,23 +7,23 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from castmates.report import (
-    attribution_figure,
-    counters_figure,
-    evolution_figure,
-    health_figure,
+from castmates.report.figures import (
+    attribution,
+    counters,
+    evolution,
+    health,
     health_rows,
     heatmap_partitions,
-    layers_figure,
-    phases_figure,
-    timeline_figure,
+    layers,
+    phases,
+    timeline,
 )
-from castmates.report import windows as over_time
-from castmates.report.panels import fitting
-from castmates.report.read import read_results
-from castmates.report.steptimes_axes import Curve, Panel, _looks
-from castmates.report.timeline import Span
-from castmates.tables import LAYERS, frame
+from castmates.report.figures import windows as over_time
+from castmates.report.figures.panels import fitting
+from castmates.report.figures.steptimes_axes import Curve, Panel, _looks
+from castmates.report.figures.timeline_rows import Span
+from castmates.report.results import read_results
+from castmates.results.columns.study import LAYERS, frame
 from tests.unit import test_counters_figure
 from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms
@@ -45,9 +45,7 @@ def test_as_many_parts_are_drawn_as_fit_on_a_page_and_always_one():
 def test_counters_of_twenty_mixes_fit_on_a_page_with_those_that_change_most(tmp_path, monkeypatch):
     scenes = {f"corun:lead+{LONG[0]}{n}": (50.0, 1e6, 2e6, 1e3 * (2 + n)) for n in range(20)}
     monkeypatch.setattr(test_counters_figure, "SCENES", {"solo": (100.0, 1e6, 1e6, 1e3)} | scenes)
-    figure, source = counters_figure.draw(
-        test_counters_figure.results(tmp_path, *test_counters_figure.made_up(2, rounds=1))
-    )
+    figure, source = counters.draw(test_counters_figure.results(tmp_path, *test_counters_figure.made_up(2, rounds=1)))
     assert problems(figure) == []
     assert figure.get_figheight() < 13
     assert source["mix"].nunique() == 20
@@ -60,7 +58,7 @@ def test_counters_of_twenty_mixes_fit_on_a_page_with_those_that_change_most(tmp_
 def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
     table = rows(1, "solo", "", 1.0)
     table += [row for n in range(20) for row in rows(1, f"corun:lead+b{n}@1", f"lead+b{n}@1", 1 + n / 10)]
-    figure, source = layers_figure.draw(made(frame(table, LAYERS)))
+    figure, source = layers.draw(made(frame(table, LAYERS)))
     assert problems(figure) == []
     assert source["beside"].nunique() == 21
     assert {text for text in texts(figure) if text.startswith("beside b")} == {f"beside b{n}" for n in range(14, 20)}
@@ -69,13 +67,13 @@ def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
 
 def test_a_legend_of_few_does_not_stand_on_the_note_of_layers():
     table = [*rows(1, "solo", "", 1.0), *rows(1, "corun:lead+b@1", "lead+b@1", 1.2)]
-    assert problems(layers_figure.draw(made(frame(table, LAYERS)))[0]) == []
+    assert problems(layers.draw(made(frame(table, LAYERS)))[0]) == []
 
 
 def test_long_names_in_the_figures_of_phases_and_evolution(tmp_path):
     told = with_phases(tmp_path / "study", blocks=1, rounds=2, antagonists=LONG)
     told.windows["valid"] = told.windows["window"] != 1
-    for module in (phases_figure, evolution_figure):
+    for module in (phases, evolution):
         figure, _ = module.draw(told)
         assert problems(figure) == []
     assert "in a rejected window" in texts(figure)
@@ -108,10 +106,10 @@ def test_the_heatmaps_of_partitions_fit_on_a_page(across, down, found):
 
 def test_a_scene_with_a_long_name_still_tells_its_partition():
     span = Span(1, f"beside {LONG[0]}", "split-4", 0.0, 0.1, 1.0, True, {}, False)
-    said = timeline_figure._label(span).split("\n")
+    said = timeline._label(span).split("\n")
     assert said[-1] == "split-4"
     assert said[0].startswith("beside stress-ng")
-    assert len(said) <= timeline_figure.LINES
+    assert len(said) <= timeline.LINES
 
 
 def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above_a_hundred(tmp_path):
@@ -119,7 +117,7 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
     told = read_results(make(tmp_path / "study", leads=leads, antagonists=["stream"], blocks=2))
     told.blocks["windows_rejected"] = told.blocks["windows"]
     told.windows["valid"], told.windows["reasons"] = False, "steal: 9 %"
-    figure, _ = health_figure.draw(told)
+    figure, _ = health.draw(told)
     labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     names = [label for label in labels if label.startswith("A/A resnet50")]
     assert len(names) == len(set(names)) == 2
@@ -131,7 +129,7 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
 def test_ticks_of_a_wide_attribution_stand_apart(tmp_path):
     told = read_results(make(tmp_path / "study", leads=["dlrm"], antagonists=["stream"], blocks=3))
     wide = told.attribution.assign(log_low=-0.5, log_high=0.9)
-    assert problems(attribution_figure.draw(replace(told, attribution=wide))[0]) == []
+    assert problems(attribution.draw(replace(told, attribution=wide))[0]) == []
 
 
 def test_step_times_of_a_panel_have_colours_of_their_own():

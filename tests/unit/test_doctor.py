@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from castmates.machine import checks_rdt
-from castmates.machine.doctor import as_json, as_table, examine
+from castmates.machine.doctor import rdt
+from castmates.machine.doctor.doctor import as_json, as_table, examine
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
@@ -302,7 +302,7 @@ def test_groups_that_root_gave_are_permission_too(server, given, state):
 
 def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
     resctrl = {"writable": False, "delegated": ["castmates-1000-0", "castmates-1000-1"], "default_group": True}
-    assert checks_rdt.permission({"resctrl": resctrl}).state == "yes"
+    assert rdt.permission({"resctrl": resctrl}).state == "yes"
 
 
 @pytest.mark.parametrize(

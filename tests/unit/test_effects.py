@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.rejections import rejection_columns
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.rejections import rejection_columns
 from castmates.errors import CastmatesError
-from castmates.tables import EFFECTS, WINDOWS, frame
+from castmates.results.columns.study import EFFECTS, WINDOWS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 LEAD, STREAM, CHASE = "dlrm@0", "stream@1", "chase@2"

@@ -5,12 +5,12 @@ import math
 import pandas as pd
 import pytest
 
-from castmates.analysis.controls import estimate_controls
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.pilot import spreads, window_noise
-from castmates.analysis.precision import look, widths
+from castmates.analysis.design.pilot import spreads, window_noise
+from castmates.analysis.design.precision import look, widths
+from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.results.columns.study import EFFECTS
 from castmates.study.spec import UNMANAGED
-from castmates.tables import EFFECTS
 from tests.unit.partition_maker import LEAD, STREAM, atoms, made, windows
 from tests.unit.windows_maker import mix
 

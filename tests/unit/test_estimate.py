@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.estimate import write_tables
+from castmates.pipeline.estimate_effects import write_tables
 from castmates.project import read_plan
 from tests.unit.test_controls import TWO, manifest, written
 

@@ -5,7 +5,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CacheDomain, Topology
-from castmates.runner import eviction
+from castmates.runner.rounds import eviction
 from castmates.study.spec import Share
 
 SIZE = 16 * eviction.MIB

@@ -2,7 +2,7 @@
 
 import os
 
-from castmates.failures import told
+from castmates.pipeline.failures import told
 
 
 def log(place, text, age=0.0):

@@ -6,16 +6,16 @@ import math
 import pandas as pd
 import pytest
 
-from castmates.analysis.carryover import estimate_carryover
-from castmates.analysis.controls import estimate_controls
-from castmates.analysis.effects import estimate_effects
-from castmates.report import heatmap, heatmap_partitions, partitions
-from castmates.report import windows as over_time
+from castmates.analysis.effects.carryover import estimate_carryover
+from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_effects
 from castmates.report.captions import alternatives
-from castmates.report.figures import draw_figure
-from castmates.report.page import page, shown
-from castmates.report.read import Results
-from castmates.tables import BLOCKS, frame
+from castmates.report.figures import heatmap, heatmap_partitions, partitions
+from castmates.report.figures import windows as over_time
+from castmates.report.figures.index import draw_figure
+from castmates.report.page.page import page, shown
+from castmates.report.results import Results
+from castmates.results.columns.study import BLOCKS, frame
 from tests.unit.partition_maker import atoms, made, windows
 
 

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.frontier import CONFIRMED, pareto_table
-from castmates.analysis.recommendation import recommendations
-from castmates.analysis.sensitivity import knees, sensitivity_table
+from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
+from castmates.analysis.partitions.recommendation import recommendations
+from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
-from castmates.report import pareto_figure, recommendation, sensitivity_figure
 from castmates.report.captions import alternatives, captions
-from castmates.report.panels import spaced
-from castmates.report.pareto_axes import labels_of, most_of
+from castmates.report.figures import pareto as pareto_figure
+from castmates.report.figures import sensitivity
+from castmates.report.figures.panels import spaced
+from castmates.report.figures.pareto_axes import labels_of, most_of
+from castmates.report.text import recommendation
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan
@@ -36,7 +38,7 @@ def results(*groups, noise=0.004, limit=25.0, **given):
 
 def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
     one = results(atoms(), atoms("bert@0", "chase@1", sensitivity=()), platform="modelled")
-    figure, source = sensitivity_figure.draw(one)
+    figure, source = sensitivity.draw(one)
     said = texts(figure)
     assert {"dlrm", "bert", "alone", "beside stream", "beside chase"} <= set(said)
     assert any("the knee, from which on 95 %" in text for text in said)
@@ -98,7 +100,7 @@ def test_partitions_that_give_the_lead_as_many_ways_are_told_apart():
 def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_are_not_reached():
     name = "stress-ng-matrix-3d-and-memory-stream-y"
     one = results(*(atoms("resnet50-imagenet-training-bf16-large-xl@0", f"{name}{n}@1") for n in range(8)))
-    figure, _ = sensitivity_figure.draw(one)
+    figure, _ = sensitivity.draw(one)
     said, panels = texts(figure), [axes for axes in figure.axes if axes.texts]
     assert len(panels) == said.count("not reached") == 2
     for axes in panels:
@@ -110,13 +112,13 @@ def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_a
 def test_wide_intervals_are_drawn_whole():
     one = results(atoms())
     wide = replace(one, sensitivity_curves=one.sensitivity_curves.assign(rate_high=140.0))
-    figure, _ = sensitivity_figure.draw(wide)
+    figure, _ = sensitivity.draw(wide)
     assert figure.axes[0].get_ylim()[1] > 140
 
 
 def test_without_partitions_the_figures_say_why_they_are_empty():
     one = of_effects(atoms(ways=(), caps=(), sensitivity=()))
-    for module in (sensitivity_figure, pareto_figure):
+    for module in (sensitivity, pareto_figure):
         figure, source = module.draw(one)
         assert source.empty
         assert "is known" in texts(figure)[0].replace("\n", " ")

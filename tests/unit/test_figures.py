@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from castmates.errors import CastmatesError
-from castmates.report import control, heatmap, heatmap_cells, heatmap_grid, windows
-from castmates.report.figures import FIGURES
-from castmates.report.read import read_results
-from castmates.report.style import broken, own_ids, plain, squeezed
+from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows
+from castmates.report.figures.index import FIGURES
+from castmates.report.figures.style import broken, own_ids, plain, squeezed
+from castmates.report.results import read_results
 from tests.unit.legible import problems
 from tests.unit.results_maker import make
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.estimate import write_table
 from castmates.files import replace, replace_text, writing
-from castmates.report import figure_texts
-from castmates.tables import WINDOWS, frame
+from castmates.pipeline.estimate_effects import write_table
+from castmates.report.figures import texts
+from castmates.results.columns.study import WINDOWS, frame
 
 
 def test_what_failed_first_is_told_and_not_that_its_remains_could_not_be_removed(tmp_path):
@@ -40,7 +40,7 @@ def test_tables_and_texts_that_cannot_be_written_are_sentences(tmp_path):
     with pytest.raises(CastmatesError, match=r"a cannot be written \(Is a directory\)"):
         write_table(frame([], WINDOWS), tmp_path / "a")
     with pytest.raises(CastmatesError, match=r"a.txt cannot be written \(Is a directory\)"):
-        figure_texts.write_texts(figure_texts.Texts("a", "b"), tmp_path / "a")
+        texts.write_texts(texts.Texts("a", "b"), tmp_path / "a")
 
 
 def test_who_has_more_to_say_still_gets_the_system_s_error(tmp_path):

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from castmates.report import health_figure, health_rows
-from castmates.report.read import read_results
-from castmates.tables import SAMPLES, frame
+from castmates.report.figures import health, health_rows
+from castmates.report.results import read_results
+from castmates.results.columns.study import SAMPLES, frame
 from tests.unit.results_maker import make
 
 
@@ -56,20 +56,20 @@ def test_what_was_taken_is_a_share_of_the_seconds_that_windows_were_open(folder)
 def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     results = read_results(folder)
     assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == []
-    figure, source = health_figure.draw(results)
+    figure, source = health.draw(results)
     assert not {health_rows.COUNTED, health_rows.COSTS} & set(source["panel"])
     assert "not recorded: cost of collectors and counters" in figure.texts[0].get_text().replace("\n", " ")
-    assert "Counters: not recorded" in health_figure.alternative(results)
+    assert "Counters: not recorded" in health.alternative(results)
 
 
 def test_failed_blocks_are_told_of(tmp_path):
     some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], blocks=5, failed=2))
-    assert any("2 of 5 blocks failed" in text.get_text() for text in health_figure.draw(some)[0].texts)
+    assert any("2 of 5 blocks failed" in text.get_text() for text in health.draw(some)[0].texts)
     none = read_results(make(tmp_path / "none", leads=["a"], antagonists=["b"], blocks=1, failed=1))
-    assert "was measured: 1 of 1 block failed" in health_figure.draw(none)[0].texts[-1].get_text().replace("\n", " ")
-    for told in (health_figure.caption(some), health_figure.alternative(some)):
+    assert "was measured: 1 of 1 block failed" in health.draw(none)[0].texts[-1].get_text().replace("\n", " ")
+    for told in (health.caption(some), health.alternative(some)):
         assert "2 of 5 blocks failed" in told
-    assert "failed" not in health_figure.caption(read_results(make(tmp_path / "all", leads=["a"], blocks=1)))
+    assert "failed" not in health.caption(read_results(make(tmp_path / "all", leads=["a"], blocks=1)))
 
 
 def test_the_control_farthest_from_one_is_drawn_first(folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.runner import placeholders
+from castmates.runner.processes import placeholders
 from castmates.study.spec import Member
 from castmates.workloads import environments, inputs
 from castmates.workloads.inputs import Recipe

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.intervals import estimate, holm
+from castmates.analysis.statistics.intervals import estimate, holm
 
 
 def pairs(blocks):

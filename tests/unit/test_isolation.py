@@ -2,10 +2,10 @@
 
 import pytest
 
-from castmates import dividing
 from castmates.errors import CastmatesError
-from castmates.study.isolation import isolates, refusal
+from castmates.preview import isolation
 from castmates.study.model import Study
+from castmates.study.partitions.isolation import isolates, refusal
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Partition, Share
 from tests.unit import partition_maker as maker
@@ -86,6 +86,6 @@ def test_the_line_of_a_key_is_found():
     ],
 )  # fmt: skip
 def test_the_plan_says_how_losses_will_be_divided(mixes, blocks, named, sentence):
-    said = dividing.line(maker.made(mixes, blocks=blocks), named)
+    said = isolation.line(maker.made(mixes, blocks=blocks), named)
     assert said.startswith(sentence)
     assert bool(said) == bool(sentence)

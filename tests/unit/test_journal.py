@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
+from castmates.linux.owner import INITIAL_PID_SPACE, born_of, is_gone, myself
 from castmates.machine import journal as journals
 from castmates.machine.journal import KINDS, Change, Journal, Kind
-from castmates.machine.owner import INITIAL_PID_SPACE, born_of, is_gone, myself
 
 DEAD = replace(myself(), pid=2**22 + 1)  # beyond the kernel's highest number
 FORMER = {"a": "one", "b": "one", "c": "two"}

@@ -6,11 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.families import family_of
-from castmates.analysis.sensitivity import AT_LEAST, BETWEEN, KNOWN, NOT_REACHED, TOO_FEW, knees, sensitivity_table
-from castmates.tables import frame
-from castmates.tables_of_partitions import SENSITIVITY
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.partitions.families import family_of
+from castmates.analysis.partitions.sensitivity import (
+    AT_LEAST,
+    BETWEEN,
+    KNOWN,
+    NOT_REACHED,
+    TOO_FEW,
+    knees,
+    sensitivity_table,
+)
+from castmates.results.columns.partitions import SENSITIVITY
+from castmates.results.columns.study import frame
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
 

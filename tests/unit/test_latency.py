@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.intervals import estimate
-from castmates.analysis.latency import latencies
-from castmates.analysis.steps import quantiles
-from castmates.tables import STEPS, frame
+from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.steps import quantiles
+from castmates.analysis.statistics.intervals import estimate
+from castmates.results.columns.study import STEPS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 MIX = plan([company("c", mix("bert@0", "stream@1"))], blocks=4)

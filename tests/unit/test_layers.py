@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.layers import DIRECTIONS, KINDS, Place, place_of, rows
+from castmates.analysis.explanations.layers import DIRECTIONS, KINDS, Place, place_of, rows
 
 RESNET, BERT = "classification_model/res_net/bottleneck_block_15", "bert/bert_encoder/transformer/layer_0"
 SEEN = {

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import pytest
 
-from castmates.report import captions, layers_figure
-from castmates.report.read import Results
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LAYERS, WINDOWS, frame
+from castmates.report import captions
+from castmates.report.figures import layers as layers_figure
+from castmates.report.results import Results
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LAYERS, WINDOWS, frame
 
 KINDS = {("convolution", "forward"): 20.0, ("convolution", "backward"): 41.0, ("optimizer", "optimizer"): 9.0}
 KINDS |= {("runtime", ""): 3.0, ("unattributed", ""): 2.0}

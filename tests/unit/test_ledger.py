@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import castmates.runner
 from castmates.protocols import Sample
-from castmates.runner.ledger import Ledger
-from castmates.runner.ledger_load import FORGIVEN
 from castmates.runner.ledger_summary import summary
-from castmates.runner.surroundings import Domain, Surroundings
-from castmates.runner.window import Progress, Window
+from castmates.runner.rounds.ledger import Ledger
+from castmates.runner.rounds.ledger_load import FORGIVEN
+from castmates.runner.rounds.surroundings import Domain, Surroundings
+from castmates.runner.rounds.window import Progress, Window
 from castmates.study.model import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
 from castmates.workloads.heartbeat import State

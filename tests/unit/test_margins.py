@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.margins import CONTENTIOUSNESS, SENSITIVITY, margins
-from castmates.tables import MARGINS
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.margins import CONTENTIOUSNESS, SENSITIVITY, margins
+from castmates.results.columns.study import MARGINS
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan, written
 

@@ -5,11 +5,11 @@ import re
 import pandas as pd
 import pytest
 
-from castmates.analysis.stamps import stamps_table
-from castmates.report.figures import FIGURES
-from castmates.report.page import page
-from castmates.report.read import read_results
-from castmates.report.stamps import caveat, stamped
+from castmates.analysis.effects.stamps import stamps_table
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import page
+from castmates.report.results import read_results
+from castmates.report.text.stamps import caveat, stamped
 from tests.unit.results_maker import MACHINE, make
 
 TRIED = {"verdict": "works", "said": "Way masks work on this machine.", "at": "2026-01-05T10:00:00+00:00"}

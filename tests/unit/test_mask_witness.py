@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from castmates.protocols import Held
-from castmates.runner.mask_witness import CHANGED, MISPLACED, SCHEMATA, MaskWitness, ways_of
+from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED, SCHEMATA, MaskWitness, ways_of
 from castmates.study.spec import Share
 
 

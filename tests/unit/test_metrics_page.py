@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.analysis.system import system_metrics
-from castmates.report import latency, system
-from castmates.report.read import Results
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.analysis.effects.system import system_metrics
+from castmates.report.results import Results
+from castmates.report.text import latency, system
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.test_latency import table as latencies
 from tests.unit.test_system import PAIR, TRIO, rates
 from tests.unit.windows_maker import written

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from castmates import outlook, project
+from castmates import project
 from castmates.errors import CastmatesError
-from castmates.looks import look_file, take_look, text_of, went_on
+from castmates.pipeline.take_look import look_file, take_look, text_of, went_on
+from castmates.preview import study
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
 
@@ -63,7 +64,7 @@ def measure(loaded, paths, swing=0.01):
 
 
 def said(loaded) -> str:
-    return " ".join(outlook.describe(loaded).split())
+    return " ".join(study.describe(loaded).split())
 
 
 def test_nothing_is_known_before_the_first_blocks(folder):

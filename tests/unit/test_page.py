@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report import health, plan
-from castmates.report.figures import FIGURES, draw_figure
-from castmates.report.page import page, write_page
-from castmates.report.page import shown as figures_of
-from castmates.report.read import read_results
-from castmates.report.stamps import caveat, stamps
+from castmates.report.figures.index import FIGURES, draw_figure
+from castmates.report.page.page import page, write_page
+from castmates.report.page.page import shown as figures_of
+from castmates.report.results import read_results
+from castmates.report.text import design as plan
+from castmates.report.text import health
+from castmates.report.text.stamps import caveat, stamps
 from castmates.study.figure_names import figure_names
 from tests.unit.results_maker import make, record
 

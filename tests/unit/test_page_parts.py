@@ -1,10 +1,10 @@
 """The page's parts: which figures stand where, and how a verdict on many mixes is put."""
 
-from castmates.report.contents import PARTS, contents, figure_parts
-from castmates.report.figures import FIGURES
-from castmates.report.page import inline_svg
-from castmates.report.read import read_results
-from castmates.report.verdict import WORST, verdict
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.contents import PARTS, contents, figure_parts
+from castmates.report.page.page import inline_svg
+from castmates.report.results import read_results
+from castmates.report.text.verdict import WORST, verdict
 from tests.unit.results_maker import make
 
 

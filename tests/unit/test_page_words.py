@@ -2,9 +2,9 @@
 
 import pytest
 
-from castmates.analysis.stamps import study_verdict
-from castmates.report import plan
-from castmates.report.latency import _which
+from castmates.analysis.effects.stamps import study_verdict
+from castmates.report.text import design as plan
+from castmates.report.text.latency import _which
 from tests.unit.test_controls import judged
 
 

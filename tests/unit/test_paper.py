@@ -11,19 +11,19 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
-from castmates import paper as paper_of
-from castmates.analysis.frontier import CONFIRMED
-from castmates.analysis.recommendation import recommendations
-from castmates.cli import app
+from castmates.analysis.partitions.pareto import CONFIRMED
+from castmates.analysis.partitions.recommendation import recommendations
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.paper_folder import Folder, may_write
-from castmates.report import methods
-from castmates.report.crate import About, Part, Run, metadata
-from castmates.report.paper_tables import paper_tables
-from castmates.report.read import read_results
+from castmates.report.paper import methods
+from castmates.report.paper import paper as paper_of
+from castmates.report.paper.crate import About, Part, Run, metadata
+from castmates.report.paper.folder import Folder, may_write
+from castmates.report.paper.tables import paper_tables
+from castmates.report.results import read_results
+from castmates.results.columns.partitions import PARETO
+from castmates.results.columns.study import frame
 from castmates.study.schedule import block_seed
-from castmates.tables import frame
-from castmates.tables_of_partitions import PARETO
 from tests.unit import results_maker
 from tests.unit.test_recommendation import UNMANAGED, row
 

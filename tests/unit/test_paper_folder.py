@@ -7,8 +7,8 @@ from hashlib import sha256
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.paper_folder import FILES, FOLDERS, METADATA, Folder, may_write
-from castmates.report.crate import About, Run, begun, metadata
+from castmates.report.paper.crate import About, Run, begun, metadata
+from castmates.report.paper.folder import FILES, FOLDERS, METADATA, Folder, may_write
 from tests.unit import results_maker
 from tests.unit.test_paper import paper
 
@@ -88,11 +88,11 @@ def test_a_foreign_crate_that_names_castmates_is_refused_and_nothing_is_removed(
 def test_a_paper_that_was_interrupted_is_written_by_the_same_command(tmp_path, monkeypatch):
     study = results_maker.make(tmp_path / "a_study", leads=("dlrm-train",), platform="modelled")
     with monkeypatch.context() as patch:
-        patch.setattr("castmates.paper.draw_figure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr("castmates.report.paper.paper.draw_figure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         paper(study, "--output", tmp_path / "out")
     assert "plan.json" in files(tmp_path / "out")
     assert not (tmp_path / "out/paper.tex").exists()
-    monkeypatch.setattr("castmates.paper.draw_figure", drawn)
+    monkeypatch.setattr("castmates.report.paper.paper.draw_figure", drawn)
     done = paper(study, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output
     there = files(tmp_path / "out")

@@ -7,13 +7,13 @@ import tarfile
 
 import pytest
 
-from castmates import recommend
-from castmates.estimate import write_tables
+from castmates.pipeline import recommend_partitions
+from castmates.pipeline.estimate_effects import write_tables
 from castmates.project import read_plan
-from castmates.report import methods
-from castmates.report.paper_tables import paper_tables
-from castmates.report.read import read_results
-from castmates.report.recommendation import context, measured_ways
+from castmates.report.paper import methods
+from castmates.report.paper.tables import paper_tables
+from castmates.report.results import read_results
+from castmates.report.text.recommendation import context, measured_ways
 from tests.golden.report import BLOCKS, MARGIN, STUDY
 
 LIMIT = 10.0
@@ -27,7 +27,7 @@ def results(tmp_path_factory):
     machine = json.loads((folder / "machine.json").read_bytes())
     plan = read_plan(folder / "plan.json")
     write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine)
-    recommend.write_tables(plan, folder, LIMIT, folder / "tables")
+    recommend_partitions.write_tables(plan, folder, LIMIT, folder / "tables")
     return read_results(folder, STUDY)
 
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from castmates import project
 from castmates.errors import CastmatesError
-from castmates.shares import rows
+from castmates.preview.schemata import rows
 from castmates.study import mixes
 from castmates.study.companies import Room
-from castmates.study.layout import Cpu, Layout
 from castmates.study.model import Workload
+from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import active_mixes, extend
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share

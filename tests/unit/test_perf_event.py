@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.perf_event import EVENTS, FULLY_COUNTED, Reading, difference, explain, running_share
+from castmates.counters.events.migrations import EVENTS, FULLY_COUNTED, Reading, difference, explain, running_share
 
 ORIGIN = Reading(1000, 5_000_000, 5_000_000)
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
-from castmates.analysis.power import blocks_for, detectable, half_width
-from castmates.pilot import yaml_lines
+from castmates.analysis.design.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
+from castmates.analysis.statistics.power import blocks_for, detectable, half_width
+from castmates.pipeline.pilot import yaml_lines
 from castmates.study.model import Budget, Study
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 

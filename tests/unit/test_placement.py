@@ -5,11 +5,11 @@ import re
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.study.layout import Layout
 from castmates.study.model import Placement
-from castmates.study.placement import place
-from castmates.study.placement_rules import ask
-from castmates.study.placement_search import Need
+from castmates.study.placement.layout import Layout
+from castmates.study.placement.place import place
+from castmates.study.placement.rules import ask
+from castmates.study.placement.search import Need
 from tests.unit.machines import layout
 
 XEON, SNC, EPYC = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2", "synthetic-epyc-ccx"

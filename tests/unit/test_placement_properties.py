@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.study.layout import Cpu, Layout
-from castmates.study.placement import place
-from castmates.study.placement_rules import Asked
-from castmates.study.placement_search import Need, Seats
+from castmates.study.placement.layout import Cpu, Layout
+from castmates.study.placement.place import place
+from castmates.study.placement.rules import Asked
+from castmates.study.placement.search import Need, Seats
 from tests.unit.machines import MACHINES, layout
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
-from castmates.analysis.rows import rows
+from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
+from castmates.analysis.effects.rows import rows
+from castmates.results.columns.study import WINDOWS, frame
 from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
 from castmates.study.model import Budget
-from castmates.tables import WINDOWS, frame
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 SEED = 20261122
@@ -89,7 +89,7 @@ def test_the_budget_ends_what_the_precision_does_not():
 
 
 def test_the_half_width_is_that_of_the_tables():
-    from castmates.analysis.effects import estimate_effects
+    from castmates.analysis.effects.effects import estimate_effects
 
     made, _, seen = judged([LEAD], [4, 5], {"corun:dlrm+chase": 0.2}, 0.0001)
     effects = estimate_effects(made, windows_of(made, {"corun:dlrm+chase": 0.2}), 0.02)

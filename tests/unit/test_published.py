@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis import intervals, power, rejections, steps
-from castmates.analysis.comparison import Side, compare
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.intervals import holm, quantile
-from castmates.analysis.pilot import spreads
-from castmates.analysis.quantities import Ratios, geometric_mean
-from castmates.analysis.welch import welch
+from castmates.analysis.comparison.comparison import Side, compare
+from castmates.analysis.design.pilot import spreads
+from castmates.analysis.effects import rejections
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.explanations import steps
+from castmates.analysis.statistics import intervals, power
+from castmates.analysis.statistics.intervals import holm, quantile
+from castmates.analysis.statistics.quantities import Ratios, geometric_mean
+from castmates.analysis.statistics.welch import welch
 from tests.unit.windows_maker import company, mix, plan, written
 
 # Student, "The probable error of a mean", Biometrika 6 (1908), 20: hours of sleep gained with each of two drugs by ten

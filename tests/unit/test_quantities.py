@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.quantities import (
+from castmates.analysis.statistics.quantities import (
     Costs,
     Rates,
     Ratios,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.frontier import CONFIRMED, SEARCH, pareto_table, undominated
-from castmates.analysis.recommendation import (
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH, pareto_table, undominated
+from castmates.analysis.partitions.recommendation import (
     EXCEEDED,
     MET,
     NO_SWEEP,
@@ -22,9 +22,9 @@ from castmates.analysis.recommendation import (
     YES,
     recommendations,
 )
-from castmates.report.recommendation import sentence
-from castmates.tables import frame
-from castmates.tables_of_partitions import PARETO
+from castmates.report.text.recommendation import sentence
+from castmates.results.columns.partitions import PARETO
+from castmates.results.columns.study import frame
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
 

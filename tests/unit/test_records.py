@@ -1,6 +1,6 @@
 """Records are read when somebody asks; what they say alike is held once."""
 
-from castmates.report.records import Records
+from castmates.results.records import Records
 
 
 def test_nothing_is_read_before_somebody_asks(tmp_path):

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.effects import estimate_effects
-from castmates.analysis.latency import latencies
-from castmates.analysis.system import BASELINES, system_metrics
-from castmates.report import latency, system
-from castmates.report.figures import FIGURES
-from castmates.report.page import page
-from castmates.report.read import Results
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.system import BASELINES, system_metrics
+from castmates.analysis.explanations.latency import latencies
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import page
+from castmates.report.results import Results
+from castmates.report.text import latency, system
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], blocks=4)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from castmates.analysis.counted_metrics import IPC
-from castmates.analysis.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
-from castmates.report import resources as on_page
-from castmates.report.read import Results
-from castmates.tables import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.analysis.explanations.counted_metrics import IPC
+from castmates.analysis.explanations.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
+from castmates.report.results import Results
+from castmates.report.text import resources as on_page
+from castmates.results.columns.study import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)

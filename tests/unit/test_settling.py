@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.protocols import Sample
-from castmates.runner.settling import SLICES, Settling, curve_of, last_off
-from castmates.runner.window import Window, occupancy_since
+from castmates.runner.rounds.settling import SLICES, Settling, curve_of, last_off
+from castmates.runner.rounds.window import Window, occupancy_since
 from castmates.study.spec import Scene
 
 SCENE = Scene(name="solo", kind="solo", mix="", active=("lead@0",), placebos=(), partition="unmanaged")

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.side_by_side import side_by_side
+from castmates.parallel import side_by_side
 
 
 def refuse(word):
@@ -40,7 +40,7 @@ def test_what_is_refused_keeps_no_other_task_from_ending(tmp_path, jobs):
 
 PARENT = """
 import os, sys, time
-from castmates.side_by_side import side_by_side
+from castmates.parallel import side_by_side
 
 def told():
     print(os.getpid(), flush=True)

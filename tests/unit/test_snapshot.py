@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli import app
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.machine.snapshot import read_snapshot, record
 from castmates.machine.topology import read_topology

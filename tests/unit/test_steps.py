@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis import steps
-from castmates.analysis.steps import Launches, fewest_steps, launch_quantiles, quantiles
-from castmates.tables import WINDOWS, frame
+from castmates.analysis.explanations import steps
+from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
+from castmates.results.columns.study import WINDOWS, frame
 
 MS = 10**6
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.latency import latencies
-from castmates.report import steptimes
-from castmates.report.read import Results
-from castmates.report.steptimes_axes import SHARES, ticks
-from castmates.tables import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.analysis.explanations.latency import latencies
+from castmates.report.figures import steptimes
+from castmates.report.figures.steptimes_axes import SHARES, ticks
+from castmates.report.results import Results
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.test_latency import heartbeats
 from tests.unit.windows_maker import company, mix, plan, written
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli import app
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.studies import find, study_file
+from castmates.results.find import find, study_file
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)

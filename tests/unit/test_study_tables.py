@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.study_tables import Tables
-from castmates.tables import SYSTEM, frame
+from castmates.results.columns.study import SYSTEM, frame
+from castmates.results.tables import Tables
 
 ROW = {name: "x" if kind == "str" else False if kind == "bool" else 1 for name, kind in SYSTEM.items()}
 

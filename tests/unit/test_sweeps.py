@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.rdt.wishes import rounded
+from castmates.rdt.resctrl.wanted_schemata import rounded
 from castmates.study import masks
-from castmates.study.amounts import Notes
 from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.model import Study
+from castmates.study.partitions.amounts import Notes
+from castmates.study.partitions.sweeps import Cut, cuts
 from castmates.study.reading import read
-from castmates.study.sweeps import Cut, cuts
 from tests.unit.caches import cache
 
 

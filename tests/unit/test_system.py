@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.system import (
+from castmates.analysis.effects.system import (
     ANTT,
     HARMONIC,
     JAIN,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.system import METRICS, of_launches, over_launches
+from castmates.analysis.effects.system import METRICS, of_launches, over_launches
 from tests.unit.printed_intervals import assert_told
 
 SEED = 20261123

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.report import timeline_figure
-from castmates.report.timeline import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
-from castmates.tables import SAMPLES, frame
+from castmates.report.figures import timeline as timeline_figure
+from castmates.report.figures.timeline_rows import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
+from castmates.results.columns.study import SAMPLES, frame
 from tests.unit.partition_maker import LEAD, STREAM, atoms
 from tests.unit.test_figure_partitions import results
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.topdown import CHANGES, SHARES, changes, shares, why_none
-from castmates.report import topdown_figure
-from castmates.report.read import read_results
-from castmates.tables import TOPDOWN, WINDOWS, frame
+from castmates.analysis.explanations.topdown import CHANGES, SHARES, changes, shares, why_none
+from castmates.report.figures import topdown
+from castmates.report.results import read_results
+from castmates.results.columns.study import TOPDOWN, WINDOWS, frame
 from tests.unit.results_maker import make
 from tests.unit.test_figures import texts
 from tests.unit.topdown_maker import ALONE, add
@@ -116,29 +116,29 @@ def test_phases_are_kept_apart():
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_the_picture_is_stamped_and_names_what_changed_most(tmp_path, blocks):
     results = synthetic(tmp_path, leads=["dlrm-train"], antagonists=["stream", "compute"], blocks=blocks)
-    figure, source = topdown_figure.draw(results)
+    figure, source = topdown.draw(results)
     said = " ".join(texts(figure))
     assert "not measured" in said
     row = by(source, metric="Backend_Bound", mix="dlrm-train+compute").iloc[0]
     low, high = ("points_low", "points_high") if blocks == 3 else ("within_low", "within_high")
     assert f"Backend Bound +{row['points']:.1f} [{row[low]:.1f}, {row[high]:.1f}]" in said
     assert "Memory Bound +" in said
-    assert f"dlrm-train beside compute: Backend Bound +{row['points']:.1f}" in topdown_figure.alternative(results)
-    assert topdown_figure.caption(results).startswith("Top-Down analysis")
+    assert f"dlrm-train beside compute: Backend Bound +{row['points']:.1f}" in topdown.alternative(results)
+    assert topdown.caption(results).startswith("Top-Down analysis")
 
 
 def test_where_nothing_was_counted_the_picture_says_why(tmp_path):
     results = synthetic(
         tmp_path, leads=["dlrm-train"], blocks=1, why="perf 6.1.187 knows no Top-Down metrics of this processor"
     )
-    figure, source = topdown_figure.draw(results)
+    figure, source = topdown.draw(results)
     assert source.empty
     said = " ".join(" ".join(texts(figure)).split())
     assert "Top-Down is not supported here: perf 6.1.187 knows no Top-Down metrics of this processor." in said
 
 
 def test_shares_that_were_counted_for_part_of_the_time_are_pale(tmp_path):
-    figure, source = topdown_figure.draw(
+    figure, source = topdown.draw(
         synthetic(tmp_path, leads=["dlrm-train"], antagonists=["stream"], blocks=1, running=0.3)
     )
     assert set(source["running"]) == {0.3}

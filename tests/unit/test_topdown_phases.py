@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.topdown_phases import Interval, of_phases
+from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Sample
-from castmates.runner.topdown_phases import topdown_counts
-from castmates.runner.window import Window
+from castmates.runner.rounds.topdown_phases import topdown_counts
+from castmates.runner.rounds.window import Window
 
 MS = 10**6
 TRUE = {"forward": 0.3, "backward": 0.7, "": 0.1}

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from castmates.analysis.stamps import origin_word, stamps_table
+from castmates.analysis.effects.stamps import origin_word, stamps_table
 from castmates.report.captions import alternatives, captions
-from castmates.report.figures import FIGURES
-from castmates.report.page import page
-from castmates.report.read import read_results
-from castmates.report.stamps import GOOD, caveat, first_words, stamped, stamps
-from castmates.report.style import COLUMN, badge, badge_room, empty_figure
+from castmates.report.figures.index import FIGURES
+from castmates.report.figures.style import COLUMN, badge, badge_room, empty_figure
+from castmates.report.page.page import page
+from castmates.report.results import read_results
+from castmates.report.text.stamps import GOOD, caveat, first_words, stamped, stamps
 from tests.unit.results_maker import make
 
 OTHERS = ("emulated", "modelled")

@@ -1,6 +1,6 @@
 """What stands on a fold of the verdict: no more than its losses show."""
 
-from castmates.report import verdict
+from castmates.report.text import verdict
 
 
 def row(name, loss, low, high, word):

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from castmates.analysis import counters, phases, topdown
-from castmates.report.once import once
+from castmates.analysis.explanations import counters, phases, topdown
+from castmates.report.once_per_results import once
+from castmates.results.columns.study import COUNTERS, TOPDOWN, frame
 from castmates.study.topdown_tree import TREE
-from castmates.tables import COUNTERS, TOPDOWN, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 LAUNCH = ["company", "block"]

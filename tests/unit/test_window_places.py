@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis import codes
-from castmates.analysis.codes import codes_in, combinations
-from castmates.analysis.window_places import WindowPlaces
-from castmates.analysis.window_values import Groups, Pairs, Values, held_against
+from castmates.analysis.statistics import name_codes
+from castmates.analysis.statistics.name_codes import codes_in, combinations
+from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import Groups, Pairs, Values, held_against
 
 COLUMNS = ["platform", "company", "block", "window", "member"]
 PLACES = st.lists(
@@ -57,7 +57,7 @@ def test_combinations_are_numbered_in_the_order_of_their_names(rows):
 def test_more_combinations_than_a_number_holds_are_numbered_all_the_same(monkeypatch):
     whole = table([("p", company, block, 1, "x") for company in "abc" for block in range(4)])
     usual = combinations(whole, COLUMNS)
-    monkeypatch.setattr(codes, "LARGEST", 8)
+    monkeypatch.setattr(name_codes, "LARGEST", 8)
     assert combinations(whole, COLUMNS)[0].tolist() == usual[0].tolist()
 
 

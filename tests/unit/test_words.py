@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.report import machine, words
-from castmates.tables import BLOCKS, WINDOWS, frame
+from castmates.report.text import machine, words
+from castmates.results.columns.study import BLOCKS, WINDOWS, frame
 
 NAN = math.nan
 

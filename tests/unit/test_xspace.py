@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis import layers
+from castmates.analysis.explanations import layers
 from castmates.workloads.tfmodels import xspace
 from castmates.workloads.tfmodels.xspace import RUNTIME, WAITING, own_time, rolled, shared
 from tests.unit.xspace_file import recorded

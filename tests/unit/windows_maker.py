@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.results.columns.study import WINDOWS, frame
 from castmates.study.model import ControlKind, Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import PROTOCOL, Block, Company, Control, Member, Mix, Plan
-from castmates.tables import WINDOWS, frame
 
 DESIGN = design_of(Study(name="example"))
 

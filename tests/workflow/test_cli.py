@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates import cli
+from castmates.cli import main
 from castmates.errors import CastmatesError
 from tests.workflow.sweeps import ROOT
 
@@ -107,4 +107,4 @@ def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=tmp_path / "results"))
     monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
     with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
-        cli.retry(Path("study.yaml"))
+        main.retry(Path("study.yaml"))

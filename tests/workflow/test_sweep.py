@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates import tables
+from castmates.results.columns import study as tables
 from tests.workflow.sweeps import ROOT
 
 

@@ -6,15 +6,19 @@ from snakemake.exceptions import WorkflowError
 # A clone runs without being installed.
 sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
-from castmates import confirm, failures, looks, project
+from castmates.pipeline import confirm
+from castmates.pipeline import failures
+from castmates.pipeline import take_look as looks
+from castmates import project
 from castmates.errors import CastmatesError
-from castmates.machine import calibration
+from castmates.machine import trial_records as calibration
 from castmates.study import schedule
 from castmates.study.bundles import bundles
 from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
-from castmates.sweep_lock import hold_sweep_lock
-from castmates.workloads import environments, inputs
+from castmates.pipeline.lock import hold_sweep_lock
+from castmates.workloads import environments
+from castmates.workloads import inputs
 
 project.let_jobs_find_us()
 

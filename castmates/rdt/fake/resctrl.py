@@ -30,7 +30,7 @@ class Stat:
 class FakeResctrl(FakeMachine):
     """A machine with a kernel's resctrl, which is mounted unless `options` is None.
 
-    It is a castmates.rdt.tree.Tree: paths are relative to the mount point, and every refusal is an OSError with the
+    It is a castmates.rdt.resctrl.tree.Tree: paths are relative to the mount point, and every refusal is an OSError with the
     kernel's errno. What else the kernel lets one do are the methods besides.
     """
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from castmates.analysis.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
-from castmates.machine import calibration
+from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
+from castmates.machine import trial_records
 from tests.unit import sysfs
 
 
@@ -18,47 +18,47 @@ def machine(root, model="Xeon", kernel="6.1.0", options="rw"):
 
 
 def kept(cache, root, verdict="works"):
-    record = {"identity": calibration.identity(root), "verdict": verdict, "said": "So it is.", "at": "today"}
-    calibration.write(cache, record)
+    record = {"identity": trial_records.identity(root), "verdict": verdict, "said": "So it is.", "at": "today"}
+    trial_records.write(cache, record)
     return record
 
 
 def test_a_record_is_found_by_its_own_machine_only(tmp_path):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
-    assert calibration.read(cache, here) is None
+    assert trial_records.read(cache, here) is None
     record = kept(cache, here)
-    assert calibration.read(cache, here) == record
+    assert trial_records.read(cache, here) == record
     others = [{"model": "EPYC"}, {"kernel": "6.12.0"}, {"options": "rw,cdp"}, {"options": "rw,mba_MBps"}]
     for number, other in enumerate(others):
-        assert calibration.read(cache, machine(tmp_path / str(number), **other)) is None
-    assert calibration.read(cache, machine(tmp_path / "same", options="rw,debug")) == record
+        assert trial_records.read(cache, machine(tmp_path / str(number), **other)) is None
+    assert trial_records.read(cache, machine(tmp_path / "same", options="rw,debug")) == record
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"identity": {}}'])
 def test_a_broken_record_is_none(tmp_path, text):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
     kept(cache, here)
-    calibration.file_of(cache, calibration.identity(here)).write_text(text)
-    assert calibration.read(cache, here) is None
+    trial_records.file_of(cache, trial_records.identity(here)).write_text(text)
+    assert trial_records.read(cache, here) is None
 
 
 def test_facts_are_noted_anew_when_the_machine_was_tried_and_not_elsewhere(tmp_path):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
     noted = tmp_path / "machine.json"
-    assert calibration.known(cache, noted, here) == ""
-    facts = {**calibration.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
+    assert trial_records.known(cache, noted, here) == ""
+    facts = {**trial_records.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
     noted.write_text(json.dumps(facts))
-    assert calibration.known(cache, noted, here) == ""
+    assert trial_records.known(cache, noted, here) == ""
     record = kept(cache, here)
-    known = calibration.known(cache, noted, here)
+    known = trial_records.known(cache, noted, here)
     assert known
     noted.write_text(json.dumps(facts | {"calibration": record}))
-    assert calibration.known(cache, noted, here) == known
+    assert trial_records.known(cache, noted, here) == known
     elsewhere = machine(tmp_path / "b", model="EPYC")
-    assert calibration.known(cache, noted, elsewhere) == known
+    assert trial_records.known(cache, noted, elsewhere) == known
     kept(cache, elsewhere, "no effect on time")
-    assert calibration.known(cache, noted, elsewhere) == known
-    assert calibration.known(tmp_path / "empty", noted, here) == known
+    assert trial_records.known(cache, noted, elsewhere) == known
+    assert trial_records.known(tmp_path / "empty", noted, here) == known
 
 
 def test_only_a_sweep_is_stamped():

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.mask_stamp import WORKS
-from castmates.calibration.experiment import ROUNDS, fewest, mask_of, plateaus, steps_of, times
-from castmates.calibration.verdict import (
+from castmates.analysis.effects.mask_stamp import WORKS
+from castmates.study.cache import Cache
+from castmates.trials.way_masks.experiment import ROUNDS, fewest, mask_of, plateaus, steps_of, times
+from castmates.trials.way_masks.verdict import (
     NO_EFFECT,
     NOT_FOLLOWING,
     RULE,
@@ -20,7 +21,6 @@ from castmates.calibration.verdict import (
     judge,
     slowdown,
 )
-from castmates.study.cache import Cache
 
 WAY = 1 << 20
 

@@ -5,12 +5,12 @@ import io
 import pytest
 from rich.console import Console
 
-from castmates.contract import check, promises
-from castmates.contract.alone import Ended, Seen, Stood
-from castmates.contract.check import Result
-from castmates.contract.tables import results_table, rows
-from castmates.contract.usage import Usage
 from castmates.study.model import Workload
+from castmates.trials.workloads import check, promises
+from castmates.trials.workloads.alone import Ended, Seen, Stood
+from castmates.trials.workloads.check import Result
+from castmates.trials.workloads.tables import results_table, rows
+from castmates.trials.workloads.usage import Usage
 from castmates.workloads import inputs
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from castmates.counters.budget import Tried, influences, kinds_of_cores, probe
-from castmates.counters.kernel_events import Attr
-from castmates.counters.resolving import Event
+from castmates.counters.events.budget import Tried, influences, kinds_of_cores, probe
+from castmates.counters.events.resolving import Event
+from castmates.linux.perf_event import Attr
 
 
 def event(name, kind=0, config=0):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters import groups as groups_module
-from castmates.counters import kernel_events
-from castmates.counters.groups import open_groups
-from castmates.counters.kernel_events import (
+from castmates.counters.events import groups as groups_module
+from castmates.counters.events.groups import open_groups
+from castmates.counters.events.resolving import Event
+from castmates.linux import perf_event
+from castmates.linux.perf_event import (
     AGAIN,
     EXCLUDE_HV,
     EXCLUDE_KERNEL,
@@ -21,7 +22,6 @@ from castmates.counters.kernel_events import (
     Target,
     read_group,
 )
-from castmates.counters.resolving import Event
 
 
 def event(name, *attrs):
@@ -174,7 +174,7 @@ def test_a_group_is_read_again_while_somebody_who_inherits_it_is_born(monkeypatc
         raise found
 
     answered = []
-    monkeypatch.setattr(kernel_events.os, "read", answer)
+    monkeypatch.setattr(perf_event.os, "read", answer)
     assert read_group(0, 1) == [0, 0, 0]
     assert read_group(0, 1) is None
     assert len(answered) == 3 + AGAIN

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from castmates.counters.event_names import look_up
-from castmates.counters.kernel_events import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
-from castmates.counters.resolving import ask_perf, attributes, resolve
+from castmates.counters.events.resolving import ask_perf, attributes, resolve
+from castmates.linux.event_names import look_up
+from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
 from castmates.study.counter_keys import SETS
 
 RULE = "------------------------------------------------------------\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.choose import choose_counters
-from castmates.counters.perf_event import PerfEvent
-from castmates.counters.rota import Rota
-from castmates.counters.topdown import NoTopdown, Topdown, choose_topdown
-from castmates.counters.topdown_probe import Found, Known
-from castmates.counters.topdown_process import Answer
-from castmates.counters.topdown_reading import Asked, series_of
+from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.rota import Rota
+from castmates.counters.topdown.probe import Found, Known
+from castmates.counters.topdown.process import Answer
+from castmates.counters.topdown.reading import Asked, series_of
+from castmates.counters.topdown.topdown import NoTopdown, Topdown, choose_topdown
 from castmates.protocols import Held
 from castmates.study.spec import Counting
 from tests.unit.counters.busy import busy, children
@@ -126,7 +126,7 @@ def test_a_perf_that_prints_no_metric_leaves_all_that_was_asked_for_not_counted(
 @pytest.mark.parametrize(("script", "word"), [("exit 7", "status 7"), ("exec sleep 60", "did not acknowledge")])
 def test_a_window_whose_perf_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch, held, script, word):
     if "sleep" in script:
-        monkeypatch.setattr("castmates.counters.topdown.READY_WITHIN_S", 0.3)
+        monkeypatch.setattr("castmates.counters.topdown.topdown.READY_WITHIN_S", 0.3)
     file = tmp_path / "perf"
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
@@ -181,8 +181,8 @@ def test_an_interval_is_a_sample_where_it_overlaps_the_window():
 
 
 def test_a_perf_that_is_only_slow_does_not_end_the_counting_by_group(tmp_path, monkeypatch, held):
-    monkeypatch.setattr("castmates.counters.topdown_scope.group_for_perf", lambda _held: "castmates-1/lead")
-    monkeypatch.setattr("castmates.counters.topdown.READY_WITHIN_S", 0.3)
+    monkeypatch.setattr("castmates.counters.topdown.scope.group_for_perf", lambda _held: "castmates-1/lead")
+    monkeypatch.setattr("castmates.counters.topdown.topdown.READY_WITHIN_S", 0.3)
     file = tmp_path / "perf"
     file.write_text("#!/bin/sh\nexec sleep 60\n")
     file.chmod(0o755)
@@ -195,7 +195,7 @@ def test_a_perf_that_is_only_slow_does_not_end_the_counting_by_group(tmp_path, m
 
 
 def test_where_groups_may_not_be_counted_threads_are(tmp_path, monkeypatch, held):
-    monkeypatch.setattr("castmates.counters.topdown_scope.group_for_perf", lambda _held: "castmates-1/lead")
+    monkeypatch.setattr("castmates.counters.topdown.scope.group_for_perf", lambda _held: "castmates-1/lead")
     file = tmp_path / "perf"
     plays = played(tmp_path, "public/trailing-comma.json.txt")
     Path(plays).rename(tmp_path / "plays")

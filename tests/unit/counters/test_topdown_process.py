@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters import topdown_process
-from castmates.counters.perf_event import PerfEvent
-from castmates.counters.perf_output.reading import parse
-from castmates.counters.topdown_process import PerfProcess, last_words
+from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.topdown import process
+from castmates.counters.topdown.perf_output.reading import parse
+from castmates.counters.topdown.process import PerfProcess, last_words
 from tests.unit.counters.busy import busy, children, used_s
 
 PERF = shutil.which("perf")
@@ -25,7 +25,7 @@ WHY_NOT = PerfEvent.available() if PERF else "there is no perf here: apt-get ins
 real = pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
 RUNNER = """
 import sys, time
-from castmates.counters.topdown_process import PerfProcess
+from castmates.counters.topdown.process import PerfProcess
 perf = PerfProcess(sys.argv[1], sys.argv[2:])
 perf.order("disable")
 perf.obeyed("disable", time.monotonic() + 10)
@@ -36,7 +36,7 @@ time.sleep(60)
 
 @pytest.fixture(autouse=True)
 def _short_patience(monkeypatch):
-    monkeypatch.setattr(topdown_process, "ENDS_WITHIN_S", 0.5)
+    monkeypatch.setattr(process, "ENDS_WITHIN_S", 0.5)
 
 
 def within(seconds):

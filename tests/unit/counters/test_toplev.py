@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli import app
-from castmates.counters.toplev import read_toplev, rows
+from castmates.cli.main import app
+from castmates.counters.topdown.toplev import read_toplev, rows
 from castmates.errors import CastmatesError
+from castmates.results.columns.study import TOPDOWN
 from castmates.study.topdown_tree import remainders
-from castmates.tables import TOPDOWN
 from tests.unit.counters.perf_prints import PRINTS, read
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.rota import Rota
-from castmates.counters.turns import ANCHORS, split
+from castmates.counters.events.rota import Rota
+from castmates.counters.events.turns import ANCHORS, split
 
 EVENTS = [*ANCHORS, *(f"event-{number}" for number in range(10))]
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.groups import Reading, add_up
-from castmates.counters.kernel_events import Target
-from castmates.counters.values import FULL, between, without
+from castmates.counters.events.groups import Reading, add_up
+from castmates.counters.events.values import FULL, between, without
+from castmates.linux.perf_event import Target
 
 ORIGIN = Reading(1000, 5_000, 5_000)
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counts_check import ways
-from castmates.counts_check.check import record_of, wrong
-from castmates.counts_check.table import summary
-from castmates.counts_check.tasks import BEYOND, SOFTWARE, too_large, trials
-from castmates.counts_check.verdict import Judged, Portion, combined, judge
 from castmates.machine.topology import CacheDomain, Topology
+from castmates.trials.counters import methods
+from castmates.trials.counters.check import record_of, wrong
+from castmates.trials.counters.table import summary
+from castmates.trials.counters.tasks import BEYOND, SOFTWARE, too_large, trials
+from castmates.trials.counters.verdict import Judged, Portion, combined, judge
 
 MIB = 1 << 20
 TOPOLOGY = Topology(cpus=(), llcs=(CacheDomain(0, 3, 32 * MIB, 16, (0, 1)),), nodes=(), allowed=(0, 1))
@@ -74,7 +74,7 @@ def test_a_kind_of_core_that_did_not_count_is_the_status_of_perf_stat():
         for kind, value in (("atom", "5.0"), ("core", "<not counted>"))
     ]
     script = f"echo done 0 0 0 0 0; echo '{told[0]}' >&2; echo '{told[1]}' >&2"
-    one = ways._one_run(["sh", "-c", script], 100, EXACT[0])
+    one = methods._one_run(["sh", "-c", script], 100, EXACT[0])
     assert (one.value, one.status, one.note) == (None, "not counted", "perf stat")
 
 

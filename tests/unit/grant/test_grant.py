@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.grant import everything, perf, resctrl
-from castmates.grant.granting import Grantee, Granting, find_grantee, granted, record, take_back, told
-from castmates.machine.owner import boot_id
-from castmates.runner.restore import Restored
+from castmates.grant import grant, perf, resctrl
+from castmates.grant.steps import Grantee, Granting, find_grantee, granted, record, take_back, told
+from castmates.linux.owner import boot_id
+from castmates.runner.cleanup.restore import Restored
 from tests.unit import sysfs
 
 ME = Grantee("somebody", os.geteuid(), os.getegid())  # whom everybody may give files to
@@ -177,9 +177,7 @@ def test_who_called_sudo_is_meant():
     assert find_grantee(None, {"SUDO_USER": "nobody"}).name == "nobody"
 
 
-@pytest.mark.parametrize(
-    "call", [lambda: everything.undo(print), lambda: everything.give("nobody", 1, False, None, print)]
-)
+@pytest.mark.parametrize("call", [lambda: grant.undo(print), lambda: grant.give("nobody", 1, False, None, print)])
 def test_only_root_may(call, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(CastmatesError, match="needs root, this once: sudo castmates grant"):
@@ -203,9 +201,9 @@ def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
 
 def test_what_killed_runs_left_goes_before_what_was_given(monkeypatch):
     order = []
-    monkeypatch.setattr(everything, "must_be_root", lambda _: None)
-    monkeypatch.setattr(everything, "machine_lock", lambda *_, **__: nullcontext())
-    monkeypatch.setattr(everything, "heal", lambda: order.append("heal") or Restored(["a member"]))
-    monkeypatch.setattr(everything, "take_back", lambda: order.append("take back") or [])
-    everything.undo(order.append)
+    monkeypatch.setattr(grant, "must_be_root", lambda _: None)
+    monkeypatch.setattr(grant, "machine_lock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(grant, "heal", lambda: order.append("heal") or Restored(["a member"]))
+    monkeypatch.setattr(grant, "take_back", lambda: order.append("take back") or [])
+    grant.undo(order.append)
     assert order == ["heal", "a member", "take back", "nothing is granted"]

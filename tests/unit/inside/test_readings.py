@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters import event_names
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
 from castmates.inside.events import HARDWARE, event_of
 from castmates.inside.readings import Reading, difference
 from castmates.inside.threads import MISSED, TRIES, for_every_thread
+from castmates.linux import event_names
 
 ORIGIN = Reading(1000, 5_000_000, 5_000_000)
 

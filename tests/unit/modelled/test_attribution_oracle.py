@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from castmates.analysis.attribution import estimate_attribution
-from castmates.analysis.parts import CAPACITY
+from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.attribution_parts import CAPACITY
 from tests.unit.modelled.makers import STUDY, project_of
 from tests.unit.modelled.test_oracle import log_rates, renamed, table, truths
 

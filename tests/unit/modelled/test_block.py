@@ -7,7 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.measuring import runner_of
-from castmates.runner.measure import measure_block
+from castmates.pipeline.measure_block import measure_block
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 

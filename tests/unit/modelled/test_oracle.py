@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.analysis.effects import estimate_effects
+from castmates.analysis.effects.effects import estimate_effects
 from castmates.modelled import cast as casting
 from castmates.modelled.block import truth
 from castmates.modelled.hardware import grant_of
 from castmates.modelled.world import NANO, World
-from castmates.runner.cast import placebo_member
+from castmates.results.columns.study import WINDOWS
+from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Company
-from castmates.tables import WINDOWS
 from tests.unit.modelled.makers import STUDY, SWEEPS, project_of
 
 STUDIES, TOGETHER = 4000, 500  # studies in all, and in one table

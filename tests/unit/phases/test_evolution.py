@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis import change_points
-from castmates.analysis.evolution import Level, evolutions, points, step_times, warm_from
-from castmates.tables import STEPS, WINDOWS, frame
+from castmates.analysis.explanations.evolution import Level, evolutions, points, step_times, warm_from
+from castmates.analysis.statistics import change_points
+from castmates.results.columns.study import STEPS, WINDOWS, frame
 
 SERIES = 200
 needs_ruptures = pytest.mark.skipif(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.runner.phase_log import PhaseLog
+from castmates.runner.processes.phase_log import PhaseLog
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import PhasesError, Reader, phases_in, wanted_counters
 from castmates.workloads.phase_writer import Writer

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.protocols import Count, Sample
-from castmates.runner.phases import Reported, _counts, steps_phases
-from castmates.runner.window import Progress, Window
+from castmates.runner.rounds.phases import Reported, _counts, steps_phases
+from castmates.runner.rounds.window import Progress, Window
 from castmates.study.spec import Scene
 from castmates.workloads.phase_file import Phase
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.phases import REST, STEP, estimate_phases, largest_loss
-from castmates.tables import STEPS, WINDOWS, frame
+from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss
+from castmates.results.columns.study import STEPS, WINDOWS, frame
 
 PHASES = ("input", "forward", "backward")
 

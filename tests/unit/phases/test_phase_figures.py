@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis import change_points
-from castmates.report import evolution_figure, phases_figure
+from castmates.analysis.statistics import change_points
 from castmates.report.captions import alternatives, captions
-from castmates.report.read import Results, read_results
-from castmates.tables import STEPS, frame
+from castmates.report.figures import evolution, phases
+from castmates.report.results import Results, read_results
+from castmates.results.columns.study import STEPS, frame
 from tests.unit.results_maker import make
 
 PARTS = {"input": 0.1, "forward": 0.4, "backward": 0.4}  # of a step alone; the rest of it is 0.1
@@ -49,10 +49,10 @@ def results(
 
 
 def test_leads_that_do_not_fit_are_told_of(usual, monkeypatch):
-    rows = phases_figure.losses(usual)
+    rows = phases.losses(usual)
     leads = [rows.assign(lead=f"lead-{number}") for number in range(8)]
-    monkeypatch.setattr(phases_figure, "losses", lambda _: pd.concat(leads, ignore_index=True))
-    figure, _ = phases_figure.draw(usual)
+    monkeypatch.setattr(phases, "losses", lambda _: pd.concat(leads, ignore_index=True))
+    figure, _ = phases.draw(usual)
     assert sum(word.startswith("lead-") for word in texts(figure)) == 6
     assert any(word.startswith("2 more leads in the CSV") for word in texts(figure))
 
@@ -67,7 +67,7 @@ def usual(tmp_path_factory):
 
 
 def test_the_figure_of_phases_says_which_loses(usual):
-    figure, source = phases_figure.draw(usual)
+    figure, source = phases.draw(usual)
     found = source.set_index(["antagonists", "phase"])["loss_pct"]
     assert found["stream", "forward"] == pytest.approx(10, abs=0.5)
     assert found["stream", "backward"] == pytest.approx(0, abs=0.5)
@@ -81,7 +81,7 @@ def test_the_figure_of_phases_says_which_loses(usual):
 
 def test_with_two_launches_the_interval_is_the_one_within_launch_and_says_so(tmp_path):
     told = results(tmp_path / "study", blocks=2)
-    figure, source = phases_figure.draw(told)
+    figure, source = phases.draw(told)
     assert source["loss_low"].isna().all()
     assert source["within_low"].notna().all()
     assert "dashed, is the one within launch" in captions(told, ["phases"])["phases"]
@@ -90,16 +90,16 @@ def test_with_two_launches_the_interval_is_the_one_within_launch_and_says_so(tmp
 
 def test_without_phases_the_figure_says_so(tmp_path):
     told = read_results(make(tmp_path / "study"))
-    figure, source = phases_figure.draw(told)
+    figure, source = phases.draw(told)
     assert source.empty
     assert "reported phases" in " ".join(texts(figure)).replace("\n", " ")
-    assert alternatives(told, ["phases"])["phases"] == phases_figure.why_empty(told)
+    assert alternatives(told, ["phases"])["phases"] == phases.why_empty(told)
 
 
 @needs_ruptures
 def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
     told = results(tmp_path / "study", warm_up=1.3)
-    figure, source = evolution_figure.draw(told)
+    figure, source = evolution.draw(told)
     assert {"warm-up", "level changes", "step", "rolling median", "solo", "beside stream"} <= set(texts(figure))
     for _, launch in source.groupby("block"):
         last = launch.loc[launch["warm_up"].astype(bool), "iteration"].max()
@@ -111,7 +111,7 @@ def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
 
 @needs_ruptures
 def test_what_others_cost_is_no_change(usual):
-    _, source = evolution_figure.draw(usual)
+    _, source = evolution.draw(usual)
     assert not source["change"].any()
     slower = source.groupby("what")["seconds"].median()
     assert slower["beside stream"] / slower["solo"] == pytest.approx(1.1, abs=0.02)
@@ -120,7 +120,7 @@ def test_what_others_cost_is_no_change(usual):
 def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(change_points, "find_spec", lambda _: None)
     told = results(tmp_path / "study", blocks=1, warm_up=1.3)
-    figure, source = evolution_figure.draw(told)
+    figure, source = evolution.draw(told)
     assert not source["change"].any()
     assert source["level"].isna().all()
     assert "level changes" not in texts(figure)
@@ -130,14 +130,14 @@ def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monk
 
 def test_of_many_launches_six_are_shown_and_the_caption_says_so(tmp_path):
     told = results(tmp_path / "study", blocks=9, rounds=1)
-    figure, source = evolution_figure.draw(told)
+    figure, source = evolution.draw(told)
     assert sorted(source["block"].unique()) == [1, 3, 4, 6, 7, 9]
     assert sum("block" in word for word in texts(figure)) == 6
     assert "6 of 9 launches are shown" in captions(told, ["evolution"])["evolution"]
 
 
 def test_a_long_launch_is_thinned_but_keeps_its_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(evolution_figure, "DRAWN", 100)
-    _, source = evolution_figure.draw(results(tmp_path / "study", blocks=1, warm_up=1.3))
+    monkeypatch.setattr(evolution, "DRAWN", 100)
+    _, source = evolution.draw(results(tmp_path / "study", blocks=1, warm_up=1.3))
     steps = 4 * 5 * 39
     assert 100 * 0.8 <= len(source) <= math.ceil(steps / math.ceil(steps / 100)) + 3

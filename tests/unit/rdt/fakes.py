@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from castmates.protocols import Held
-from castmates.rdt.allocator import ResctrlAllocator
-from castmates.rdt.book import Book
 from castmates.rdt.fake import LAB, V6_1, FakeResctrl
-from castmates.rdt.monitor import ResctrlMonitor
-from castmates.rdt.tasks import Place, parse_place
+from castmates.rdt.resctrl.allocator import ResctrlAllocator
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.tasks import Place, parse_place
 
 
 class FakeTasks:

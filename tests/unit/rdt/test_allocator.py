@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.protocols import Held
-from castmates.rdt import groups
 from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_NO_THROTTLE, LAB_TWO_SOCKETS, V6_1, V6_12, V7_2, Shape
 from castmates.rdt.names import own_name
-from castmates.rdt.schemata import parse
+from castmates.rdt.resctrl import groups
+from castmates.rdt.resctrl.schemata import parse
 from castmates.study.spec import REST, Share
 from tests.unit.rdt.fakes import Bench
 

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from castmates.rdt.capabilities import capabilities, read_cache
 from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_MONITORING_ONLY, V6_1, V7_2, FakeResctrl
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl.capabilities import capabilities, read_cache
+from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Bandwidth, Cache
 from tests.unit.rdt import trees
 

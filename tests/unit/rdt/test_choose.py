@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine.reading import Mount
-from castmates.rdt import choose, mounting, pqos_session
+from castmates.linux.kernel_files import Mount
+from castmates.rdt import choose
 from castmates.rdt.choose import Wish, choose_allocator, choose_monitor, refuse_hopeless
+from castmates.rdt.pqos import session
+from castmates.rdt.resctrl import mounting
 from castmates.study.spec import Share
 from tests.unit.rdt import trees
 
@@ -74,9 +76,9 @@ def test_shares_are_refused_at_once_where_root_has_granted_no_group(mounted, mon
 
 def test_shares_by_pqos_are_refused_at_once_where_it_cannot_be_used(monkeypatch):
     refuse_hopeless(Wish(driver="pqos"))
-    monkeypatch.setattr(pqos_session, "find_mount", lambda _: None)
-    monkeypatch.setattr(pqos_session, "pqos_user", lambda: "")
-    monkeypatch.setattr(pqos_session, "choose_interface", lambda: "msr")
+    monkeypatch.setattr(session, "find_mount", lambda _: None)
+    monkeypatch.setattr(session, "pqos_user", lambda: "")
+    monkeypatch.setattr(session, "choose_interface", lambda: "msr")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CastmatesError, match=r"no program 'pqos'"):
         refuse_hopeless(Wish(shares=True, driver="pqos"))

@@ -20,7 +20,7 @@ from castmates.rdt.fake import (
     FakeResctrl,
     Shape,
 )
-from castmates.rdt.tree import Tree
+from castmates.rdt.resctrl.tree import Tree
 from tests.unit.rdt.refused import refused, status
 
 OCCUPANCY = "mon_data/mon_L3_00/llc_occupancy"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.rdt import groups, readings
 from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
-from castmates.rdt.monitor import Series
-from castmates.rdt.readings import Source
-from castmates.rdt.tree import KernelTree
+from castmates.rdt.resctrl import event_file, groups
+from castmates.rdt.resctrl.event_file import Source
+from castmates.rdt.resctrl.monitor import Series
+from castmates.rdt.resctrl.tree import KernelTree
 from tests.unit.rdt import trees
 from tests.unit.rdt.fakes import Bench
 from tests.unit.rdt.test_allocator import Meddled, as_user, delegate
@@ -146,7 +146,7 @@ def test_what_the_kernel_cannot_tell_is_missing_with_its_reason(how):
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", how)
     samples = series(watching(bench))
     told = {(one.value, one.note) for one in samples if (one.subject, one.metric) == (LEAD, "llc_occupancy")}
-    assert told == {(None, readings.WORDS[how])}
+    assert told == {(None, event_file.WORDS[how])}
     assert None not in values(samples, OTHER, "llc_occupancy")
 
 
@@ -342,7 +342,7 @@ def test_a_rate_on_two_caches_is_no_total_while_one_of_them_begins_again():
     monitor = watching(bench)
     assert not [one for one in monitor._look() if one.metric == "mbm_total"]
     bench.fake.fail(allocator.groups[LEAD], "mbm_total_bytes", "Unavailable", domain=1, reads=2)
-    for note in (readings.WORDS["Unavailable"], "no rate yet", ""):
+    for note in (event_file.WORDS["Unavailable"], "no rate yet", ""):
         looked = {one.subject: one for one in monitor._look() if one.metric == "mbm_total"}
         assert (looked[LEAD].value is None) == bool(note)
         assert note in looked[LEAD].note

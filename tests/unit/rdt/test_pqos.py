@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
+from castmates.linux.owner import myself
 from castmates.machine import journal as journals
 from castmates.machine import pqos_state
 from castmates.machine.journal import Journal
-from castmates.machine.owner import myself
 from castmates.protocols import Held
-from castmates.rdt import pqos_session
-from castmates.rdt.pqos import PqosAllocator
-from castmates.rdt.pqos_session import PqosSession, choose_interface, refuse_beside_others
+from castmates.rdt.pqos import session
+from castmates.rdt.pqos.allocator import PqosAllocator
+from castmates.rdt.pqos.session import PqosSession, choose_interface, refuse_beside_others
 from castmates.study.spec import REST, Share
 from tests.unit import sysfs
 from tests.unit.rdt.pqos_machine import Tool
@@ -37,7 +37,7 @@ class Tasks:
 def tool(monkeypatch):
     one = Tool()
     monkeypatch.setattr(pqos_state, "tool_of", lambda _: one)
-    monkeypatch.setattr(pqos_session, "refuse_beside_others", lambda: None)
+    monkeypatch.setattr(session, "refuse_beside_others", lambda: None)
     return one
 
 
@@ -169,7 +169,7 @@ def test_shares_that_do_not_fit_are_refused(driver, tool, shares, sentence):
 def test_more_shares_than_classes_are_refused(tmp_path, monkeypatch):
     small = Tool(classes=2, sockets=1)
     monkeypatch.setattr(pqos_state, "tool_of", lambda _: small)
-    monkeypatch.setattr(pqos_session, "refuse_beside_others", lambda: None)
+    monkeypatch.setattr(session, "refuse_beside_others", lambda: None)
     one = made(small, tmp_path, {LEAD: Held(1, (0,)), STREAM: Held(2, (1,))})
     with pytest.raises(CastmatesError, match="more than the 2 classes"):
         one.apply([Share(member=LEAD, ways=1), Share(member=STREAM, ways=2)])
@@ -234,7 +234,7 @@ def test_whatever_is_given_is_there_and_whatever_was_there_comes_back(tmp_path_f
         read=lambda _: pqos_state.as_text(tool.state),
         write=lambda _, text: pqos_state.set_all(tool, text, pqos_state.as_text(tool.state)),
     )
-    refuse, pqos_session.refuse_beside_others = pqos_session.refuse_beside_others, lambda: None
+    refuse, session.refuse_beside_others = session.refuse_beside_others, lambda: None
     try:
         one = made(tool, tmp_path_factory.mktemp("pqos"))
         for shares in scenes:
@@ -246,4 +246,4 @@ def test_whatever_is_given_is_there_and_whatever_was_there_comes_back(tmp_path_f
         one.restore()
         assert tool.state == Tool().state
     finally:
-        journals.KINDS["pqos"], pqos_session.refuse_beside_others = kind, refuse
+        journals.KINDS["pqos"], session.refuse_beside_others = kind, refuse

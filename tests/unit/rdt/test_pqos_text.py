@@ -7,7 +7,7 @@ import pytest
 from castmates.machine import pqos_state
 from castmates.machine.pqos_text import complaint, parse_readings, parse_state, parse_version
 from castmates.machine.topology import read_topology
-from castmates.rdt.pqos_capabilities import expected, parse_capabilities
+from castmates.rdt.pqos.capabilities import expected, parse_capabilities
 from tests.unit import sysfs
 
 RECORDED = Path(__file__).resolve().parents[2] / "data/pqos"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.machine.resctrl_state import ALSO, same_schemata
-from castmates.rdt.schemata import is_decimal, one_line, parse, to_write
+from castmates.rdt.resctrl.schemata import is_decimal, one_line, parse, to_write
 
 DOMAINS = st.dictionaries(st.integers(0, 255), st.integers(0, 2**32 - 1), min_size=1, max_size=24)
 SCHEMATA = st.dictionaries(st.sampled_from(["L3", "L3CODE", "L3DATA", "L2", "MB", "SMBA"]), DOMAINS, min_size=1)

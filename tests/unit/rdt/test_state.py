@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from castmates.linux.owner import myself
 from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
-from castmates.machine.owner import myself
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
-from castmates.rdt import leftovers, mounting
-from castmates.rdt.book import Book
 from castmates.rdt.names import delegated_to, maker_of, own_name
-from castmates.rdt.tree import KernelTree
-from castmates.runner import restore
+from castmates.rdt.resctrl import leftovers, mounting
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.tree import KernelTree
+from castmates.runner.cleanup import restore
 from castmates.study.spec import REST, Share
 from tests.unit.rdt import trees
 from tests.unit.rdt.fakes import Bench
@@ -199,7 +199,7 @@ def test_a_refused_mount_is_one_sentence(number, options, words):
 
 
 def test_kernel_tree_names_who_holds_the_lock(tmp_path):
-    from castmates.rdt.tree import holder
+    from castmates.rdt.resctrl.tree import holder
 
     me = f"1: FLOCK  ADVISORY  WRITE {myself().pid} 00:1b:77 0 EOF\n"
     assert holder(77, me).startswith(f"process {myself().pid} (")
@@ -208,7 +208,7 @@ def test_kernel_tree_names_who_holds_the_lock(tmp_path):
 
 def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):
     from castmates.errors import CastmatesError
-    from castmates.rdt import tree as trees_module
+    from castmates.rdt.resctrl import tree as trees_module
 
     monkeypatch.setattr(trees_module, "LOCK_S", 0.05)
     tree = KernelTree(tmp_path)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from castmates.rdt.tasks import UNMOUNTED, KernelTasks, Place, parse_place
+from castmates.rdt.resctrl.tasks import UNMOUNTED, KernelTasks, Place, parse_place
 
 # A process with two threads more, a child, and a grandchild that has left the session and lost its parent.
 FAMILY = """

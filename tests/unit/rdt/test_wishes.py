@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.rdt.capabilities import capabilities
 from castmates.rdt.fake import LAB, FakeResctrl
-from castmates.rdt.wishes import differences, loses_ways, rounded
+from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.wanted_schemata import differences, loses_ways, rounded
 from castmates.study.cache import Bandwidth
 
 CACHE = capabilities(FakeResctrl(LAB))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from castmates.counters.processes import read_process
+from castmates.linux.processes import read_process
 from castmates.suites.spec2017 import Benchmark
 from castmates.workloads.heartbeat import Reader, State
 from tests.unit.suites import trees

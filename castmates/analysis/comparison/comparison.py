@@ -1,0 +1,134 @@
+"""Two studies -> what differs between them: a row per mix, member, baseline and partition of either."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
+from castmates.analysis.effects.verdicts import comparison_verdicts
+from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.analysis.statistics.welch import alone, welch
+from castmates.results.columns.study import COMPARISON
+from castmates.study.spec import UNMANAGED, Plan
+
+BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
+_WHERE = {"both": BOTH, "left_only": ONLY_A, "right_only": ONLY_B}
+_COUNTS = ("blocks", "rounds")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One study: what it asked, and what its windows say."""
+
+    plan: Plan
+    windows: pd.DataFrame
+
+
+def compare(a: Side, b: Side, margin: float) -> pd.DataFrame:
+    """Match the rows of both studies and compare their launches; what stands on one side only is a row too."""
+    matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
+    table = _joined(_rows(a), _rows(b, {(match.mix, match.b): match.a for match in matched}))
+    masks = {(match.mix, match.a): match.masks for match in matched}
+    table["masks"] = [masks.get(key, "") for key in zip(table["mix"], table["partition"], strict=True)]
+    table.loc[table["where"] != BOTH, "masks"] = ""
+    return _estimated(table, units(a.windows), units(b.windows), margin)
+
+
+def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.DataFrame:
+    """The study's questions with what its launches say; `partition` as A calls it, `own` as this one does."""
+    asked = questions(side.plan)
+    found = spread(launch_means(side.plan, side.windows)).reset_index("platform")
+    table = asked.join(found).reset_index(drop=True)
+    counts = {name: table[name].fillna(0).astype("int64") for name in _COUNTS}
+    table = table.assign(own=table["partition"], platform=table["platform"].fillna(_platform(side.windows)), **counts)
+    if names is not None:
+        called = zip(table["mix"], table["partition"], strict=True)
+        table["partition"] = [names.get(key, key[1]) for key in called]
+    return table
+
+
+def _platform(windows: pd.DataFrame) -> str:
+    """Of a row without windows: that of all others if they have but one."""
+    platforms = windows["platform"].unique().tolist()
+    return str(platforms[0]) if len(platforms) == 1 else ""
+
+
+def _joined(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the same platform side by side; then what is left, platforms apart; then what only one study has."""
+    key = [*QUESTION, "partition"]
+    order = [tuple(row) for side in (a, b) for row in side[key].itertuples(index=False, name=None)]
+    a, b = (_marked(side, key, letter) for side, letter in ((a, "a"), (b, "b")))
+    same = a.merge(b, left_on=[*key, "platform_a"], right_on=[*key, "platform_b"])
+    left, right = _without(a, same, [*key, "platform_a"]), _without(b, same, [*key, "platform_b"])
+    rest = left.merge(right, on=key, how="outer", indicator=True)
+    rest = rest.assign(where=rest["_merge"].astype("str").map(_WHERE))
+    return _ordered(pd.concat([same.assign(where=BOTH), rest], ignore_index=True), order, key)
+
+
+def _marked(side: pd.DataFrame, key: list[str], letter: str) -> pd.DataFrame:
+    return side.rename(columns={name: f"{name}_{letter}" for name in side.columns if name not in key})
+
+
+def _without(side: pd.DataFrame, taken: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    index = pd.MultiIndex.from_frame(side[key])
+    return side[~index.isin(pd.MultiIndex.from_frame(taken[key]))]
+
+
+def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str]) -> pd.DataFrame:
+    """In the order of A's plan, then of B's."""
+    place: dict[tuple[object, ...], int] = {}
+    for one in order:
+        place.setdefault(one, len(place))
+    at = [place[one] for one in table[key].itertuples(index=False, name=None)]
+    return table.iloc[np.argsort(at, kind="stable")].reset_index(drop=True)
+
+
+def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str], margin: float) -> pd.DataFrame:
+    table = table.assign(**{f"{name}_{side}": table[f"{name}_{side}"].fillna(0) for name in _COUNTS for side in "ab"})
+    table = table.assign(**{f"platform_{side}": table[f"platform_{side}"].fillna("") for side in "ab"})
+    sides = {side: {name: _of(table, name, side) for name in ("loss", "baseline", "scene")} for side in "ab"}
+    # What was measured and what was not are never put into one interval.
+    comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
+    found = welch(sides["a"]["loss"], sides["b"]["loss"])
+    table = table.assign(**{str(name): values.where(comparable) for name, values in found.items()})
+    partitioned = table["partition"] != UNMANAGED
+    table["p_holm"] = table.groupby(["platform_a", "baseline", partitioned])["p_value"].transform(holm)
+    table["verdict"] = comparison_verdicts(table, margin)
+    columns = {
+        "ratio": ratio(table["log"]),
+        "ratio_low": ratio(table["log_low"]),
+        "ratio_high": ratio(table["log_high"]),
+    }
+    for side in "ab":
+        own = alone(sides[side]["loss"])
+        columns |= {f"slowdown_{side}{end}": ratio(own[f"log{end}"]) for end in ("", "_low", "_high")}
+        columns[f"partition_{side}"] = table[f"own_{side}"].fillna("")
+        columns[f"baseline_rate_{side}"] = ratio(sides[side]["baseline"]["mean"])
+    columns["unit"] = _unit(table, units_a, units_b)
+    counted_alike = comparable & (columns["unit"] != "")
+    for name in ("baseline", "scene"):
+        rates = welch(sides["a"][name], sides["b"][name])
+        columns |= {
+            f"{name}_rate_ratio{end}": ratio(rates[f"log{end}"].where(counted_alike)) for end in ("", "_low", "_high")
+        }
+    return table.assign(**columns)[list(COMPARISON)].astype(dict(COMPARISON))
+
+
+def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "mean": table[f"{name}_mean_{side}"],
+            "variance": table[f"{name}_variance_{side}"],
+            "blocks": table[f"blocks_{side}"],
+        }
+    )
+
+
+def _unit(table: pd.DataFrame, a: dict[str, str], b: dict[str, str]) -> pd.Series:
+    """What both studies count progress in; "" where they do not agree."""
+    workloads = table["member"].str.partition("#")[0]
+    ours, theirs = workloads.map(a), workloads.map(b)
+    known = ours.fillna(theirs).fillna("")
+    return known.where(ours.isna() | theirs.isna() | (ours == theirs), "")

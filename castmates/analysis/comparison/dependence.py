@@ -1,0 +1,28 @@
+"""Whether two studies share blocks: what is in both is no independent sample of either; pure, from block.json."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from castmates.analysis.effects.mask_stamp import MODELLED
+
+Record = Mapping[str, Any]
+
+
+def shared_blocks(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
+    """COMPANY/NUMBER of A's blocks that are B's too, be it by another name."""
+    theirs = {_launch(record) for record in b}
+    return [_place(record) for record in a if _launch(record) in theirs]
+
+
+def _launch(record: Record) -> tuple[str, ...]:
+    """What a launch is known by: where and when it began; of a modelled one its seed, which decides its noise."""
+    spec = record.get("spec") or {}
+    if record.get("platform") == MODELLED:
+        return MODELLED, str(spec.get("seed")), _place(record)
+    where = (str(record.get(name, "")) for name in ("host", "boot_id", "started"))
+    return *where, _place(record)
+
+
+def _place(record: Record) -> str:
+    spec = record.get("spec") or {}
+    return f"{(spec.get('company') or {}).get('id', '?')}/{spec.get('number', '?')}"

@@ -1,0 +1,50 @@
+"""What it costs a lead to be watched: pairs of windows, with and without a collector -> change of its rate.
+
+A pair is the log of the rate with it over the rate without it. Launches are the units where there are enough of them.
+"""
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side tells nothing of use
+
+Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pairs"]
+
+
+def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
+    """Reduce `difference` (a row per pair: collector, company, block) to a change in per cent for each collector.
+
+    From three launches on the interval is that between launches, else that of the pairs within them.
+    """
+    found = estimate(pairs, ["collector"])
+    between = found["blocks"] >= FEWEST_BLOCKS
+    found["change_pct"] = found["log"].map(_per_cent)
+    for edge in ("low", "high"):
+        logs = found[f"log_{edge}"].where(between, found[f"log_within_{edge}"])
+        found[edge] = logs.map(_per_cent)
+    found["between_launches"] = between
+    found["verdict"] = [
+        verdict(low, high) for low, high in zip(found["low"].astype(float), found["high"].astype(float), strict=True)
+    ]
+    shown = ["change_pct", "low", "high", "between_launches", "verdict"]
+    return found.rename(columns={"rounds": "pairs"})[["blocks", "pairs", *shown]].reset_index()
+
+
+def verdict(low: float, high: float) -> Verdict:
+    """What an interval of the change says."""
+    if math.isnan(low) or math.isnan(high):
+        return "too few pairs"
+    if high < 0:
+        return "costs"
+    if low > 0:
+        return "speeds up"
+    return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"
+
+
+def _per_cent(log: float) -> float:
+    return 100.0 * math.expm1(log)

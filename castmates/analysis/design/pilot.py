@@ -1,0 +1,130 @@
+"""A few blocks -> how rates vary between launches and between rounds, what each costs, and the design that follows."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.design.precision import against_solo
+from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study.spec import UNMANAGED, Plan
+
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
+SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more rounds gains next to nothing
+SETTLED_SHARE = 3  # a window lasts at least so many settle times
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the loss of one mix varies; variances of log ratios."""
+
+    mix: str
+    log: float  # its mean
+    of_means: float  # between the means of blocks
+    within: float  # between rounds of a launch
+    between: float  # between launches, without what the rounds add to it
+    blocks: int
+    rounds: float  # of a block, harmonic mean
+
+    def of_blocks(self, rounds: int) -> float:
+        """The variance of the means of blocks that have so many rounds."""
+        return self.between + self.within / rounds
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that the blocks of a company take."""
+
+    launch: float  # everything but the rounds
+    round: float
+
+
+def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
+    """By the mix's identity, for all that have two blocks with data; the worse of several platforms."""
+    contrasts = against_solo(plan)
+    contrasts = contrasts[contrasts["partition"] == UNMANAGED]
+    pairs = pair(planned(windows, plan), contrasts)
+    names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
+    identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
+    found: dict[str, Spread] = {}
+    for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
+        one = _spread(names[row], own)
+        if one is not None and (one.mix not in found or found[one.mix].of_means < one.of_means):
+            found[one.mix] = one
+    return {identities[name]: one for name, one in found.items()}
+
+
+def _spread(mix: str, pairs: pd.DataFrame) -> Spread | None:
+    blocks = [own["difference"].to_numpy(dtype=float) for _, own in pairs.groupby(list(BLOCK), observed=True)]
+    if len(blocks) < 2:
+        return None
+    freedom = sum(len(own) - 1 for own in blocks)
+    squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in blocks)
+    within = squares / freedom if freedom else 0.0
+    means = [float(own.mean()) for own in blocks]
+    shares = float(np.mean([1 / len(own) for own in blocks]))
+    of_means = float(np.var(means, ddof=1))
+    return Spread(
+        mix=mix,
+        log=float(np.mean(means)),
+        of_means=of_means,
+        within=within,
+        between=max(0.0, of_means - within * shares),
+        blocks=len(blocks),
+        rounds=1 / shares,
+    )
+
+
+def best_rounds(found: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
+    """The rounds per block that give the smallest variance for the time (Kalibera and Jones 2013).
+
+    Over all companies and mixes at once: time is the sum of (launch + rounds x round), variance that of
+    (between + within / rounds), and their product is smallest at the root below.
+    """
+    found, costs = list(found), list(costs)
+    between, within = sum(one.between for one in found), sum(one.within for one in found)
+    launch, one_round = sum(one.launch for one in costs), sum(one.round for one in costs)
+    best = math.sqrt(launch * within / (one_round * between)) if one_round * between else math.inf
+    longest = min((longest_block - one.launch) / one.round for one in costs)
+    gains = (1 - SMALLEST_LAUNCH) / SMALLEST_LAUNCH * launch / one_round
+    most = max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.floor(longest), math.ceil(round(gains, 9))))
+    return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
+
+
+def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
+    """What the blocks of a company took, from their records; None where none was measured."""
+    took = [
+        (record["seconds"]["total"] - record["seconds"]["measure"], record["seconds"]["measure"] / rounds)
+        for record in records
+        if record["status"] == "measured" and (rounds := record["windows"] / len(record["spec"]["company"]["scenes"]))
+    ]
+    if not took:
+        return None
+    launch, one_round = np.mean(took, axis=0).tolist()
+    return Cost(launch, one_round)
+
+
+def window_noise(windows: pd.DataFrame) -> float | None:
+    """Standard deviation of a window's log rate, from the two solo windows of each round."""
+    usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
+    place = ["platform", "company", "block", "round", "member"]
+    one, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
+    difference = (np.log(one) - np.log(again)).dropna()
+    inside = difference.groupby(["platform", *BLOCK]).agg(["var", "size"])
+    freedom = inside["size"] - 1
+    if not freedom.sum():
+        return None
+    return math.sqrt(float((inside["var"].fillna(0.0) * freedom).sum()) / float(freedom.sum()) / 2)
+
+
+def window_for(windows: pd.DataFrame, steps: int, shortest: float, longest: float, settle: float) -> float:
+    """A window in which the slowest lead makes its steps, and that is long beside the settle time."""
+    leads = windows[(windows["role"] == "lead") & (windows["beats"] > 1)]
+    seconds = (leads["last_ns"] - leads["first_ns"]).astype("float64") / 1e9 / (leads["beats"] - 1)
+    slowest = float(seconds.groupby(leads["kind"] + leads["scene"] + leads["member"]).median().max())
+    needed = max(shortest, SETTLED_SHARE * settle, (steps + 1) * slowest if math.isfinite(slowest) else 0.0)
+    return min(max(longest, shortest), math.ceil(round(10 * needed, 6)) / 10)

@@ -1,0 +1,106 @@
+"""Plan and windows so far -> which companies have enough blocks for the wanted half-width.
+
+The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough blocks when its
+interval against solo is narrow enough, and was so already a certain number of blocks ago: whoever stops at the first
+narrow interval stops too often at one that is narrow by luck.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.rows import rows
+from castmates.study.looks import company_of, needed, part_of
+from castmates.study.model import CONFIRMED_AFTER
+from castmates.study.spec import UNMANAGED, Company, Mix, Plan
+
+Place = tuple[str, str]  # a mix's name and a partition
+
+
+@dataclass(frozen=True)
+class Width:
+    """How well a mix is known."""
+
+    half: float  # of the interval of the lead's slowdown against solo; infinite where there is none
+    blocks: int  # with data
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a company has come at a look."""
+
+    company: str
+    blocks: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
+    half_width_pct: float | None  # the widest of its mixes, in % of the solo time; None where there is no interval
+    enough: bool
+    goes_on: bool
+
+
+def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[Sequence[str]]) -> list[Reached]:
+    """Judge the companies that may go on, after the looks that made these decisions."""
+    now = len(decisions) + 1
+    seen = [widths(part_of(plan, needed(plan, decisions[:before])), windows) for before in range(now)]
+    later = {company_of(path) for added in plan.looks[now:] for path in added}
+    companies = {block.company.id: block.company for block in plan.blocks}.values()
+    judged = (company for company in companies if not decisions or company.id in decisions[-1])
+    found = ((company, _histories(plan, company, seen)) for company in judged)
+    return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in found if mixes]
+
+
+def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
+    """How well each mix is known under each partition; on the worse of several platforms."""
+    return widths_of(rows(plan, windows, against_solo(plan)))
+
+
+def against_solo(plan: Plan) -> pd.DataFrame:
+    """The contrasts whose precision decides: the leads of all mixes against solo."""
+    contrasts = mix_contrasts(plan)
+    return contrasts[(contrasts["baseline"] == "solo") & (contrasts["role"] == "lead")]
+
+
+def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
+    """The same from the estimates of these contrasts."""
+    halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
+    places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
+    found: dict[Place, Width] = {}
+    for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):
+        one = found.get(place, Width(0.0, int(blocks)))
+        found[place] = Width(max(one.half, half), min(one.blocks, int(blocks)))
+    return found
+
+
+def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[Place, Width]]) -> list[list[Width]]:
+    """What each look saw of each of the company's mixes that is a result of the study."""
+    active = {mix.identity: mix for mix in plan.mixes}
+    ours = [active[mix.identity] for mix in company.mixes if mix.identity in active]
+    places = [(mix.name, partition) for mix in ours for partition in _partitions(mix)]
+    return [[widths[place] for widths in seen] for place in places]
+
+
+def _partitions(mix: Mix) -> list[str]:
+    return [partition.name for partition in mix.partitions] or [UNMANAGED]
+
+
+def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:
+    # Where no block gave anything, more of the same will not either: the reasons are in the report.
+    mixes = [history for history in mixes if history[-1].blocks]
+    half = max((history[-1].half for history in mixes), default=math.inf)
+    all_enough = bool(mixes) and all(enough(history, wanted) for history in mixes)
+    return Reached(
+        company=company,
+        blocks=min((history[-1].blocks for history in mixes), default=0),
+        half_width_pct=100 * half if math.isfinite(half) else None,
+        enough=all_enough,
+        goes_on=has_later and bool(mixes) and not all_enough,
+    )
+
+
+def enough(history: Sequence[Width], wanted: float) -> bool:
+    """Whether the interval is narrow enough now, and was so at a look with so many blocks less."""
+    now = history[-1]
+    narrow = [width for width in history if width.half <= wanted]
+    return now in narrow and any(width.blocks <= now.blocks - CONFIRMED_AFTER for width in narrow)

@@ -1,0 +1,1 @@
+"""Losses of scenes against their baselines, and what flags them."""

@@ -1,0 +1,109 @@
+"""Does the scene before leave a trace? The rate of a window, told by what ran just before it.
+
+Rounds, scenes and launches are taken out first; `docs/methodology.md` has the model.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.effects.verdicts import carryover_verdicts
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
+from castmates.analysis.statistics.pairs import log_rates, planned
+from castmates.results.columns.study import CARRYOVER, frame
+from castmates.study.spec import Plan
+
+QUIET = ("solo", "solo-again")  # scenes after which nobody but the lead can have left anything behind
+POWER = 0.8  # of finding a change of the detectable size
+LEAST_INFORMATION = 1e-6  # a block has less where what ran before is told by its rounds and scenes alone
+MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
+
+_BLOCK = ["platform", "company", "block"]
+_MEMBER = ["platform", "role", "member"]
+
+
+def estimate_carryover(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per platform, role and member: how its rate differs where others ran in the window just before."""
+    own = planned(windows, plan)
+    found = {key: _combined(blocks) for key, blocks in _slopes(_after(own)).groupby(_MEMBER)}
+    rows = [
+        {"study": plan.study, "platform": platform, "role": role, "member": member, "workload": workload_of(member)}
+        | found.get((platform, role, member), _NOTHING)
+        for platform in sorted(own["platform"].unique()) or [""]
+        for role, member in _members(plan)
+    ]
+    table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
+    table["p_holm"] = table.groupby(["platform", "role"])["p_value"].transform(holm)
+    table["verdict"] = carryover_verdicts(table)
+    return table.astype(dict(CARRYOVER))
+
+
+_NOTHING: dict[str, Any] = {"blocks": 0, "windows": 0, "windows_after_others": 0}
+
+
+def _members(plan: Plan) -> list[tuple[str, str]]:
+    """Role and name of everyone, leads first."""
+    everyone = [(one.role, one.name) for block in plan.blocks for one in block.company.members]
+    return sorted(dict.fromkeys(everyone), key=lambda one: one[0] != "lead")
+
+
+def _after(windows: pd.DataFrame) -> pd.DataFrame:
+    """The usable rates of all windows that have one before them in their block, and whether others ran in that."""
+    places = windows[[*_BLOCK, "window", "kind"]].drop_duplicates()
+    before = places.assign(window=places["window"] + 1, others=~places["kind"].isin(QUIET))
+    rates = log_rates(windows, also=["role", "window"])
+    return rates.merge(before[[*_BLOCK, "window", "others"]], on=[*_BLOCK, "window"])
+
+
+def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
+    """Of each member in each block: the change of the log rate, and how much the block knows of it."""
+    launch = rates.groupby([*_MEMBER, "company", "block"], observed=True, sort=False).ngroup().to_numpy()
+    sides = [pd.factorize(pd.MultiIndex.from_arrays([launch, rates[name]]))[0] for name in ("round", "scene")]
+    others, log_rate = (_without_means(rates[name].to_numpy(dtype=float), sides) for name in ("others", "log_rate"))
+    table = rates[_MEMBER].assign(
+        launch=launch, squares=others**2, products=others * log_rate, windows=1, windows_after_others=rates["others"]
+    )
+    blocks = table.groupby([*_MEMBER, "launch"], observed=True, sort=False).sum().reset_index()
+    blocks = blocks[blocks["squares"] > LEAST_INFORMATION]
+    return blocks.assign(slope=blocks["products"] / blocks["squares"])
+
+
+def _without_means(values: Floats, sides: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    """What is left when the means of both sides (a block's rounds, its scenes) are taken out, in turn, to the end."""
+    sizes = [np.bincount(side) for side in sides]
+    for _ in range(MOST_TURNS if len(values) else 0):
+        before = values
+        for side, size in zip(sides, sizes, strict=True):
+            values = values - (np.bincount(side, weights=values) / size)[side]
+        if np.abs(values - before).max() < SMALLEST_TURN:
+            break
+    return values
+
+
+def _combined(blocks: pd.DataFrame) -> dict[str, Any]:
+    """The blocks' slopes, each weighted by what its block knows: a t interval with the launches as units."""
+    counts = {"blocks": len(blocks)} | {name: blocks[name].sum() for name in ("windows", "windows_after_others")}
+    if len(blocks) < FEWEST_BLOCKS:
+        return counts
+    slope, weight = blocks["slope"].to_numpy(), blocks["squares"].to_numpy()
+    freedom = np.array([len(blocks) - 1.0])
+    mean = np.average(slope, weights=weight)
+    error = np.sqrt(np.sum(weight * (slope - mean) ** 2) / freedom / weight.sum())
+    reach = quantile(freedom)
+    low, high = mean - reach * error, mean + reach * error
+    return counts | {
+        "change_pct": _per_cent(mean),
+        "change_low": _per_cent(low[0]),
+        "change_high": _per_cent(high[0]),
+        "detectable_pct": _per_cent(((reach + special.stdtrit(freedom, POWER)) * error)[0]),
+        "p_value": two_sided(np.array([mean]), error, freedom)[0],
+    }
+
+
+def _per_cent(log: float) -> float:
+    return float(100 * np.expm1(log))

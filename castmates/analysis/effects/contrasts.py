@@ -1,0 +1,182 @@
+"""What is compared with what: a row per company, scene, baseline scene and member."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import pandas as pd
+
+from castmates.results.columns.study import Columns, frame
+from castmates.study import masks
+from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
+from castmates.study.schemata import ways_of
+from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
+
+CONTRASTS: Columns = {
+    "row": "int64",  # number of the table's row; equal where companies are pooled
+    "mix": "str",
+    "partition": "str",
+    "lead_ways": "Int64",  # NA where the partition gives the lead no ways of its own
+    "baseline": "str",  # solo, placebo, alone; under a partition also placebo@mask, unmanaged
+    "member": "str",
+    "role": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "company": "str",
+    "scene": "str",
+    "baseline_scene": "str",
+    "control": "str",  # "" for an effect
+}
+
+# What makes two contrasts of different companies the same row.
+_ROW = ["mix", "partition", "baseline", "member", "control"]
+
+AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
+PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
+# Beside a placebo a busy neighbour's turbo and power are spent either way; against solo even compute may rightly lose.
+_CONTROL_BASELINES = {POSITIVE: "solo", NEGATIVE: "placebo"}
+
+
+def mix_contrasts(plan: Plan) -> pd.DataFrame:
+    """Every co-run and partition of the plan's active mixes against its baselines, in the order of the plan."""
+    companies = _companies_of_mixes(plan)
+    tried: dict[tuple[str, ...], list[str]] = {}  # members -> the mixes that try partitions on them
+    for mix in plan.mixes:
+        tried.setdefault((mix.lead, *mix.antagonists), []).extend([mix.identity] if mix.partitions else [])
+
+    def of(mix: Mix) -> Iterator[dict[str, Any]]:
+        if mix.partitions:
+            return _under_partitions(mix, companies)
+        # A company that tries partitions on the mix measures it without them too.
+        return _unmanaged(mix, [mix.identity, *tried[mix.lead, *mix.antagonists]], companies)
+
+    return _numbered(contrast for mix in plan.mixes for contrast in of(mix))
+
+
+def control_contrasts(plan: Plan) -> pd.DataFrame:
+    """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
+    ours = own_leads(plan)
+    companies = sorted(_companies(plan), key=lambda company: company.lead.name not in ours)
+    of_mixes = _companies_of_mixes(plan)
+    known = (
+        {**contrast, "control": control.kind}
+        for control in plan.controls
+        for contrast in _unmanaged(control.mix, [control.mix.identity], of_mixes)
+        if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINES[control.kind]
+    )
+    return _numbered(chain(_again(plan, companies), known))
+
+
+def own_leads(plan: Plan) -> set[str]:
+    """The members that the study is about; other leads play only in its controls."""
+    return {mix.lead for mix in plan.mixes}
+
+
+def workload_of(member: str) -> str:
+    """`stream@1` -> `stream`."""
+    return member.rpartition("@")[0]
+
+
+def _companies(plan: Plan) -> list[Company]:
+    return list({block.company.id: block.company for block in plan.blocks}.values())
+
+
+def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
+    """By identity: the companies that have a mix, and the name it goes by there."""
+    found: dict[str, list[tuple[Company, str]]] = {}
+    for company in _companies(plan):
+        for mix in company.mixes:
+            found.setdefault(mix.identity, []).append((company, mix.name))
+    return found
+
+
+def _unmanaged(
+    mix: Mix, identities: Iterable[str], companies: Mapping[str, list[tuple[Company, str]]]
+) -> Iterator[dict[str, Any]]:
+    """The co-run without a partition, in all companies that have it."""
+    found = {company.id: (company, name) for one in identities for company, name in companies.get(one, [])}
+    for company, name in found.values():
+        yield from _of_scene(mix, company, f"corun:{name}", _baselines(mix, company, name))
+
+
+def _under_partitions(mix: Mix, companies: Mapping[str, list[tuple[Company, str]]]) -> Iterator[dict[str, Any]]:
+    """The co-run under each partition, or the lead alone under it, in all companies that have it."""
+    for company, name in companies.get(mix.identity, []):
+        for partition in mix.partitions:
+            if mix.antagonists:
+                scene, baselines = f"corun:{name}", _baselines(mix, company, name, partition)
+            else:
+                scene, baselines = "solo", [(mix.lead, "lead", "solo", "solo")]
+            yield from _of_scene(mix, company, scene, baselines, partition)
+
+
+def _baselines(
+    mix: Mix, company: Company, name: str, partition: Partition | None = None
+) -> list[tuple[str, str, str, str]]:
+    """Member, role, baseline, and the scene that is the baseline; the mix goes by this name in the company."""
+    placebo = placebo_name(placebo_cpus(mix, {member.name: member for member in company.members}))
+    found = [(mix.lead, "lead", "solo", "solo"), (mix.lead, "lead", "placebo", placebo)]
+    if partition is not None:
+        if has_share(partition, mix.lead):
+            found.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
+        found.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
+    return found + [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+
+
+def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]:
+    for company in companies:
+        for scene in company.scenes:
+            if scene.kind == "solo-again" and any(mix.identity in plan.wanted for mix in company.mixes):
+                yield {
+                    "mix": "",
+                    "partition": scene.partition,
+                    "lead_ways": None,
+                    "baseline": "solo",
+                    "member": company.lead.name,
+                    "role": "lead",
+                    "lead": workload_of(company.lead.name),
+                    "antagonists": "",
+                    "company": company.id,
+                    "scene": scene.name,
+                    "baseline_scene": "solo",
+                    "control": AGAIN,
+                }
+
+
+def _of_scene(
+    mix: Mix,
+    company: Company,
+    scene: str,
+    baselines: Iterable[tuple[str, str, str, str]],
+    partition: Partition | None = None,
+) -> Iterator[dict[str, Any]]:
+    name = UNMANAGED if partition is None else partition.name
+    for member, role, baseline, baseline_scene in baselines:
+        yield {
+            "mix": mix.name,
+            "partition": name,
+            "lead_ways": _lead_ways(mix, partition),
+            "baseline": baseline,
+            "member": member,
+            "role": role,
+            "lead": workload_of(mix.lead),
+            "antagonists": "+".join(workload_of(name) for name in mix.antagonists),
+            "company": company.id,
+            "scene": under(scene, name),
+            "baseline_scene": baseline_scene,
+            "control": "",
+        }
+
+
+def _lead_ways(mix: Mix, partition: Partition | None) -> int | None:
+    """How many ways the partition gives the lead; None where it has all."""
+    shares = {share.member: share for share in partition.shares} if partition is not None else {}
+    mask = ways_of(shares.get(mix.lead))
+    return None if mask is None else masks.popcount(mask)
+
+
+def _numbered(contrasts: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    rows: dict[tuple[str, ...], int] = {}
+    return frame(
+        [{"row": rows.setdefault(tuple(one[key] for key in _ROW), len(rows)), **one} for one in contrasts], CONTRASTS
+    )

@@ -1,0 +1,37 @@
+"""Plan and windows -> the controls: what must not differ (A/A, negative) and what must (positive)."""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
+from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.verdicts import control_verdicts
+from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.results.columns.study import CONTROLS
+from castmates.study.spec import Plan
+
+
+def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """A row per control and platform; all that must not differ on a platform are judged together."""
+    table = rows(plan, windows, control_contrasts(plan))
+    positive = table["control"] == POSITIVE
+    table["p_value"] = table["p_value"].where(~positive, _slower(table))
+    # To show a loss is another question than to show none: the positive control is a family of its own.
+    table["p_holm"] = table.groupby(["platform", positive])["p_value"].transform(holm)
+    table["verdict"] = control_verdicts(table, margin)
+    table = table.assign(
+        study=plan.study,
+        ratio=ratio(table["log"]),
+        ratio_low=ratio(table["log_low"]),
+        ratio_high=ratio(table["log_high"]),
+        within_low=ratio(table["log_within_low"]),
+        within_high=ratio(table["log_within_high"]),
+        study_lead=table["member"].isin(own_leads(plan)),
+    )
+    return table[list(CONTROLS)].astype(dict(CONTROLS))
+
+
+def _slower(table: pd.DataFrame) -> pd.Series:
+    """The one-sided p-value of "it loses nothing", from the two-sided one of "no difference"."""
+    half = table["p_value"] / 2
+    return pd.Series(np.where(table["log"] > 0, half, 1 - half), index=table.index)

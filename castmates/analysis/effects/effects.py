@@ -1,0 +1,45 @@
+"""Plan and windows -> the table of effects."""
+
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.rejections import rejection_columns
+from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.results.columns.study import EFFECTS
+from castmates.study.spec import UNMANAGED, Plan
+
+
+def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
+    table = rows(plan, windows, mix_contrasts(plan))
+    # A study asks one question per baseline, and another one of its partitions, so that an added sweep does not weigh
+    # on what is known without one; what one platform says is no test of another.
+    partitioned = table["partition"] != UNMANAGED
+    table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
+    table["verdict"] = effect_verdicts(table, margin)
+    return _columns(table, plan.study)[list(EFFECTS)].astype(dict(EFFECTS))
+
+
+def _columns(table: pd.DataFrame, study: str) -> pd.DataFrame:
+    slowdowns = {
+        "slowdown": ratio(table["log"]),
+        "slowdown_low": ratio(table["log_low"]),
+        "slowdown_high": ratio(table["log_high"]),
+    }
+    return table.assign(
+        study=study,
+        metric="rate",
+        **slowdowns,
+        degradation_pct=_degradation(slowdowns["slowdown"]),
+        degradation_low=_degradation(slowdowns["slowdown_low"]),
+        degradation_high=_degradation(slowdowns["slowdown_high"]),
+        within_low=ratio(table["log_within_low"]),
+        within_high=ratio(table["log_within_high"]),
+        **rejection_columns(table),
+    )
+
+
+def _degradation(slowdown: pd.Series) -> pd.Series:
+    return 100 * (1 - 1 / slowdown)

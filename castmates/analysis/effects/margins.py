@@ -1,0 +1,79 @@
+"""The margins of the matrix lead × antagonist: how sensitive a lead is, and how contentious an antagonist.
+
+The geometric mean of a row or column of slowdowns, only where all of its cells were measured. The mixes of one company
+share their launches, so a launch gives one value, the mean over them; companies are independent of each other.
+"""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, quantile, ratio
+from castmates.analysis.statistics.pairs import pair, planned
+from castmates.results.columns.study import MARGINS, frame
+from castmates.study.spec import UNMANAGED, Plan
+
+SENSITIVITY, CONTENTIOUSNESS = "sensitivity", "contentiousness"
+BASELINES = ("solo", "placebo")
+_CELL = ["baseline", "lead", "antagonists"]
+_SIDES = {SENSITIVITY: ("lead", "antagonists"), CONTENTIOUSNESS: ("antagonists", "lead")}
+
+
+def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per margin, lead or antagonist, baseline and platform; without a partition."""
+    contrasts = mix_contrasts(plan)
+    wanted = (contrasts["partition"] == UNMANAGED) & (contrasts["role"] == "lead") & (contrasts["antagonists"] != "")
+    contrasts = contrasts[wanted & contrasts["baseline"].isin(BASELINES)]
+    if contrasts.empty:
+        return frame([], MARGINS)
+    pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
+    values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
+    found = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
+    return pd.concat(found, ignore_index=True).assign(study=plan.study)[list(MARGINS)].astype(dict(MARGINS))
+
+
+def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    by = ["baseline", who, "platform"]
+    size = contrasts.groupby("baseline", observed=True)[other].nunique()
+    cells = values.drop_duplicates([*_CELL, "platform"]).groupby(by, observed=True).size().rename("cells")
+    # A cell that several companies measured is shared out among them, so that no cell weighs more than another.
+    homes = values.groupby([*_CELL, "platform"], observed=True)["company"].transform("nunique")
+    parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
+    launches = parts.groupby([*by, "company", "block"], observed=True).agg(
+        value=("part", "sum"), found=("part", "size")
+    )
+    in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
+    launches = launches.join(in_company.rename("planned"))
+    whole = launches[launches["found"] == launches["planned"]]
+    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
+    table["cells_of"] = table["baseline"].map(size)
+    numbers = ["log", "log_low", "log_high"]
+    companies = in_company.groupby(by, observed=True).size().to_numpy()
+    seen = whole.reset_index().groupby(by, observed=True)["company"].nunique().reindex(cells.index, fill_value=0)
+    # Without a single whole launch of some company the sum over companies would lack a part.
+    table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < companies), numbers] = np.nan
+    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
+    losses = {
+        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{part}"])
+        for end, part in (("pct", ""), ("low", "_low"), ("high", "_high"))
+    }
+    return table.assign(margin=name, who=table[who], **slowdowns, **losses)
+
+
+def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The sum over companies of their launches' means, with Welch and Satterthwaite's degrees of freedom."""
+    company = launches.groupby([*by, "company"], observed=True)["value"].agg(["mean", "var", "size"])
+    company["square"] = company["var"] / company["size"]
+    company["spread"] = company["square"] ** 2 / (company["size"] - 1)
+    company["freedom"] = company["size"] - 1
+    company["few"] = company["size"] < FEWEST_BLOCKS
+    groups = company.groupby(by, observed=True)
+    sums = groups[["mean", "square", "spread", "freedom", "size"]].sum()
+    few = groups["few"].any().to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = sums["square"].to_numpy() ** 2 / sums["spread"].to_numpy()
+    # Launches that agree to the last bit leave nothing to tell the degrees by: all of them.
+    freedom = np.where(sums["square"] > 0, freedom, sums["freedom"])
+    half = quantile(np.where(few, np.nan, freedom)) * np.sqrt(sums["square"].to_numpy())
+    logs = {"log": sums["mean"], "log_low": sums["mean"] - half, "log_high": sums["mean"] + half}
+    return pd.DataFrame(logs).assign(blocks=sums["size"])

@@ -1,0 +1,34 @@
+"""Contrasts and windows -> what is known of every row of a table, on every platform."""
+
+import pandas as pd
+
+from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.pairs import pair, planned, tally
+from castmates.study.spec import Plan
+
+_COUNTS = (
+    "windows_valid",
+    "windows_rejected",
+    "baseline_windows_valid",
+    "baseline_windows_rejected",
+    "blocks",
+    "rounds",
+)
+
+
+def rows(plan: Plan, windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The contrasts with their counts, estimates and intervals, in the contrasts' order."""
+    own = planned(windows, plan)
+    counted = _with_silent_ones(tally(own, contrasts), contrasts, own)
+    table = counted.join(estimate(pair(own, contrasts), by=["row", "platform"]))
+    table = table.fillna(dict.fromkeys(_COUNTS, 0))
+    return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
+
+
+def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """A line also for what has no window: on the platform of all others if they have but one, else on none ('')."""
+    platforms = windows["platform"].unique().tolist()
+    silent = sorted(set(contrasts["row"]) - set(table.index.get_level_values("row")))
+    platform = platforms[0] if len(platforms) == 1 else ""
+    lines = [*table.index, *((row, platform) for row in silent)]
+    return table.reindex(pd.MultiIndex.from_tuples(lines, names=["row", "platform"])).sort_index()

@@ -1,0 +1,132 @@
+"""The table of controls -> what is stamped on the whole study: can it be trusted, and would it have seen a loss?"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
+from castmates.analysis.effects.mask_stamp import VERIFIED, masks_stamp
+from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.results.columns.study import STAMPS, frame
+
+TRUSTWORTHY = "trustworthy"
+NOT_MEASURED = "not measured"
+MEASURED = "measured"  # the platform
+
+Stamp = tuple[str, str]  # one word and one sentence
+
+
+def origin_word(platforms: Collection[str]) -> str:
+    """What must be said first wherever numbers are no measurement; "" where all of them are one, or none is there."""
+    others = sorted(set(platforms) - {MEASURED, ""})
+    partly = "partly " if MEASURED in platforms else ""
+    return f"{partly}{' and '.join(others)} (not measured)" if others else ""
+
+
+def study_verdict(controls: pd.DataFrame) -> Stamp:
+    """Whether the study can be trusted: whatever must not differ counts against it, coarseness where it matters."""
+    again = controls[controls["control"] == AGAIN]
+    ours = again[again["study_lead"]]
+    leads = {word: _named(ours, word) for word in (NO_DATA, TOO_FEW, INCONCLUSIVE, PASSES)}
+    if found := _differences(controls):
+        return UNSTABLE, (f"{found}: the machine or the way of measuring is not steady enough to trust the effects.")
+    if not any(leads[word] for word in (TOO_FEW, INCONCLUSIVE, PASSES)):
+        return NO_DATA, "There is no lead whose two solo scenes can be compared, so nothing vouches for the effects."
+    missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
+    if leads[TOO_FEW]:
+        return TOO_FEW, (
+            f"The control needs at least {FEWEST_BLOCKS} measured blocks, and there are fewer of {leads[TOO_FEW]}; "
+            f"raise 'budget.blocks'.{missing}"
+        )
+    if leads[INCONCLUSIVE]:
+        return INCONCLUSIVE, (
+            f"The control found no fault, but for {leads[INCONCLUSIVE]} it does not exclude a difference larger than "
+            f"the margin; more blocks or rounds would tell.{missing}"
+        )
+    return TRUSTWORTHY, (
+        f"The same scene was run twice: no difference larger than {_bound(ours)} % was seen for "
+        f"{leads[PASSES]}.{missing}"
+    )
+
+
+def sensitivity(controls: pd.DataFrame) -> Stamp:
+    """Whether this study, on this machine, was seen to find a loss that must be there."""
+    positive = controls[controls["control"] == POSITIVE]
+    mixes = {word: _named(positive, word, "mix") for word in (INSENSITIVE, TOO_FEW, SENSITIVE)}
+    if mixes[INSENSITIVE]:
+        return INSENSITIVE, (
+            f"The positive control {mixes[INSENSITIVE]}, which must lose, was not shown to lose; that other leads "
+            "show no loss means little here."
+        )
+    if mixes[TOO_FEW]:
+        return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
+    if mixes[SENSITIVE]:
+        return SENSITIVE, f"The positive control {mixes[SENSITIVE]}, which must lose, was seen to lose."
+    return NOT_MEASURED, "There is no data of a positive control, so nothing shows that a loss would have been seen."
+
+
+def stamps_table(
+    study: str, controls: pd.DataFrame, effects: pd.DataFrame, platforms: Collection[str], machine: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
+
+    Where it was not, no stamp is a good one; that on the masks is there only where some were set.
+    """
+    control, sensitive = study_verdict(controls), sensitivity(controls)
+    masks = masks_stamp(set(effects["partition"]), platforms, machine)
+    origin = origin_word(platforms)
+    first = f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
+    rows = [("origin", (origin, "The other stamps speak of these numbers and of no machine."), False)] if origin else []
+    rows += [("control", control, control[0] == TRUSTWORTHY), ("sensitivity", sensitive, sensitive[0] == SENSITIVE)]
+    rows += [("masks", masks, masks[0] == VERIFIED)] if masks else []
+    where = ", ".join(sorted(filter(None, platforms)))
+    return frame(
+        [
+            {
+                "study": study,
+                "stamp": name,
+                "word": word,
+                "good": good and not origin,
+                "sentence": f"{first}{sentence}",
+                "platform": where,
+            }
+            for name, (word, sentence), good in rows
+        ],
+        STAMPS,
+    )
+
+
+def _differences(controls: pd.DataFrame) -> str:
+    """What differed and must not; "" where nothing did."""
+    leads = _named(controls[controls["control"] == AGAIN], UNSTABLE)
+    mixes = _named(controls[controls["control"] == NEGATIVE], UNSTABLE, "mix")
+    parts = [f"the same scene run twice gave different rates for {leads}"] if leads else []
+    parts += [f"the negative control {mixes} differed from its placebo"] if mixes else []
+    said = ", and ".join(parts)
+    return said[:1].upper() + said[1:]
+
+
+def _bound(controls: pd.DataFrame) -> str:
+    """What the intervals of the controls that pass leave possible at most, either way, in per cent, rounded up."""
+    passed = controls[controls["verdict"] == PASSES]
+    largest = max((passed["ratio_high"] - 1).abs().max(), (1 - passed["ratio_low"]).abs().max())
+    return f"{math.ceil(round(1000 * largest, 6)) / 10:.1f}"
+
+
+def _others(controls: pd.DataFrame) -> str:
+    """What the controls' own leads and the negative control leave open; it does not touch the study's leads."""
+    again = controls[(controls["control"] == AGAIN) & ~controls["study_lead"]]
+    negative = controls[controls["control"] == NEGATIVE]
+    open_words = (NO_DATA, TOO_FEW, INCONCLUSIVE)
+    leads = [name for word in open_words if (name := _named(again, word))]
+    mixes = [name for word in open_words if (name := _named(negative, word, "mix"))]
+    said = f" For {', '.join(leads)}, only in the controls, the same comparison cannot tell yet." if leads else ""
+    return said + (f" The negative control {', '.join(mixes)} cannot tell yet." if mixes else "")
+
+
+def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:
+    *names, last = dict.fromkeys(controls.loc[controls["verdict"] == verdict, column]) or [""]
+    return f"{', '.join(names)} and {last}" if names else last

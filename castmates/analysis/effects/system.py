@@ -1,0 +1,128 @@
+"""The slowdowns of all members of a mix -> what the machine as a whole gives: one value per launch, then t over them.
+
+A launch in which one member has no valid pair says nothing of the whole; it is counted and left out. Formulas and
+references are in docs/methodology.md.
+"""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.rejections import possibly_biased
+from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
+from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.quantities import Costs, Rates, arithmetic_mean, mean_rate
+from castmates.results.columns.study import SYSTEM, frame
+from castmates.study.spec import Plan
+
+STP, ANTT, HARMONIC = "STP", "ANTT", "harmonic speedup"
+UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
+METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
+BASELINES = ("solo", "alone")  # of the lead, of an antagonist
+
+_MIX = ["mix", "partition"]
+_LAUNCH = ["platform", *BLOCK]
+
+
+def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per mix of several members, partition, platform and metric; mixes without a whole launch have no value."""
+    contrasts = mix_contrasts(plan)
+    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    if contrasts.empty:
+        return frame([], SYSTEM)
+    about, own = _mixes(contrasts), planned(windows, plan)
+    members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
+    found = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("found").reset_index()
+    launches = members.merge(found, on=[*_MIX, *_LAUNCH])
+    values = of_launches(launches[launches["found"] == launches["members"]], [*_MIX, *_LAUNCH])
+    measured = own[_LAUNCH].drop_duplicates()
+    measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
+    counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
+    counts = counts.merge(_flags(own, contrasts), on=[*_MIX, "platform"], how="left")
+    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows)
+
+
+def _flags(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Whether windows of the co-run were rejected more often than the baseline's of any member."""
+    flags = possibly_biased(windows, contrasts).reset_index()
+    flags = flags.merge(contrasts.drop_duplicates("row")[["row", *_MIX]], on="row")
+    return flags.groupby([*_MIX, "platform"], observed=True)["possibly_biased"].any().reset_index()
+
+
+def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The slowdown of every member in every launch: the geometric mean over its rounds."""
+    pairs = pair(windows, contrasts).merge(contrasts.drop_duplicates("row")[["row", *_MIX, "member"]], on="row")
+    logs = pairs.groupby([*_MIX, *_LAUNCH, "member"], observed=True)["difference"].mean()
+    return ratio(logs).rename("slowdown").reset_index()
+
+
+def of_launches(members: pd.DataFrame, launch: list[str]) -> pd.DataFrame:
+    """The metrics of every launch, from the `slowdown` of each of its members (rows); `launch` says what is one."""
+    # A unit of work of each member: what it takes in units of its own time alone, and what that makes together.
+    table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
+    groups = table.groupby(launch, observed=True)
+    progress, size = groups["progress"].sum(), groups.size()
+    return pd.DataFrame(
+        {
+            STP: progress,
+            ANTT: arithmetic_mean(Costs(table, ["slowdown"]), launch)["slowdown"],
+            HARMONIC: mean_rate(Rates(table, "work", "slowdown"), launch),
+            UNFAIRNESS: groups["slowdown"].max() / groups["slowdown"].min(),
+            MAX_SLOWDOWN: groups["slowdown"].max(),
+            JAIN: progress**2 / (size * groups["squared"].sum()),
+        }
+    )
+
+
+def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Every metric over the launches, with its interval; `values` as `of_launches` gives them.
+
+    The mean is taken on the log scale; that of Jain's index on the scale of the relative spread of the members'
+    progress, √(1/J - 1), on which launches scatter alike however fair they are. No end lies where the metric cannot be.
+    """
+    long = values.reset_index().melt(id_vars=[*values.index.names], var_name="metric")
+    jain, value = (long["metric"] == JAIN).to_numpy(), long["value"].to_numpy(dtype=float)
+    long["difference"] = np.where(jain, np.sqrt(np.maximum(1 / value - 1, 0)), np.log(value))
+    found = estimate(long, by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
+    jain, unfair = (found["metric"] == JAIN).to_numpy(), (found["metric"] == UNFAIRNESS).to_numpy()
+    mean, low, high = (found[name].to_numpy(dtype=float) for name in ("log", "log_low", "log_high"))
+    low = np.where(jain | unfair, np.maximum(low, 0), low)  # NaN stays NaN
+    return found.assign(
+        value=np.where(jain, _index(mean), np.exp(mean)),
+        low=np.where(jain, _index(high), np.exp(low)),
+        high=np.where(jain, _index(low), np.exp(high)),
+    )
+
+
+def _index(spread: Floats) -> Floats:
+    """Jain's index of members whose progress has this relative spread."""
+    return np.asarray(1 / (1 + spread**2), dtype=float)
+
+
+def _mixes(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The mixes of the plan and how many members each has, in its order."""
+    rows = contrasts.drop_duplicates("row")
+    members = rows.groupby(_MIX, observed=True).size().rename("members").reset_index()
+    first = rows.drop_duplicates(_MIX)[[*_MIX, "lead", "antagonists", "lead_ways"]]
+    return first.merge(members, on=_MIX)
+
+
+def _table(
+    plan: Plan, about: pd.DataFrame, found: pd.DataFrame, measured: pd.DataFrame, windows: pd.DataFrame
+) -> pd.DataFrame:
+    order = {name: place for place, name in enumerate(METRICS)}
+    platforms = [str(name) for name in windows["platform"].unique()] or [""]
+    rows = about.assign(place=range(len(about))).merge(pd.DataFrame({"platform": platforms}), how="cross")
+    rows = rows.merge(pd.DataFrame({"metric": METRICS}), how="cross").merge(
+        found, on=[*_MIX, "platform", "metric"], how="left"
+    )
+    rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
+    rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
+    rows = rows.assign(study=plan.study).fillna({"blocks": 0, "measured": 0})
+    rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
+    rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
+    rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
+    rows = rows.sort_values(
+        ["place", "platform", "metric"], key=lambda one: one.map(order) if one.name == "metric" else one
+    )
+    return rows[list(SYSTEM)].astype(dict(SYSTEM)).reset_index(drop=True)

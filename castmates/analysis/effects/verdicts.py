@@ -1,0 +1,98 @@
+"""Numbers -> a word for each row; the rules are decided here, before anything is measured, and nowhere else."""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import POSITIVE
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats
+
+EFFECT_LEVEL = 0.05  # of a Holm-adjusted p-value
+# The controls are judged together and stamp the whole study, hence the stricter level.
+CONTROL_LEVEL = 0.01
+
+NO_DATA = "no data"
+TOO_FEW = "too few blocks"
+UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
+SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
+MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
+PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
+SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
+
+
+def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Say slower, faster, equivalent or unclear, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
+    edge = np.log1p(margin)
+    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
+    return _first_that_holds(
+        {
+            NO_DATA: _floats(estimates, "blocks") == 0,
+            TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            "slower": significant & (log > 0),
+            "faster": significant & (log < 0),
+            "equivalent": (low >= -edge) & (high <= edge),
+        },
+        otherwise="unclear",
+    )
+
+
+def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Say whether each control came out as it must, from the same columns and `control`."""
+    edge = np.log1p(margin)
+    low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
+    significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
+    positive = (estimates["control"] == POSITIVE).to_numpy(dtype=bool)
+    return _first_that_holds(
+        {
+            NO_DATA: _floats(estimates, "blocks") == 0,
+            TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            SENSITIVE: positive & significant,
+            INSENSITIVE: positive,
+            UNSTABLE: significant,
+            PASSES: (low >= -edge) & (high <= edge),
+        },
+        otherwise=INCONCLUSIVE,
+    )
+
+
+def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
+    """Say whether the scene before was seen to leave a trace, from `blocks` and `p_holm`."""
+    return _first_that_holds(
+        {
+            TOO_FEW_WINDOWS: _floats(estimates, "blocks") < FEWEST_BLOCKS,
+            SEEN: _floats(estimates, "p_holm") < EFFECT_LEVEL,
+        },
+        otherwise=NONE_SEEN,
+    )
+
+
+def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Say whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
+
+    `log`, `log_low`, `log_high` and `p_holm` speak of log slowdown(B) - log slowdown(A).
+    """
+    edge = np.log1p(margin)
+    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
+    significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
+    platforms = estimates["platform_a"] != estimates["platform_b"]
+    return _first_that_holds(
+        {
+            ONE_SIDED: (estimates["where"] != "both").to_numpy(dtype=bool),
+            NO_DATA: fewest == 0,
+            PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
+            TOO_FEW: fewest < FEWEST_BLOCKS,
+            MORE: significant & (log > 0),
+            LESS: significant & (log < 0),
+            EQUIVALENT: (low >= -edge) & (high <= edge),
+        },
+        otherwise=UNCLEAR,
+    )
+
+
+def _floats(table: pd.DataFrame, column: str) -> Floats:
+    return table[column].to_numpy(dtype=float)
+
+
+def _first_that_holds(rules: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]], otherwise: str) -> list[str]:
+    return [str(word) for word in np.select(list(rules.values()), list(rules), default=otherwise)]

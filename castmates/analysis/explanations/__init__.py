@@ -1,0 +1,1 @@
+"""Why a member loses: counters, phases, layers, step times."""

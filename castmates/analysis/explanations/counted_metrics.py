@@ -1,0 +1,92 @@
+"""Counts -> metrics by window: every event per unit of progress, and the ratios of two events of the same window.
+
+What was counted for less than nearly all of a member's time is in none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from castmates.analysis.statistics.intervals import Floats
+from castmates.analysis.statistics.name_codes import Integers, codes_in, codes_of
+from castmates.analysis.statistics.window_values import Values
+
+FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
+USABLE = ("counted", "scaled")
+CYCLES, INSTRUCTIONS = "cycles", "instructions"
+IPC, PER_1000 = "instructions per cycle", "per 1000 instructions"
+
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What members did in windows."""
+
+    seconds: Floats
+    rate: Floats
+
+    @classmethod
+    def of(cls, windows: pd.DataFrame) -> "Work":
+        """How long each of these windows was, and the member's rate in it."""
+        seconds = (windows["close_ns"] - windows["open_ns"]).to_numpy(dtype=float) / 1e9
+        return cls(seconds, windows["rate"].to_numpy(dtype=float))
+
+
+def usable(counts: pd.DataFrame) -> Marks:
+    """Which rows were counted in whole windows, and for all of the time."""
+    whole = counts["status"].isin(USABLE) & (counts["phase"] == "") & (counts["source"] == "perf_event_open")
+    return (whole & ~(counts["running"] < FULLY_COUNTED)).to_numpy(dtype=bool)
+
+
+def events_in(counts: pd.DataFrame, rows: Marks) -> list[str]:
+    """The events of these rows, in the order in which they come first."""
+    codes, names = codes_of(counts["event"])
+    return [str(name) for name in names[pd.unique(codes[rows])]]
+
+
+def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Work) -> tuple[Values, list[str]]:
+    """All metrics of these events by window, and their names; what is not above zero has no logarithm and is left out.
+
+    `at` tells the window of each row, -1 where it is in none; `work` is that of all windows.
+    """
+    value = counts["value"].to_numpy(dtype=float)
+    own = (at >= 0) & ~np.isnan(value)
+    column = codes_in(counts["event"], events)[own]
+    raw = Values.of(at[own], column, value[own], len(events))  # an event that was counted twice has the mean
+    seconds, rate = work.seconds[raw.rows], work.rate[raw.rows]
+    place = {name: number for number, name in enumerate(events)}
+    names, found = metric_names(events), []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for name in names:
+            made_of = [raw.values[:, place[event]] for event in events_of(name)]
+            if is_per_unit(name):
+                found.append(made_of[0] / seconds / rate)
+            else:
+                found.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
+        values = np.column_stack(found) if found else np.empty((len(raw.rows), 0))
+        moving = (rate > 0)[:, np.newaxis]
+        return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
+
+
+def metric_names(events: Sequence[str]) -> list[str]:
+    """The metrics that can be made of these events, in the order in which they are shown."""
+    if INSTRUCTIONS not in events:
+        return list(events)
+    per_1000 = [f"{event} {PER_1000}" for event in events if event.endswith("misses")]
+    return [*events, *([IPC] if CYCLES in events else []), *per_1000]
+
+
+def events_of(metric: str) -> list[str]:
+    """The events that a metric is made of: a ratio of two has the upper one first."""
+    if metric == IPC:
+        return [INSTRUCTIONS, CYCLES]
+    return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
+
+
+def is_per_unit(metric: str) -> bool:
+    """Whether it is held against the work that was done, and not against another event."""
+    return metric != IPC and not metric.endswith(PER_1000)

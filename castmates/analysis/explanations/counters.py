@@ -1,0 +1,169 @@
+"""What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
+
+A change is the mean over blocks of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
+for both sides are held against the work that was done. What was counted for less than nearly all of a member's time
+is in no ratio.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.explanations.counted_metrics import (
+    Work,
+    events_in,
+    events_of,
+    is_per_unit,
+    metric_names,
+    per_unit,
+    usable,
+)
+from castmates.analysis.explanations.events_left_out import LeftOut
+from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.statistics.name_codes import Integers, coded, combinations
+from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import (
+    Groups,
+    Pairs,
+    Values,
+    against_solo,
+    by_row,
+    estimated,
+    per_launch,
+)
+from castmates.results.columns.study import COUNTERS, Columns, frame
+
+USER_ONLY = "user mode only"  # in the note of a count
+_WINDOW = ("platform", "company", "block", "window", "member")
+_WHO = ["platform", "workload", "member"]
+_ROW = [*_WHO, "unit", "mix", "partition"]
+_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_ns", "close_ns", "rate"])  # of windows
+
+CHANGES: Columns = {
+    "lead": "str",
+    "member": "str",
+    "mix": "str",
+    "partition": "str",
+    "metric": "str",  # an event per unit of progress, or a ratio of two events
+    "unit": "str",  # of progress; "" for a ratio
+    "solo": "float64",  # geometric mean over the rounds that are paired
+    "corun": "float64",
+    "ratio": "float64",  # corun / solo
+    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio_high": "float64",
+    "within_low": "float64",  # 95 % within launch
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or blocks differ
+    "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
+    "platform": "str",
+}
+NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
+Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
+
+
+def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row per lead, co-run scene and metric that was counted in both windows of some round; and what is in none."""
+    leads = _Leads(coded(windows.loc[windows["role"] == "lead", list(_ASKED)]))
+    for part in [counts] if isinstance(counts, pd.DataFrame) else counts:
+        leads.add(part)
+    return leads.table(), leads.left_out.table()
+
+
+def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
+    """The first of these tables."""
+    return tables(counts, windows)[0]
+
+
+def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
+    """The events that stand in no ratio for the leads, each with its status and the reason that was given most."""
+    return tables(counts, windows)[1]
+
+
+class _Leads:
+    """What the counts of some whole launches at a time say of the leads."""
+
+    def __init__(self, windows: pd.DataFrame) -> None:
+        """Find once what is held against what."""
+        self.left_out = LeftOut()
+        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
+        self._who, self._members = combinations(windows, _WHO)
+        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._metrics: dict[str, int] = {}  # and their numbers
+        self._events: dict[str, None] = {}
+        self._launches: list[pd.DataFrame] = []
+        self._ways: list[pd.DataFrame] = []
+
+    def add(self, counts: pd.DataFrame) -> None:
+        """Look at some launches."""
+        at, counted = self._places.find(counts), usable(counts)
+        self.left_out.add(counts, at >= 0, counted)
+        at = np.where(counted & np.append(self._valid, False)[at], at, -1)
+        events = events_in(counts, counted)
+        self._events |= dict.fromkeys(events)
+        self._ways.append(_ways(counts, at, self._who))
+        found, names = per_unit(counts, at, events, self._work)
+        corun, solo, group = self._pairs.inside(Values(found.rows, np.log(found.values)))
+        metrics = np.array([self._metrics.setdefault(name, len(self._metrics)) for name in names], dtype=np.int64)
+        columns = {"difference": corun - solo, "log_corun": corun, "log_solo": solo}
+        self._launches.append(per_launch(columns, group, metrics, self._groups.size))
+
+    def table(self) -> pd.DataFrame:
+        """The changes."""
+        if not sum(map(len, self._launches)):
+            return frame([], CHANGES)
+        whole = by_row(self._launches, self._groups.launches)
+        found = estimated(whole, "difference").join(whole[["log_corun", "log_solo"]].groupby("row").mean())
+        metric, row = np.divmod(found.index.to_numpy(), len(self._groups.rows))
+        about = self._groups.rows.iloc[row].assign(metric=np.array(list(self._metrics), dtype=object)[metric])
+        table = _told(pd.concat([about.set_index(found.index), found], axis=1))
+        ways = pd.concat(self._ways).drop_duplicates()
+        table = _with_ways(table, self._members.iloc[ways["who"]].reset_index(drop=True).join(ways.reset_index()))
+        order = {name: place for place, name in enumerate(metric_names(list(self._events)))}
+        table = table.sort_values(
+            ["lead", "member", "metric", "mix", "partition"],
+            key=lambda one: one.map(order) if one.name == "metric" else one,
+        )
+        return table[list(CHANGES)].astype(dict(CHANGES)).reset_index(drop=True)
+
+
+def _ways(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataFrame:
+    """By which scope each event of each of these was counted, and what was noted; `at` is the row of its window."""
+    seen = counts[["event", "scope", "note"]][at >= 0].assign(who=who[at[at >= 0]])
+    return combinations(seen, ["who", "event", "scope", "note"])[1]
+
+
+def _told(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(
+        lead=table["workload"],
+        unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
+        solo=ratio(table["log_solo"]),
+        corun=ratio(table["log_corun"]),
+        ratio=ratio(table["log"]),
+        ratio_low=ratio(table["log_low"]),
+        ratio_high=ratio(table["log_high"]),
+        within_low=ratio(table["log_within_low"]),
+        within_high=ratio(table["log_within_high"]),
+    )
+
+
+def _with_ways(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+    """The table with the scopes and the mode of the events that each of its metrics is made of."""
+    scopes: dict[tuple[str, ...], set[str]] = {}
+    user_only: set[tuple[str, ...]] = set()
+    for *key, scope, note in seen[[*_WHO, "event", "scope", "note"]].itertuples(index=False, name=None):
+        scopes.setdefault(tuple(key), set()).add(scope)
+        if USER_ONLY in note:
+            user_only.add(tuple(key))
+    keys = [
+        [(*who, event) for event in events_of(metric)]
+        for *who, metric in table[[*_WHO, "metric"]].itertuples(index=False, name=None)
+    ]
+    return table.assign(
+        scope=[", ".join(sorted(set().union(*(scopes.get(key, set()) for key in own)) - {""})) for own in keys],
+        mode=[USER_ONLY if user_only & set(own) else "" for own in keys],
+    )

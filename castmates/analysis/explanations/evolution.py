@@ -1,0 +1,138 @@
+"""How the step time of each lead goes on within a launch: by iteration, with its warm-up and the changes of its level.
+
+A launch runs through many scenes, and beside others a step takes longer: that is an effect, no change. So each step is
+divided by the median of its own scene in that launch before changes are looked for.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.statistics import change_points
+from castmates.results.columns.study import Columns
+
+LAUNCH = ["company", "block", "member"]
+MOST_POINTS = 400  # that the search for changes is given of a launch
+FEWEST_STEPS = 3  # that make a point
+STEADY = 0.01  # a level within one per cent of the launch's second half is steady
+
+STEPS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "member": "str",
+    "lead": "str",
+    "window": "int64",
+    "scene": "str",
+    "kind": "str",
+    "mix": "str",
+    "partition": "str",
+    "valid": "bool",
+    "iteration": "int64",  # units since the member's first heartbeat; some jobs do not beat in their warm-up
+    "t_ns": "int64",
+    "seconds": "float64",  # of a unit
+    "relative": "float64",  # over the median of its scene in this launch
+    "platform": "str",
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """A stretch of a launch in which the step time keeps its level."""
+
+    first: int  # iteration
+    last: int
+    relative: float  # step time over that of its scene, in the middle
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """What is known of one launch."""
+
+    company: str
+    block: int
+    member: str
+    levels: list[Level]  # one where no change was found; none where no change could be looked for
+    warm_from: int | None  # the iteration from which on the level is steady; None where that is not known
+    note: str = ""
+
+    @property
+    def changes(self) -> list[int]:
+        """The iterations at which a new level begins."""
+        return [level.first for level in self.levels[1:]]
+
+    @property
+    def warmed_up(self) -> bool:
+        """Whether some of what was measured came before the steady level."""
+        return self.warm_from is not None and bool(self.levels) and self.warm_from > self.levels[0].first
+
+
+def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """Every step of a lead of which both ends were seen in one window, in order of time."""
+    about = ["company", "block", "window", "member"]
+    what = [*about, "scene", "kind", "mix", "partition", "valid", "workload"]
+    ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
+    leads = windows.loc[ours, what].rename(columns={"workload": "lead"})
+    table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
+    within = table.groupby([*LAUNCH, "window"], sort=False)
+    units = within["units"].diff()
+    table["seconds"] = within["t_ns"].diff() / 1e9 / units
+    table["iteration"] = table["units"]
+    table = table[(units > 0) & (table["seconds"] > 0)]
+    usual = table.groupby([*LAUNCH, "scene"])["seconds"].transform("median")
+    return pd.DataFrame(table.assign(relative=table["seconds"] / usual)[list(STEPS)].astype(dict(STEPS)))
+
+
+def evolutions(times: pd.DataFrame) -> list[Evolution]:
+    """What is known of every launch; `times` as `step_times` gives them."""
+    return [
+        _evolution(str(launch["company"].iloc[0]), int(launch["block"].iloc[0]), str(launch["member"].iloc[0]), launch)
+        for _, launch in times.groupby(LAUNCH, sort=True)
+    ]
+
+
+def points(launch: pd.DataFrame) -> pd.DataFrame:
+    """The steps of a launch in bins that never span two windows: iterations, middle, relative step time, window."""
+    size = max(FEWEST_STEPS, -(-len(launch) // MOST_POINTS))
+    place = launch.groupby("window").cumcount()
+    last = launch.groupby("window")["relative"].transform("size") // size - 1
+    own = np.minimum(place // size, np.maximum(last, 0))  # what is left over belongs to the window's last bin
+    binned = launch.assign(bin=own).groupby(["window", "bin"], sort=False)
+    found = binned.agg(first=("iteration", "min"), last=("iteration", "max"), relative=("relative", "median"))
+    return found.reset_index().sort_values("first", ignore_index=True)
+
+
+def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> Evolution:
+    if not change_points.available():
+        return Evolution(company, block, member, [], None, change_points.MISSING)
+    binned = points(launch[launch["valid"]])
+    if len(binned) < change_points.FEWEST:
+        note = (
+            f"too few steps to look for changes: they make {len(binned)} points of the {change_points.FEWEST} it takes"
+        )
+        return Evolution(company, block, member, [], None, note)
+    relative = binned["relative"].to_numpy(dtype=float)
+    edges = [0, *change_points.find(relative, binned["window"].tolist()), len(binned)]
+    levels = [
+        Level(
+            int(binned["first"].iloc[begin]),
+            int(binned["last"].iloc[end - 1]),
+            float(np.median(relative[begin:end])),
+        )
+        for begin, end in pairwise(edges)
+    ]
+    return Evolution(company, block, member, levels, warm_from(levels, relative))
+
+
+def warm_from(levels: list[Level], relative: change_points.Floats) -> int | None:
+    """The first iteration of a level that is as the launch's second half; None where its first half has none."""
+    steady = float(np.median(relative[len(relative) // 2 :]))
+    halfway = levels[0].first + (levels[-1].last - levels[0].first) / 2
+    for level in levels:
+        if level.first > halfway:
+            return None
+        if abs(level.relative / steady - 1) <= STEADY:
+            return level.first
+    return None

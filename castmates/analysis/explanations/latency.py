@@ -1,0 +1,170 @@
+"""Quantiles of the steps of each launch -> p50, p95 and p99 of each member and scene, with intervals over launches.
+
+Steps of a launch are not independent, so that a launch gives one value of each quantile and Student's t goes over
+launches. A quantile that a launch has too few steps for is refused, with a sentence in the number's place.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts, workload_of
+from castmates.analysis.effects.rejections import possibly_biased
+from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.explanations.steps import PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
+from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
+from castmates.analysis.statistics.pairs import planned
+from castmates.results.columns.study import LATENCY, frame
+from castmates.study.spec import UNMANAGED, Plan
+
+MOST_FEW = 0.1  # share of launches with too few steps, above which the others are no fair sample
+MOST_ODD = 0.01  # share of steps that cover another number of units than the others
+
+_ROW = ["row", "platform"]
+_LONG = [*_ROW, "quantile"]
+_NAMES = {str(share): name for name, share in QUANTILES.items()}
+_ORDER = ["solo", "placebo", "alone", "corun"]
+
+
+def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row per member, scene, quantile and platform; `parts` are the heartbeats of whole blocks, some at a time."""
+    known = conditions(plan)
+    own = planned(windows, plan)
+    launches = Launches.of(own)
+    found = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
+    if known.empty or launches.table.empty:
+        return frame([], LATENCY)
+    values = of_launches(launches, found).merge(known, on=["company", "scene", "member"])
+    return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
+
+
+def of_launches(launches: Launches, found: list[pd.DataFrame]) -> pd.DataFrame:
+    """The places of all launches with what `launch_quantiles` found there; no steps where it found nothing."""
+    every = pd.concat([part for part in found if len(part)] or found, ignore_index=True)
+    return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
+
+
+def conditions(plan: Plan) -> pd.DataFrame:
+    """Which scene of a company is which row of the table, and which scene is its baseline there."""
+    contrasts = mix_contrasts(plan)
+    scenes = contrasts[contrasts["baseline"].isin(BASELINES)].assign(kind="corun")
+    scenes.loc[scenes["antagonists"] == "", "kind"] = "solo"
+    bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
+    bases = bases.assign(
+        kind=bases["baseline"].str.partition("@")[0],
+        partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
+        # A placebo is held against solo too.
+        baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
+    )
+    table = pd.concat([bases, scenes], ignore_index=True)
+    table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
+    under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
+    told = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
+    table = table.assign(told=told, baseline=np.where(table["role"] == "lead", *BASELINES))
+    table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
+    table["row"] = table.groupby(["member", "told", "mix"], sort=False).ngroup()
+    kept = [
+        "row",
+        "company",
+        "scene",
+        "baseline_scene",
+        "member",
+        "role",
+        "kind",
+        "told",
+        "mix",
+        "partition",
+        "baseline",
+    ]
+    return table[kept]
+
+
+def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    long = values.melt(
+        id_vars=[*PLACE, "row", "baseline_scene", "steps", "odd", "units"], value_vars=list(_NAMES), var_name="quantile"
+    )
+    long["quantile"] = long["quantile"].map(_NAMES)
+    long["needed"] = long["quantile"].map({name: fewest_steps(share) for name, share in QUANTILES.items()})
+    long["enough"] = long["steps"] >= long["needed"]
+    counts = _counts(long)
+    refused = _refused(counts)
+    told = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
+    told = told.assign(difference=np.log(told["value"].to_numpy(dtype=float)))
+    absolute, relative = estimate(told, by=_LONG), estimate(_against_baseline(told), by=_LONG)
+    columns = {"ms": absolute["log"], "ms_low": absolute["log_low"], "ms_high": absolute["log_high"]}
+    columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
+    table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
+    table["blocks_paired"] = relative["blocks"]
+    table["units"] = table["units"].where(table["sizes"] <= 1)
+    return _finished(plan, table.reset_index(), values, windows)
+
+
+def _counts(long: pd.DataFrame) -> pd.DataFrame:
+    """How many launches and steps there are behind each number."""
+    enough = long.assign(few=~long["enough"], own=long["steps"].where(long["enough"], 0))
+    enough["sized"] = long["units"].where(long["enough"])
+    return enough.groupby(_LONG, observed=True).agg(
+        blocks=("enough", "sum"), blocks_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
+        odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
+        sizes=("sized", "nunique"),
+    )  # fmt: skip
+
+
+def _refused(counts: pd.DataFrame) -> pd.Series:
+    """Why a quantile is no number, or ""."""
+    name = pd.Series(counts.index.get_level_values("quantile").astype(str), index=counts.index)
+    needed, most = counts["steps_needed"].astype(str), counts["most"].astype("int64").astype(str)
+    launches = counts["blocks"] + counts["blocks_few"]
+    reasons = {
+        "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
+        "heartbeats cover different numbers of units, so that a step has no time of its own": (
+            counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
+        ),
+        "steps cover different numbers of units in different launches, so that launches have no common step": (
+            counts["sizes"] > 1
+        ),
+    }
+    said = np.select(list(reasons.values()), list(reasons), default="")
+    few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
+    some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
+    some += launches.astype(str) + " have fewer, and the others are no fair sample"
+    lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
+    return pd.Series(np.where(said != "", said, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
+
+
+def _against_baseline(told: pd.DataFrame) -> pd.DataFrame:
+    """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
+    place = ["platform", *BLOCK, "member", "quantile"]
+    base = told[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
+    # Steps of another size than the baseline's are not compared with them.
+    both = told[told["scene"] != told["baseline_scene"]].merge(
+        base.rename(columns={"scene": "baseline_scene"}),
+        on=[*place, "units", "baseline_scene"],
+        suffixes=("", "_baseline"),
+    )
+    return both.assign(difference=both["difference"] - both["difference_baseline"])
+
+
+def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    about = values.drop_duplicates("row")[["row", "member", "role", "kind", "told", "mix", "partition", "baseline"]]
+    flags = values.drop_duplicates(_ROW)[[*_ROW, "possibly_biased"]]
+    unit = windows.drop_duplicates("member").set_index("member")["unit"]
+    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"told": "scene"})
+    table = table.assign(
+        study=plan.study,
+        workload=table["member"].map(workload_of),
+        unit=table["member"].map(unit),
+        place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
+        blocks_paired=table["blocks_paired"].fillna(0),
+    )
+    first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[
+        "member"
+    ]  # leads first
+    table = table.assign(who=table["member"].map({name: place for place, name in enumerate(first)}))
+    table = table.sort_values(["who", "place", "row", "platform", "quantile"], kind="stable")
+    return table[list(LATENCY)].astype(dict(LATENCY)).reset_index(drop=True)
+
+
+_NO_BEATS = pd.DataFrame({"company": [], "block": [], "window": [], "member": [], "t_ns": [], "units": []})

@@ -1,0 +1,73 @@
+"""Layers of profiled steps -> milliseconds of a step by kind and direction: the mean over blocks, and its range."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.statistics.name_codes import changes_in, combinations
+from castmates.results.columns.study import LAYERS
+
+SCENE = ["study", "member", "platform", "scene", "mix", "partition"]
+KIND = ["kind", "direction"]
+NEEDED = [*SCENE, *KIND, *BLOCK, "ms_per_step", "share", "steps"]  # of layers.parquet
+NAMES = [name for name in NEEDED if LAYERS[name] == "str"]
+_COUNTED = ["member", "platform", "scene", "partition"]  # whose blocks are counted
+# How what parts say is put together.
+_WHOLE = {"total": "sum", "shares": "sum", "there": "sum", "steps": "sum", "lowest": "min", "highest": "max"}
+
+
+@dataclass(frozen=True)
+class LayerTimes:
+    """What the profiles say."""
+
+    table: pd.DataFrame  # a row per scene, kind and direction
+    steps: list[int]  # that a scene of a block was profiled for: each number that there is
+
+
+def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
+    """Add them up; `parts` are the layers of some whole launches at a time."""
+    found, blocks, steps = [], [], set()
+    for part in parts:
+        first = np.flatnonzero(changes_in(part, [*SCENE, *BLOCK]))  # the layers of a scene follow each other
+        heads, sizes = part.iloc[first], np.diff(np.append(first, len(part)))
+        scene, scenes = combinations(heads, SCENE)
+        launch, launches = combinations(heads, BLOCK)
+        kind, kinds = combinations(part, KIND)
+        found.append(
+            _by_kind(part, np.repeat(scene, sizes) * len(kinds) + kind, np.repeat(launch, sizes), len(launches))
+        )
+        number = found[-1].index.to_numpy()
+        about = [scenes.iloc[number // max(len(kinds), 1)], kinds.iloc[number % max(len(kinds), 1)]]
+        found[-1] = pd.concat([one.set_index(found[-1].index) for one in about] + [found[-1]], axis=1)
+        profiled, scenes = combinations(heads, _COUNTED)
+        once = pd.unique(profiled * max(len(launches), 1) + launch) // max(len(launches), 1)
+        blocks.append(scenes.assign(blocks=np.bincount(once, minlength=len(scenes))))
+        steps |= set(part["steps"].unique().tolist())
+    if not sum(map(len, found)):
+        return LayerTimes(
+            pd.DataFrame(columns=[*SCENE, *KIND, "ms_per_step", "lowest", "highest", "share", "blocks"]), []
+        )
+    table = pd.concat(found).groupby([*SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
+    counted = pd.concat(blocks).groupby(_COUNTED, as_index=False, dropna=False).sum()
+    return LayerTimes(_means(table.merge(counted, on=_COUNTED)), sorted(steps))
+
+
+def _by_kind(layers: pd.DataFrame, row: np.ndarray, launch: np.ndarray, launches: int) -> pd.DataFrame:
+    """What some launches say: a row per row of the table, first summed over the layers of each launch."""
+    within = layers[["ms_per_step", "share", "steps"]].groupby(row * launches + launch)
+    own = within.agg({"ms_per_step": "sum", "share": "sum", "steps": "max"})
+    return own.groupby(own.index.to_numpy() // max(launches, 1)).agg(
+        total=("ms_per_step", "sum"), lowest=("ms_per_step", "min"), highest=("ms_per_step", "max"),
+        shares=("share", "sum"), there=("share", "size"), steps=("steps", "sum"),
+    )  # fmt: skip
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(
+        ms_per_step=table["total"] / table["blocks"],  # what a block did not have took no time there
+        share=table["shares"] / table["blocks"],
+        lowest=table["lowest"].where(table["there"] == table["blocks"], 0.0),
+    )

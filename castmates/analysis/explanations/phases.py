@@ -1,0 +1,207 @@
+"""Which phase of a lead's steps loses how much: paired within rounds, as the effects are.
+
+The loss of a phase is the time that it takes longer in a step, in per cent of the whole solo step: so the losses of all
+phases, with the rest that lies between them, add up to the loss of the step.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.statistics.intervals import Floats
+from castmates.analysis.statistics.name_codes import Integers, coded, combinations
+from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
+from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_values import (
+    Groups,
+    Pairs,
+    Values,
+    by_row,
+    estimated,
+    held_against,
+    per_launch,
+)
+from castmates.results.columns.study import Columns, frame
+from castmates.study.spec import UNMANAGED
+
+SUFFIX = "_s"
+STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
+OWN = " (phase)"  # behind the name of a phase that is called as one of them is
+_LAST = (REST, STEP)
+_PLACE = ["platform", "company", "block", "round", "scene", "member"]
+SIDES = ("seconds", "seconds_baseline", "step_baseline")
+
+PHASES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "baseline": "str",  # solo; under a partition also unmanaged
+    "member": "str",
+    "phase": "str",  # forward, forward/attention …; rest is what lies in no phase, step the whole
+    "outermost": "bool",  # a part of the step by itself; others lie in one, or in other threads
+    "baseline_ms": "float64",  # in a step, mean over launches
+    "scene_ms": "float64",
+    "share_pct": "float64",  # of the baseline's step
+    "loss_pct": "float64",  # longer in a step, in per cent of the baseline's step
+    "loss_low": "float64",  # 95 % between launches; NaN below three blocks
+    "loss_high": "float64",
+    "within_low": "float64",  # 95 % within launch
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+
+
+def phases_of(steps: pd.DataFrame) -> list[str]:
+    """The phases that a table of steps has columns for."""
+    return [str(name).removesuffix(SUFFIX) for name in steps if str(name).endswith(SUFFIX)]
+
+
+def shown(phase: str) -> str:
+    """The name that a phase has here: its own, unless that is kept for the whole step or the rest."""
+    return phase + OWN if phase.partition(OWN)[0] in (STEP, REST) else phase
+
+
+def is_outermost(phase: str) -> bool:
+    """Whether a phase is a part of the step by itself."""
+    return "/" not in phase
+
+
+class _Leads:
+    """Where the steps of leads may lie."""
+
+    def __init__(self, windows: pd.DataFrame) -> None:
+        """Number the valid windows; `places` are their scenes in their rounds."""
+        ours = (windows["role"] == "lead") & windows["valid"]
+        leads = coded(windows.loc[ours, ["platform", *WINDOW, "round", "scene"]])
+        self._windows = WindowPlaces.of(leads, ("platform", *WINDOW))
+        self._place, self.places = combinations(leads, _PLACE)
+
+    def spent(self, steps: pd.DataFrame) -> tuple[Values, list[str]]:
+        """Seconds per unit that were spent in each place: in phases, in none of them, and in the whole step.
+
+        Only steps of which phases and length are both known count, the length from one heartbeat to the next.
+        """
+        at, phases = self._windows.find(steps), phases_of(steps)
+        own = np.flatnonzero(at >= 0)
+        own = own[np.lexsort((steps["t_ns"].to_numpy(dtype=np.int64)[own], at[own]))]
+        time, units = (steps[name].to_numpy(dtype=np.int64)[own] for name in ("t_ns", "units"))
+        done, known = np.diff(units, prepend=units[:1]), steps["begin_ns"].notna().to_numpy(dtype=bool)[own]
+        known &= (np.diff(at[own], prepend=-1) == 0) & (done > 0)
+        length, done, place = np.diff(time, prepend=time[:1])[known] / 1e9, done[known], self._place[at[own[known]]]
+        inside = [steps[f"{name}{SUFFIX}"].to_numpy(dtype=float)[own[known]] for name in phases]
+        sums = [_sums(place, one) for one in (*inside, length, done)]
+        rows = np.flatnonzero(np.bincount(place))
+        *parts, whole = (one[rows] / sums[-1][rows] for one in sums[:-1])
+        outermost = [one for name, one in zip(phases, parts, strict=True) if is_outermost(name)]
+        rest = whole - sum(map(np.nan_to_num, outermost), start=np.zeros(len(rows)))
+        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(shown, phases), REST, STEP]
+
+
+def _sums(place: Integers, values: Floats) -> Floats:
+    """Of each place; NaN where none of its values is known."""
+    known = ~np.isnan(values)
+    sums = np.bincount(place[known], weights=values[known], minlength=int(place.max(initial=-1)) + 1)
+    return np.where(np.bincount(place[known], minlength=len(sums)) > 0, sums, np.nan)
+
+
+def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one.
+
+    `steps` are all, or those of some whole launches at a time.
+    """
+    found, leads = contrasts(windows), _Leads(windows)
+    if found.empty:
+        return frame([], PHASES)
+    scene, base, row = held_against(leads.places, found)
+    groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
+    pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
+    for part in [steps] if isinstance(steps, pd.DataFrame) else steps:
+        spent, names = leads.spent(part)
+        phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
+        scenes, baselines, group = pairs.inside(spent)
+        launches.append(per_launch(_sides(scenes, baselines), group, phases, groups.size))
+    if not sum(map(len, launches)):
+        return frame([], PHASES)
+    whole = by_row(launches, groups.launches)
+    table = estimated(whole, "difference").join(arithmetic_mean(Costs(whole, SIDES), ["row"]))
+    phase, line = np.divmod(table.index.to_numpy(), len(groups.rows))
+    order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
+    about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
+    table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
+    table = table.merge(found.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
+    return frame(list(_rows(table)), PHASES)
+
+
+def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
+    """Both, phase by phase, and the difference in per cent of the baseline's step, which is the last column."""
+    step = np.broadcast_to(baseline[:, -1:], baseline.shape)
+    return {"difference": 100 * (scene - baseline) / step} | dict(zip(SIDES, (scene, baseline, step), strict=True))
+
+
+def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
+    """What is compared with what, as the windows tell it: a row per company, scene of a lead, and baseline."""
+    about = ["study", "company", "scene", "kind", "mix", "partition", "member", "workload"]
+    rows: dict[tuple[str, ...], int] = {}
+    found = []
+    for one in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
+        partitioned = one["partition"] != UNMANAGED
+        baselines = ["solo"] if one["kind"] == "corun" or (one["kind"] == "solo" and partitioned) else []
+        baselines += [UNMANAGED] if one["kind"] == "corun" and partitioned else []
+        for baseline in baselines:
+            place = (one["mix"], one["partition"], one["member"], baseline)
+            found.append(
+                {str(key): value for key, value in one.items()}
+                | {
+                    "row": rows.setdefault(place, len(rows)),
+                    "baseline": baseline,
+                    "baseline_scene": "solo" if baseline == "solo" else f"corun:{one['mix']}",
+                    "lead": one["workload"],
+                    "antagonists": one["mix"].partition("+")[2],
+                }
+            )
+    return pd.DataFrame(found)
+
+
+def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    same = (
+        "study",
+        "mix",
+        "lead",
+        "antagonists",
+        "partition",
+        "baseline",
+        "member",
+        "phase",
+        "blocks",
+        "rounds",
+        "platform",
+    )
+    for row in table.to_dict("records"):
+        yield {name: row[name] for name in same} | {
+            "outermost": is_outermost(row["phase"]) and row["phase"] != STEP,
+            "baseline_ms": 1e3 * row["seconds_baseline"],
+            "scene_ms": 1e3 * row["seconds"],
+            "share_pct": 100 * row["seconds_baseline"] / row["step_baseline"],
+            "loss_pct": row["log"],
+            "loss_low": row["log_low"],
+            "loss_high": row["log_high"],
+            "within_low": row["log_within_low"],
+            "within_high": row["log_within_high"],
+        }
+
+
+def largest_loss(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The part of the step that loses most, where one loses at all."""
+    parts = [row for row in rows if row["outermost"] and np.isfinite(row["loss_pct"]) and row["loss_pct"] > 0]
+    return max(parts, key=lambda row: row["loss_pct"], default=None)
+
+
+def unmanaged_against_solo(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that a figure begins with."""
+    return table[(table["baseline"] == "solo") & (table["partition"] == UNMANAGED)]

@@ -1,0 +1,173 @@
+"""Where the slots of each lead's processors go: alone, beside its antagonists, and the difference, in points of 100.
+
+A difference is taken inside a round, between the windows of a co-run and of solo, and averaged over blocks like every
+effect; shares are already relative, so that differences need no logarithm.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
+from castmates.analysis.explanations.events_left_out import most_told
+from castmates.analysis.statistics.name_codes import coded, combinations
+from castmates.analysis.statistics.window_places import WindowPlaces
+from castmates.analysis.statistics.window_values import (
+    Groups,
+    Pairs,
+    Values,
+    against_solo,
+    by_row,
+    estimated,
+    per_launch,
+    reduced,
+)
+from castmates.results.columns.study import TOPDOWN, Columns, frame
+from castmates.study.topdown_tree import BY_NAME, TREE
+
+KINDS = ("solo", "corun")
+_WINDOW = ("platform", "company", "block", "window", "member")
+_ROW = ["platform", "workload", "member", "mix", "partition", "kind"]
+_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "valid"])  # of windows
+_CATEGORY = ["phase", "level", "metric"]
+_ORDER = {one.name: place for place, one in enumerate(TREE)}
+
+SHARES: Columns = {
+    "lead": "str",
+    "member": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",  # "" for solo
+    "partition": "str",
+    "phase": "str",  # "" for the whole window
+    "level": "int64",
+    "metric": "str",
+    "parent": "str",
+    "share": "float64",  # per cent: of slots on levels 1 and 2, of cycles on level 3
+    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "high": "float64",
+    "running": "float64",  # the least share of the time for which it was counted
+    "blocks": "int64",
+    "windows": "int64",
+    "platform": "str",
+}
+NEEDED = [*_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
+NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
+Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
+CHANGES: Columns = {
+    "lead": "str",
+    "member": "str",
+    "mix": "str",
+    "partition": "str",
+    "phase": "str",
+    "level": "int64",
+    "metric": "str",
+    "solo": "float64",  # mean over the rounds that are paired, per cent
+    "corun": "float64",
+    "points": "float64",  # corun - solo
+    "points_low": "float64",  # 95 % between launches; NaN below three blocks
+    "points_high": "float64",
+    "within_low": "float64",  # 95 % within launch
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+
+
+def shares(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per lead, scene, phase and category that was counted in any valid window of it."""
+    return tables(topdown, windows)[0]
+
+
+def changes(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per lead, co-run, phase and category that was fully counted in both windows of some round."""
+    return tables(topdown, windows)[1]
+
+
+def tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both the shares and the changes, of the leads' valid windows alone and beside antagonists."""
+    ours = (windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)
+    known = _Leads(coded(windows.loc[ours, list(_ASKED)]))
+    for part in [topdown] if isinstance(topdown, pd.DataFrame) else topdown:
+        known.add(part)
+    return known.shares(), known.changes()
+
+
+class _Leads:
+    """What some whole launches at a time say of the leads."""
+
+    def __init__(self, windows: pd.DataFrame) -> None:
+        """Find once what is held against what."""
+        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers
+        self._shares: list[pd.DataFrame] = []
+        self._running: list[pd.Series] = []  # the least, by row
+        self._changes: list[pd.DataFrame] = []
+
+    def add(self, topdown: pd.DataFrame) -> None:
+        """Look at some launches."""
+        at = self._places.find(topdown)
+        counted = topdown["status"].isin(USABLE) & topdown["value"].notna() & topdown["metric"].isin(list(BY_NAME))
+        here = counted.to_numpy(dtype=bool) & (at >= 0)
+        rows, at = topdown[[*_CATEGORY, "value", "running"]][here], at[here]
+        value, running = (rows[name].to_numpy(dtype=float) for name in ("value", "running"))
+        column, found = combinations(rows, _CATEGORY)
+        told = found.itertuples(index=False, name=None)
+        numbers = np.array([self._categories.setdefault(one, len(self._categories)) for one in told], dtype=np.int64)
+        group = numbers[column] * self._groups.size + self._groups.number[at]
+        self._shares.append(reduced(group, {"share": 100 * value}))
+        self._running.append(rows["running"].groupby(group // max(self._groups.launches, 1)).min())
+        whole = ~(running < FULLY_COUNTED)
+        corun, solo, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(found)))
+        columns = {"difference": 100 * (corun - solo), "corun": 100 * corun, "solo": 100 * solo}
+        self._changes.append(per_launch(columns, launch, numbers, self._groups.size))
+
+    def shares(self) -> pd.DataFrame:
+        """The shares of every scene."""
+        if not sum(map(len, self._shares)):
+            return frame([], SHARES)
+        found = estimated(by_row(self._shares, self._groups.launches), "share")
+        found["running"] = pd.concat(self._running).groupby(level=0).min()
+        names = {"log": "share", "log_low": "low", "log_high": "high", "rounds": "windows"}
+        return _finished(self._named(found.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
+
+    def changes(self) -> pd.DataFrame:
+        """Co-runs against solo."""
+        if not sum(map(len, self._changes)):
+            return frame([], CHANGES)
+        whole = by_row(self._changes, self._groups.launches)
+        found = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
+        names = {"log": "points", "log_low": "points_low", "log_high": "points_high"}
+        names |= {"log_within_low": "within_low", "log_within_high": "within_high"}
+        return _finished(self._named(found.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
+
+    def _named(self, found: pd.DataFrame) -> pd.DataFrame:
+        """With what the numbers of its rows stand for."""
+        category, row = np.divmod(found.index.to_numpy(), len(self._groups.rows))
+        about = self._groups.rows.iloc[row].set_index(found.index)
+        categories = pd.DataFrame(list(self._categories), columns=_CATEGORY).iloc[category].set_index(found.index)
+        return pd.concat([about, categories, found], axis=1)
+
+
+def why_none(topdown: Topdown, windows: pd.DataFrame) -> tuple[str, str]:
+    """The status and the reason that most windows of the leads give for having no share; "" where none gives any."""
+    places, told = WindowPlaces.of(windows[windows["role"] == "lead"], _WINDOW), []
+    for part in [topdown] if isinstance(topdown, pd.DataFrame) else topdown:
+        lacking = part[~part["status"].isin(USABLE).to_numpy(dtype=bool) & (places.find(part) >= 0)]
+        number, found = combinations(lacking, ["status", "note"])
+        told.append(found.assign(rows=np.bincount(number, minlength=len(found))))
+    return most_told(pd.concat(told)) if sum(map(len, told)) else ("", "")
+
+
+def _sorted_by(*more: str) -> list[str]:
+    return ["lead", "member", "phase", *more, "mix", "partition"]
+
+
+def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.DataFrame:
+    """These columns, solo before the co-runs, categories in the order of the tree."""
+    table = table.assign(lead=table["workload"], parent=[BY_NAME[name].parent for name in table["metric"]])
+    ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
+    table = table.sort_values(order, key=lambda one: one.map(ranks[one.name]) if one.name in ranks else one)
+    return table[list(columns)].astype(dict(columns)).reset_index(drop=True)

@@ -1,0 +1,1 @@
+"""What shares of the cache do: attribution, sensitivity, recommendation."""

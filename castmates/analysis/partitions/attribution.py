@@ -1,0 +1,133 @@
+"""Plan and windows -> the table of attribution: what each lead's loss is due to, in parts that add up."""
+
+import math
+
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.partitions import attribution_parts, attribution_rounds
+from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTAL
+from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, MIX, PLACEBO, TOGETHER
+from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, holm
+from castmates.analysis.statistics.pairs import planned
+from castmates.results.columns.study import ATTRIBUTION
+from castmates.study.spec import UNMANAGED, Plan
+
+_COUNTS = ["blocks", "rounds", "candidates", "blocks_choosing"]
+_TEXTS = ["partition", "how", "start", "end"]
+
+
+def estimate_attribution(
+    plan: Plan, windows: pd.DataFrame, margin: float, named: str | None = None, effects: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """A row per active mix, part and platform; `total` alone where nothing was measured yet.
+
+    `named` is the isolating partition that the study names; one is chosen for each mix where it names none. `effects`
+    is the table of effects, whose flag on a lead's scene goes to the parts that begin or end there.
+    """
+    contrasts = mix_contrasts(plan)
+    own = planned(windows, plan)
+    bare, under = attribution_rounds.rounds(own, attribution_rounds.stages(contrasts))
+    found, choosing = isolating(plan, bare, under, named)
+    whole = attribution_rounds.complete(bare, under, found, choosing)
+    table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
+    table = table.merge(found, on=list(GROUP), how="left").merge(
+        whole[[*GROUP, "chain"]].drop_duplicates(), on=list(GROUP), how="left"
+    )
+    table["note"] = _notes(table, named)
+    apart = table["chain"].isin([number for number, stages in enumerate(CHAINS) if ISOLATED in stages])
+    table.loc[~apart, ["partition", "how"]] = ""
+    table.loc[~apart, "blocks_choosing"] = 0
+    table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
+    table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
+    table["verdict"] = effect_verdicts(table, margin)
+    table["possibly_biased"] = _biased(table, effects) if effects is not None else False
+    return _columns(_ordered(table, contrasts), plan)
+
+
+def _biased(table: pd.DataFrame, effects: pd.DataFrame) -> pd.Series:
+    """Whether the co-run at either end of a part was rejected more often than some baseline of it."""
+    flagged = effects[(effects["role"] == "lead") & effects["possibly_biased"]]
+    scenes = pd.MultiIndex.from_frame(flagged[[*GROUP, "partition"]])
+    together, apart = (
+        pd.MultiIndex.from_frame(table[list(GROUP)].assign(partition=partition)).isin(scenes)
+        for partition in (UNMANAGED, table["partition"])
+    )
+    isolated = (table["start"] == ISOLATED) | (table["end"] == ISOLATED)
+    return ((table["end"] == TOGETHER) & together) | (isolated & apart)
+
+
+def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row also for a mix without a complete round: on the platform of all others if they have but one, else on ''."""
+    platforms = windows["platform"].unique().tolist()
+    mixes = contrasts.loc[contrasts["antagonists"] != "", list(MIX)].drop_duplicates()
+    silent = mixes.merge(table[list(MIX)].drop_duplicates(), on=list(MIX), how="left", indicator=True)
+    silent = silent.loc[silent["_merge"] == "left_only", list(MIX)]
+    silent = silent[silent["member"].isin(contrasts.loc[contrasts["role"] == "lead", "member"])]
+    return pd.concat(
+        [table, silent.assign(part=TOTAL, platform=platforms[0] if len(platforms) == 1 else "")], ignore_index=True
+    )
+
+
+def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
+    """What could not be told apart, and why; "" where nothing is missing."""
+    rows = zip(table["chain"], table["partition"], table["candidates"], table["blocks"], strict=True)
+    return [_note(*row, named) for row in rows]
+
+
+def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None) -> str:
+    if math.isnan(chain):
+        return "no round has a valid window both solo and beside the antagonists"
+    stages, missing = CHAINS[int(chain)], []
+    if PLACEBO not in stages:
+        missing.append("too few rounds have a valid window beside placebos")
+    if ISOLATED not in stages:
+        missing.append(_why_not_isolated(partition, candidates, blocks, named))
+    elif PLACEBO in stages and AT_MASK not in stages:
+        missing.append(f"too few rounds have a valid window beside placebos under {partition}")
+    return "; ".join(missing)
+
+
+def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None) -> str:
+    if not candidates > 0:
+        if named:
+            return f"{named}, which the study names, keeps nobody apart in this mix"
+        return "no partition gives the lead and its antagonists ways of their own"
+    if isinstance(partition, str):
+        return f"too few rounds are complete under {partition}"
+    needed = FEWEST_TO_CHOOSE + FEWEST_BLOCKS
+    if blocks >= needed:
+        return f"too few launches have complete rounds under any of {int(candidates)} partitions"
+    return (
+        f"to choose one of {int(candidates)} partitions takes {needed} launches, {FEWEST_TO_CHOOSE} that choose and "
+        f"{FEWEST_BLOCKS} others that estimate; the study may name one instead (attribution.isolated)"
+    )
+
+
+def _ordered(table: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """In the order of the plan's mixes and of the parts, with who plays and the ways that the lead has."""
+    lead = contrasts[contrasts["role"] == "lead"]
+    who = lead.drop_duplicates(list(MIX)).reset_index(drop=True).reset_index(names="place")
+    ways = lead[[*MIX, "partition", "lead_ways"]].drop_duplicates([*MIX, "partition"])
+    whole = table.merge(who[[*MIX, "place", "lead", "antagonists"]], on=list(MIX))
+    whole = whole.merge(ways, on=[*MIX, "partition"], how="left")
+    rank = {part: number for number, part in enumerate(PARTS)}
+    whole["rank"] = whole["part"].map(rank)
+    return whole.sort_values(["place", "platform", "rank"], kind="stable", ignore_index=True)
+
+
+def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    made = table.assign(
+        study=plan.study,
+        part_of=table["part"].map(lambda part: "" if part == TOTAL else DETAILS.get(part, TOTAL)),
+        within_low=table["log_within_low"],
+        within_high=table["log_within_high"],
+        **{f"degradation_{end}": attribution_parts.lost(table[name]) for end, name in _ENDS.items()},
+        cache_ways=pd.Series(plan.cache.ways if plan.cache else None, index=table.index, dtype="Int64"),
+    )
+    return made[list(ATTRIBUTION)].astype(dict(ATTRIBUTION))
+
+
+_ENDS = {"pct": "log", "low": "log_low", "high": "log_high"}

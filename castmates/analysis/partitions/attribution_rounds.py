@@ -1,0 +1,77 @@
+"""The chain from solo to the unmanaged co-run: its scenes, and the rounds in which all of them were measured."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTITION
+from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
+from castmates.analysis.statistics.pairs import log_rates
+from castmates.study.spec import UNMANAGED
+
+SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "solo", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
+STAGES = (SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
+# From the finest to the coarsest: what is missing is left out, and two parts become one.
+CHAINS = (STAGES, (SOLO, PLACEBO, ISOLATED, TOGETHER), (SOLO, ISOLATED, TOGETHER), (SOLO, PLACEBO, TOGETHER),
+          (SOLO, TOGETHER))  # fmt: skip
+
+MIX = ("mix", "member")  # what a chain belongs to
+GROUP = (*MIX, "platform")
+ROUND = ("company", "block", "round")
+
+
+def stages(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Every scene that is a stage of some mix's chain, in every company that has it; `partition` is "" for all."""
+    lead = contrasts[(contrasts["role"] == "lead") & (contrasts["antagonists"] != "")]
+    bare, under = lead[lead["partition"] == UNMANAGED], lead[lead["partition"] != UNMANAGED]
+    found = [
+        *(_stage(bare[bare["baseline"] == one], "baseline_scene", one, "") for one in (SOLO, PLACEBO)),
+        _stage(bare[bare["baseline"] == SOLO], "scene", TOGETHER, ""),
+        _stage(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
+        _stage(under[under["baseline"] == SOLO], "scene", ISOLATED),
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def _stage(rows: pd.DataFrame, scene: str, stage: str, partition: str | None = None) -> pd.DataFrame:
+    chosen = rows[[*MIX, "partition", "company"]].assign(scene=rows[scene], stage=stage)
+    return chosen if partition is None else chosen.assign(partition=partition)
+
+
+def rounds(windows: pd.DataFrame, found: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """By round the log rates of the lead: at the stages without a partition, and at those under each partition."""
+    leads = windows[windows["member"].isin(found["member"].unique())]
+    place = ["company", "scene", "member"]
+    rates = log_rates(leads).merge(found, on=place)
+    bare = rates["partition"] == ""
+    return (
+        _wide(rates[bare], [*GROUP, *ROUND], (SOLO, PLACEBO, TOGETHER)),
+        _wide(rates[~bare], [*GROUP, "partition", *ROUND], (AT_MASK, ISOLATED)),
+    )
+
+
+def _wide(rates: pd.DataFrame, index: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    """A row per round, a column per stage; NaN where there is no valid window."""
+    wide = rates.set_index([*index, "stage"])["log_rate"].unstack("stage")
+    return wide.reindex(columns=list(columns)).reset_index().rename_axis(columns=None)
+
+
+def complete(bare: pd.DataFrame, under: pd.DataFrame, found: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
+    """The rounds that estimate, each with every stage of its mix's chain, which is the finest with enough blocks.
+
+    `found` has the partition of each mix, `choosing` the blocks that chose it: they know nothing of being isolated.
+    """
+    own = under.merge(found[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
+    own = own.merge(choosing, on=[*GROUP, *BLOCK], how="left", indicator=True)
+    own = own[own.pop("_merge") == "left_only"]
+    whole = bare.merge(own, on=[*GROUP, *ROUND], how="left")
+    has = {number: whole[list(stages)].notna().all(axis=1) for number, stages in enumerate(CHAINS)}
+    blocks = [
+        whole.loc[there, [*GROUP, *BLOCK]].drop_duplicates().assign(chain=number) for number, there in has.items()
+    ]
+    counts = pd.concat(blocks).groupby([*GROUP, "chain"], observed=True).size().rename("blocks").reset_index()
+    needed = counts.groupby(list(GROUP), observed=True)["blocks"].transform("max").clip(upper=FEWEST_BLOCKS)
+    chain = counts[counts["blocks"] >= needed].drop_duplicates(list(GROUP))[[*GROUP, "chain"]]  # sorted: the finest
+    whole = whole.merge(chain, on=list(GROUP), how="left")  # none for a mix that has no complete round
+    return whole[np.select([whole["chain"] == number for number in has], list(has.values()), default=False)]

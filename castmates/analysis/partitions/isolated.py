@@ -1,0 +1,93 @@
+"""Under which partition lead and antagonists of a mix count as isolated: named, the only one, or chosen.
+
+A choice is made on two fifths of the blocks, drawn by the blocks' own seeds, and the others estimate: the partition
+that looks best does so partly by luck, and on the blocks that chose it the luck would be counted as cache capacity.
+"""
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
+from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
+from castmates.study.partitions.isolation import isolates
+from castmates.study.spec import Block, Mix, Plan
+
+NAMED, ONLY, CHOSEN = "named", "the only one", "chosen"
+FEWEST_TO_CHOOSE = 2
+CHOOSING_SHARE = 0.4
+FOUND = ["partition", "how", "candidates", "blocks_choosing"]
+
+
+def candidates(mixes: Iterable[Mix], named: str | None) -> pd.DataFrame:
+    """The isolating partitions of each mix; only the named one where the study names it."""
+    rows = [
+        {"mix": mix.name, "member": mix.lead, "partition": partition.name}
+        for mix in mixes
+        for partition in mix.partitions
+        if isolates(partition, mix.lead, mix.antagonists) and named in (None, partition.name)
+    ]
+    return pd.DataFrame(rows, columns=[*MIX, "partition"]).drop_duplicates(ignore_index=True)
+
+
+def isolating(
+    plan: Plan, bare: pd.DataFrame, under: pd.DataFrame, named: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """By mix and platform the partition and how it was found; and the blocks that chose, which do not estimate.
+
+    `bare` and `under` are the rounds without and with partitions. Which blocks choose is decided by seeds and by which
+    windows are valid, never by a rate.
+    """
+    known = candidates(plan.mixes, named)
+    counts = known.groupby(list(MIX), sort=False).size().rename("candidates").reset_index()
+    groups = bare[list(GROUP)].drop_duplicates().merge(counts, on=list(MIX))
+    lone = groups[groups["candidates"] == 1].merge(known, on=list(MIX))
+    lone = lone.assign(how=NAMED if named else ONLY, blocks_choosing=0)
+    several = groups[groups["candidates"] > 1]
+    gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
+    gains = gains.merge(_choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
+    chosen = several.merge(_best(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
+    found = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
+    return found, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
+
+
+def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
+    """What each partition gives back in each block, from the rounds that have all it takes."""
+    both = under.merge(bare, on=[*GROUP, *ROUND])
+    both = both[both[[SOLO, ISOLATED, TOGETHER]].notna().all(axis=1)]
+    both["gain"] = both[ISOLATED] - both[TOGETHER]
+    return both.groupby([*GROUP, "partition", *BLOCK], observed=True)["gain"].mean().reset_index()
+
+
+def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
+    """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
+
+    Each company gives two fifths of its own, rounded down; then those give one more that lack most of another, so that
+    companies of few blocks give too, and a partition that only one company has keeps its share.
+    """
+    draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
+    found = gains[[*GROUP, *BLOCK]].drop_duplicates()
+    drawn = pd.Series([draws[one] for one in zip(found["company"], found["block"], strict=True)], index=found.index)
+    within = drawn.groupby([found[name] for name in (*GROUP, "company")], observed=True)
+    rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
+    sure = rank <= np.floor(share)
+    order = found[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
+    groups = order.groupby(list(GROUP), observed=True)["sure"]
+    choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
+    return found.assign(choosing=choosing.reindex(found.index).astype(bool))
+
+
+def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Of the partitions with enough blocks on either side, the one that gives back most on those that choose."""
+    by = [*GROUP, "partition"]
+    mean = gains[gains["choosing"]].groupby(by, observed=True)["gain"].agg(["mean", "size"])
+    estimating = gains[~gains["choosing"]].groupby(by, observed=True).size().rename("estimating")
+    able = mean.join(estimating, how="inner").reset_index()
+    able = able[(able["size"] >= FEWEST_TO_CHOOSE) & (able["estimating"] >= FEWEST_BLOCKS)]
+    # Of equals the first of the plan.
+    able = known.reset_index(names="place").merge(able, on=[*MIX, "partition"])
+    able = able.sort_values(["mean", "place"], ascending=[False, True], kind="stable").drop_duplicates(list(GROUP))
+    return able.rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]

@@ -1,0 +1,83 @@
+"""What a lead loses against what its antagonists keep, under every partition of a mix; which ones are not dominated."""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.system import BASELINES, launch_slowdowns, over_launches
+from castmates.analysis.statistics.intervals import BLOCK, ratio
+from castmates.analysis.statistics.pairs import planned
+from castmates.results.columns.partitions import PARETO
+from castmates.results.columns.study import frame
+from castmates.study.spec import Plan
+
+SEARCH, CONFIRMED = "search", "confirmed"
+
+_MIX = ["mix", "partition"]
+_ROW = [*_MIX, "platform"]
+_LAUNCH = [*_ROW, *BLOCK]
+
+
+def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage: str = SEARCH) -> pd.DataFrame:
+    """A row per mix of several members, partition (none at all is one too) and platform, as far as it was measured."""
+    rows = effects[
+        (effects["role"] == "lead")
+        & (effects["baseline"] == "solo")
+        & (effects["antagonists"] != "")
+        & effects["slowdown"].notna()
+    ]
+    if rows.empty:
+        return frame([], PARETO)
+    found = together(plan, windows)
+    table = rows.merge(found, on=_ROW, how="left").rename(
+        columns={"degradation_pct": "loss_pct", "degradation_low": "loss_low", "degradation_high": "loss_high"}
+    )
+    bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
+    table = table.assign(
+        lead_bytes=table["lead_ways"].astype("float64") * bytes_of_way,
+        stage=stage,
+        source=plan.study,
+        refused=0,
+        why_refused="",
+        design="",
+    )
+    table["frontier"] = undominated(table)
+    return table[list(PARETO)].astype(dict(PARETO))
+
+
+def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """What all members of a mix get done, and what its antagonists do, launch by launch, with intervals between them.
+
+    A launch in which some member has no pair of windows says nothing of them together and is left out.
+    """
+    contrasts = mix_contrasts(plan)
+    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    members = contrasts.drop_duplicates("row")[[*_MIX, "member", "role"]]
+    logs = launch_slowdowns(planned(windows, plan), contrasts).merge(members, on=[*_MIX, "member"])
+    logs["progress"] = 1 / logs["slowdown"]
+    logs["of_others"] = logs["progress"].where(logs["role"] == "antagonist")
+    launches = logs.groupby(_LAUNCH, observed=True).agg(
+        members=("member", "size"), stp=("progress", "sum"), kept=("of_others", "mean")
+    )
+    wanted = members.groupby(_MIX, observed=True).size().rename("wanted")
+    whole = launches.join(wanted, on=_MIX).query("members == wanted")
+    found = over_launches(whole[["stp", "kept"]], _ROW)
+    return _values(found, "stp", 1.0).merge(_values(found, "kept", 100.0, "_pct"), on=_ROW)
+
+
+def _values(found: pd.DataFrame, name: str, unit: float, suffix: str = "") -> pd.DataFrame:
+    rows = found[found["metric"] == name]
+    columns = {f"{name}{suffix}": "log", f"{name}_low": "log_low", f"{name}_high": "log_high"}
+    return rows[_ROW].assign(**{own: unit * ratio(rows[log]) for own, log in columns.items()})
+
+
+def undominated(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether no other partition of the same mix, stage and platform is as good in both and better in one."""
+    known = table[table["kept_pct"].notna()]
+    ordered = known.sort_values(["loss_pct", "kept_pct"], ascending=[True, False], kind="stable")
+    best = ordered.groupby(["mix", "stage", "platform"], observed=True)["kept_pct"].cummax()
+    before = best.groupby([ordered[name] for name in ("mix", "stage", "platform")], observed=True).shift()
+    equal = ordered.duplicated(["mix", "stage", "platform", "loss_pct", "kept_pct"], keep="first")
+    on_it = before.isna() | (ordered["kept_pct"] > before)
+    twins = on_it.where(~equal).groupby([ordered[name] for name in ("mix", "stage", "platform")], observed=True).ffill()
+    return twins.astype(bool).reindex(table.index, fill_value=False)

@@ -1,0 +1,100 @@
+"""What is known of every partition of a mix -> the smallest lead mask under which the lead loses no more than a limit.
+
+Many masks are looked at, and the one that looks best looks so partly by luck. So each kind of partition is walked from
+its largest lead mask down, as long as the upper bound of the loss keeps the limit, and never past the first that does
+not: the chance that the chosen mask loses more than the limit is that of one wrong step, however many masks there are.
+Several kinds of partition share that chance, each in proportion to its masks. The estimate of the chosen mask stays
+biased; fresh blocks tell.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from castmates.analysis.partitions.families import family_of
+from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
+from castmates.results.columns.partitions import RECOMMENDATIONS
+from castmates.results.columns.study import frame
+from castmates.study.spec import UNMANAGED
+
+MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
+YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
+WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
+
+_MIX = ["study", "mix", "lead", "antagonists", "platform"]
+_VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low", "_high")]
+_VALUES += ["stp", "stp_low", "stp_high"]
+
+
+def recommendations(pareto: pd.DataFrame, limit_pct: float, cache_ways: int | None) -> pd.DataFrame:
+    """A row per mix and platform of a Pareto table."""
+    searched = pareto[pareto["stage"] == SEARCH]
+    if searched.empty:
+        return frame([], RECOMMENDATIONS)
+    mixes = searched[_MIX].drop_duplicates()
+    candidates = bounded(searched[searched["lead_ways"].notna() & (searched["partition"] != UNMANAGED)])
+    chosen = _with_confirmation(_choice(candidates, limit_pct), pareto[pareto["stage"] == CONFIRMED], limit_pct)
+    table = mixes.merge(chosen, on=_MIX, how="left")
+    table["verdict"] = table["verdict"].fillna(NO_SWEEP)
+    words = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
+    counts = {name: 0 for name, kind in RECOMMENDATIONS.items() if kind == "int64"}
+    table = table.assign(limit_pct=limit_pct, cache_ways=cache_ways)
+    return table.reindex(columns=list(RECOMMENDATIONS)).fillna(words | counts).astype(dict(RECOMMENDATIONS))
+
+
+def bounded(candidates: pd.DataFrame) -> pd.DataFrame:
+    """The candidates with their kind, and the upper bound of the loss at the confidence that their kind has to have."""
+    named = candidates[["partition", "lead_ways"]].drop_duplicates()
+    kinds = {one: family_of(one, int(ways)) for one, ways in named.itertuples(index=False)}
+    table = candidates.assign(kind=candidates["partition"].map(kinds).astype("str"))
+    groups = table.groupby(_MIX, observed=True)
+    table = table.assign(masks=groups["partition"].transform("size"), kinds=groups["kind"].transform("nunique"))
+    of_kind = table.groupby([*_MIX, "kind"], observed=True)["partition"].transform("size")
+    confidence = 1 - WRONG * (of_kind / table["masks"]).to_numpy(dtype=float)
+    return table.assign(confidence=confidence, bound_pct=_bound(table, confidence))
+
+
+def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
+    """From the upper end of the two-sided interval, which is the bound where there is one kind of partition only."""
+    log, high = (-np.log1p(-table[name].to_numpy(dtype=float) / 100) for name in ("loss_pct", "loss_high"))
+    freedom = np.where(np.isnan(high), np.nan, table["blocks"].to_numpy(dtype=float) - 1)
+    wider = np.asarray(special.stdtrit(freedom, confidence), dtype=float) / quantile(freedom)
+    return np.asarray(-100 * np.expm1(-(log + (high - log) * wider)), dtype=float)
+
+
+def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
+    """The chosen candidate of each mix; where none keeps the limit that of those beyond it with the lowest bound."""
+    known = candidates[candidates["bound_pct"].notna()]
+    down = known.sort_values("lead_ways", ascending=False, kind="stable")
+    keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "kind"]], observed=True).cummin()
+    met = _first(down[keeps.astype(bool)], ["lead_ways", "stp"], [True, False]).assign(verdict=MET)
+    beyond = down[down["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
+    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "kind"], observed=True).cumcount())
+    nearest = _first(beyond, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
+    few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
+    return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
+
+
+def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> pd.DataFrame:
+    return rows.sort_values(list(by), ascending=list(ascending), kind="stable").drop_duplicates(_MIX)
+
+
+def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
+    """What fresh blocks say of the chosen masks: one question, asked before they were measured, and no adjustment."""
+    key = ["mix", "partition", "platform"]
+    confirmed = confirmed.assign(studies=confirmed.groupby(key, observed=True)["source"].transform("nunique"))
+    most = confirmed.sort_values("blocks", ascending=False, kind="stable").drop_duplicates(key)
+    told = [*_VALUES, "blocks", "studies", "design"]
+    most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in told})
+    columns = ["confirmed_in", *(f"confirmed_{name}" for name in told)]
+    table = chosen.merge(most[[*key, *columns]], on=key, how="left")
+    low, high = table["confirmed_loss_low"], table["confirmed_loss_high"]
+    found = np.select(
+        [table["verdict"] != MET, table["confirmed_in"].isna(), high.isna(), high <= limit_pct, low > limit_pct],
+        ["", NOT_YET, TOO_FEW, YES, EXCEEDED],
+        default=UNCLEAR,
+    )
+    return table.assign(confirmation=found)

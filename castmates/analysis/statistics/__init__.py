@@ -1,0 +1,1 @@
+"""Intervals, pairs, power: statistics that know nothing of studies."""

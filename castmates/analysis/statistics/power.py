@@ -1,0 +1,37 @@
+"""What so many blocks can show: the smallest detectable effect, and the blocks that a precision takes."""
+
+import math
+
+from scipy import special
+
+from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
+
+POWER = 0.8  # of finding an effect of the detectable size
+
+
+def detectable(variance: float, blocks: int, level: float = 1 - CONFIDENCE) -> float:
+    """The smallest loss (log scale) that a two-sided t-test over so many block means of this variance mostly finds."""
+    if blocks < FEWEST_BLOCKS:
+        return math.inf
+    from scipy import optimize, stats
+
+    freedom = blocks - 1
+    reach = float(special.stdtrit(freedom, 1 - level / 2))
+
+    def missing(shift: float) -> float:
+        return float(stats.nct.sf(reach, freedom, shift)) - POWER
+
+    return float(optimize.brentq(missing, 0.0, 4 * reach + 4)) * math.sqrt(variance / blocks)
+
+
+def half_width(variance: float, blocks: int, log: float = 0.0) -> float:
+    """Half-width of the interval of a slowdown (of this logarithm) with so many blocks."""
+    if blocks < FEWEST_BLOCKS:
+        return math.inf
+    half = float(special.stdtrit(blocks - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance / blocks)
+    return math.exp(log) * math.sinh(half)
+
+
+def blocks_for(variance: float, wanted: float, most: int, log: float = 0.0) -> int | None:
+    """How many blocks give this half-width; None where it takes more than `most`."""
+    return next((n for n in range(FEWEST_BLOCKS, most + 1) if half_width(variance, n, log) <= wanted), None)

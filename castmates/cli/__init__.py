@@ -1,0 +1,1 @@
+"""The command `castmates`: a module per command, listed in main.py."""

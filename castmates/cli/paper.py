@@ -1,0 +1,26 @@
+"""The command `castmates paper`: what a paper needs of a study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from castmates.cli.arguments import Studied
+
+
+def paper(
+    study: Studied,
+    output: Annotated[Path | None, typer.Option(help="The folder to write; results/<study>/paper if left out.")] = None,
+    licence: Annotated[
+        str, typer.Option(help="Under which licence the data may be used: an SPDX identifier, or an address.")
+    ] = "",
+    author: Annotated[list[str] | None, typer.Option(help="Who the data are by; may be given several times.")] = None,
+) -> None:
+    """Write figures, LaTeX tables, a methods paragraph, a citation and an RO-Crate of an analysed study."""
+    from castmates.report.paper.folder import METADATA
+    from castmates.report.paper.paper import write_paper
+
+    folder = write_paper(study, output, licence, author or [])
+    typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")
+    if not licence:
+        typer.echo("No licence was stated for the data (--licence CC-BY-4.0, say); the crate says so.")

@@ -1,0 +1,147 @@
+"""How many events the processor counts at once: tried on each kind of core before anything is measured.
+
+A group that the kernel takes may still wait for a counter that the NMI watchdog or another user of perf holds; only a
+try on the CPU itself tells.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from castmates.counters.events.groups import open_groups
+from castmates.counters.events.resolving import Event
+from castmates.counters.events.turns import split
+from castmates.linux.perf_event import Target
+from castmates.linux.small_files import CPU_DIR, read_number, read_word
+from castmates.study.cpus import parse
+
+TRY_S = 0.006  # longer than the 4 ms after which the kernel lets other events have the counters
+NO_COUNT = "not counted: the kernel gave no count"
+FULL = 0.999  # of the time that an event was wanted for
+DEVICES = "sys/bus/event_source/devices"
+
+Found = TypeVar("Found")
+
+
+class Tried(NamedTuple):
+    """What a try came to."""
+
+    shares: dict[str, float]  # event -> the share of its time for which it was counted
+    refused: dict[str, str]  # event -> why not
+
+
+Try = Callable[[Sequence[Event]], Tried]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What can be counted on these CPUs, and in how many turns; of events that take the processor's counters."""
+
+    turns: list[tuple[str, ...]] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)  # event -> why it is counted nowhere
+    tight: list[str] = field(default_factory=list)  # events that were not counted all the time even alone
+    influences: dict[str, str] = field(default_factory=dict)
+
+    def about(self) -> dict[str, str]:
+        """Say it, for the provenance."""
+        if not self.turns:
+            return self.influences
+        said = {"events that fit at once": str(max(map(len, self.turns)))}
+        if len(self.turns) > 1:
+            said |= {f"turn {number}": ", ".join(turn) for number, turn in enumerate(self.turns, start=1)}
+        if self.tight:
+            said["not counted all the time even alone"] = ", ".join(self.tight)
+        return said | self.influences
+
+
+def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), attempt: "Try | None" = None) -> Budget:
+    """Split these events into turns that fit on every kind of core among the CPUs."""
+    attempt = attempt or count_ourselves
+    wanted = {event.name: event for event in events if event.attrs and not event.in_software}
+    kinds = kinds_of_cores(cpus, root)
+    alone: dict[int, Tried] = {}
+    for cpu in kinds:
+        with _on(cpu):
+            each = [attempt([event]) for event in wanted.values()]
+        alone[cpu] = Tried(_merged(one.shares for one in each), _merged(one.refused for one in each))
+    countable = [name for name in wanted if any(name in tried.shares for tried in alone.values())]
+    tight = [name for name in countable if any(tried.shares.get(name, 1.0) < FULL for tried in alone.values())]
+
+    def fits(names: Sequence[str]) -> bool:
+        for cpu in kinds:
+            here = [wanted[name] for name in names if name in alone[cpu].shares]
+            with _on(cpu):
+                shares = attempt(here).shares if here else {}
+            if any(shares.get(event.name, 0.0) < FULL for event in here):
+                return False
+        return True
+
+    refused = {
+        name: next((tried.refused[name] for tried in alone.values() if name in tried.refused), NO_COUNT)
+        for name in wanted
+        if name not in countable
+    }
+    return Budget(split(countable, fits), refused, tight, influences(cpus, root) if countable else {})
+
+
+def count_ourselves(events: Sequence[Event]) -> Tried:
+    """Count these together while we spin for a moment on the CPU where we are."""
+    opened = open_groups(events, [Target(0)])
+    try:
+        end = time.thread_time() + TRY_S
+        while opened.groups and time.thread_time() < end:
+            pass
+        readings = opened.read()
+    finally:
+        opened.close()
+    shares = {name: one.running / one.enabled if one.enabled else 0.0 for name, one in readings.items()}
+    return Tried(shares, opened.refused)
+
+
+def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
+    """One CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
+    units = {file.parent.name: _cpus_in(file) for file in (root / DEVICES).glob("*/cpus")}
+    found: dict[frozenset[str], int] = {}
+    for cpu in cpus:
+        found.setdefault(frozenset(name for name, counted in units.items() if cpu in counted), cpu)
+    return list(found.values())
+
+
+def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
+    """What of the machine's state takes counters away."""
+    watchdog = read_number(root / "proc/sys/kernel/nmi_watchdog")
+    shared = any(len(_cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
+    return {
+        "NMI watchdog": "on: it holds a counter of each CPU (`machine.prepare.nmi_watchdog: off` lends it to us)"
+        if watchdog
+        else "off: it holds no counter",
+        "SMT": "siblings share their core: Intel's processors before Ice Lake have half the counters for each, which "
+        "the try above has seen"
+        if shared
+        else "no siblings: each CPU has its core's counters",
+    }
+
+
+def _merged(parts: Iterable[Mapping[str, Found]]) -> dict[str, Found]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _cpus_in(file: Path) -> list[int]:
+    word = read_word(file)
+    return parse(word, file.name) if word else []
+
+
+@contextmanager
+def _on(cpu: int) -> Iterator[None]:
+    """Be on this CPU for a moment, where we may."""
+    before = os.sched_getaffinity(0)
+    with suppress(OSError):
+        os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,248 @@
+"""Counts events for each member between the edges of windows, and at a steady rate between them.
+
+Readings between the edges become samples: what was counted since the opening edge, so that any part of a window can be
+had by subtraction. The first one is 0 at the opening edge, the last one the count of the window.
+"""
+
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from castmates.counters.events import scopes
+from castmates.counters.events.budget import Budget, probe
+from castmates.counters.events.groups import Opened, Reading, open_groups
+from castmates.counters.events.resolving import Event, resolve
+from castmates.counters.events.rota import Rota
+from castmates.counters.events.values import Value, between, without
+from castmates.protocols import Count, Held, Sample
+from castmates.sampler import Sampler
+from castmates.study.spec import Counting
+
+MOST_FILES = 65536
+SOURCE = "perf_event_open"
+
+
+@dataclass
+class Member:
+    """What counts one member: what the kernel counts itself, and the groups of each turn."""
+
+    scope: str
+    always: Opened
+    turns: list[Opened]
+    why_not: dict[str, str] = field(default_factory=dict)  # scope -> why it could not be had
+    lacks: str = ""  # what may be in no count
+
+    def opened(self, turn: int | None) -> list[Opened]:
+        """What counts in this turn; None is a turn of somebody else."""
+        return [self.always, *([] if turn is None else [self.turns[turn]])]
+
+    def read(self, turn: int | None) -> dict[str, Reading]:
+        """Read all that counts in this turn."""
+        return {name: reading for one in self.opened(turn) for name, reading in one.read().items()}
+
+
+class Counters:
+    """Counts the events of a study for every member, in turns where they do not fit the processor at once."""
+
+    name = "counters"
+    inside_windows = True  # what is inherited costs at each context switch, and the series at each look
+
+    def __init__(self, events: Sequence[Event], budget: Budget, rota: Rota, how: str = "auto", rate: float = 0) -> None:
+        self._events, self._budget, self._how = list(events), budget, how
+        self.series_rate = rate  # readings a second between the edges
+        self._rota, self._turns = rota, rota.join(len(budget.turns))
+        self._by_name = {event.name: event for event in events}
+        self._members: dict[str, Member] = {}
+        self._turn: int | None = 0 if budget.turns else None  # of ours that counts now
+        self._opening: dict[str, dict[str, Reading]] = {}
+        self._counts: list[Count] = []
+        self._series: Sampler | None = None
+        self._cpu_ns = self._open_ns = self._opened_at = 0
+
+    @property
+    def own_rounds(self) -> list[int]:
+        """The first rounds in which each of its turns comes; none where every round is alike."""
+        return [self._rota.first_round(turn) for turn in self._turns]
+
+    @classmethod
+    def choose(
+        cls, counting: Counting, cpus: Sequence[int], rota: Rota, say: Callable[[str], None]
+    ) -> "Counters | None":
+        """Find out what can be counted on these CPUs; None where nothing is wanted."""
+        events = resolve(counting.events)
+        if not events:
+            return None
+        budget = probe(events, cpus)
+        unknown = [event.name for event in events if not event.attrs]
+        if unknown:
+            say(f"not counted, for perf does not know them here: {', '.join(unknown)}")
+        if budget.refused:
+            say(f"not counted, for there are no counters for them here: {', '.join(budget.refused)}")
+        if len(budget.turns) > 1:
+            say(f"the events need {len(budget.turns)} turns: no more than {max(map(len, budget.turns))} fit at once")
+        return cls(events, budget, rota, counting.how, counting.series)
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Open everything, for the turns that are to come too; those rest."""
+        _allow_many_files()
+        always = [event for event in self._events if event.in_software]
+        turns = [[self._by_name[name] for name in turn] for turn in self._budget.turns]
+        for name, held in members.items():
+            with scopes.found(held, self._how) as found:
+                self._members[name] = Member(
+                    found.scope,
+                    open_groups(always, found.targets),
+                    [
+                        open_groups(turn, found.targets, resting=number != self._turn)
+                        for number, turn in enumerate(turns)
+                    ],
+                    found.why_not,
+                    found.lacks if found.scope == "thread" else "",
+                )
+
+    def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 (a turn is everybody's)
+        """Let the events of this round's turn count, and the others rest."""
+        turn = self._rota.turn(round_number)
+        ours = self._turns.index(turn) if turn in self._turns else None
+        if ours != self._turn:
+            for number, on in ((self._turn, False), (ours, True)):
+                for member in self._members.values():
+                    if number is not None:
+                        member.turns[number].switch(on)
+            self._turn = ours
+
+    def start(self, active: Sequence[str]) -> None:
+        """Read the opening edge and begin the series."""
+        begin = time.thread_time_ns()
+        self._opening = {name: self._members[name].read(self._turn) for name in active if name in self._members}
+        self._opened_at = time.monotonic_ns()
+        self._cpu_ns += time.thread_time_ns() - begin
+        if self.series_rate:
+            self._series = Sampler("counters", self._look, 1 / self.series_rate)
+            self._series.start()
+
+    def stop(self) -> list[Sample]:
+        """Read the closing edge and return the series."""
+        begin = time.thread_time_ns()
+        closing = {name: self._members[name].read(self._turn) for name in self._opening}
+        now = time.monotonic_ns()
+        self._open_ns += now - self._opened_at if self._opening else 0
+        series, self._series = self._series, None
+        between_edges = [one for one in series.finish() if one.t_ns < now] if series else []
+        self._cpu_ns += time.thread_time_ns() - begin + (series.cpu_ns if series else 0)
+        self._counts = [self._count(name, event, closing[name]) for name in self._opening for event in self._events]
+        edges = [
+            Sample(t_ns, self.name, name, event, 0.0 if t_ns == self._opened_at else value.value, value.note)
+            for name, readings in closing.items()
+            for event in readings
+            for value in [between(self._opening[name].get(event), readings[event])]
+            for t_ns in (self._opened_at, now)
+            if value.value is not None
+        ]
+        self._opening = {}
+        return sorted([*between_edges, *edges], key=lambda one: one.t_ns) if series else []
+
+    def counts(self) -> list[Count]:
+        """What the window that was closed last came to: every event of every member, whatever its status."""
+        return self._counts
+
+    def close(self) -> None:
+        """Let go of all counters; safe to call twice."""
+        if self._series:
+            with suppress(OSError):
+                self._series.finish()
+            self._series = None
+        for member in self._members.values():
+            for one in (member.always, *member.turns):
+                one.close()
+        self._members, self._opening = {}, {}
+
+    def about(self) -> dict[str, str]:
+        """Say what each event is on this processor, how the members are counted, and what that cost so far."""
+        said = {"how": self._how} | self._budget.about()
+        for event in self._events:
+            said[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
+        for scope in dict.fromkeys(member.scope for member in self._members.values()):
+            who = ", ".join(name for name, member in self._members.items() if member.scope == scope)
+            said[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.SAID[scope]}"
+        why_not = {scope: why for member in self._members.values() for scope, why in member.why_not.items()}
+        said |= {f"not by {scope}": why for scope, why in why_not.items()}
+        if self._open_ns:
+            milliseconds = self._cpu_ns / self._open_ns * 1e3
+            said["cost"] = f"{milliseconds:.3f} ms of the runner's CPU time a second, over {self._open_ns / 1e9:.1f} s"
+        return said
+
+    def _look(self) -> list[Sample]:
+        """What was counted since the opening edge; who was on no processor yet has no sample."""
+        found = []
+        for name, opening in self._opening.items():
+            readings = self._members[name].read(self._turn)
+            now = time.monotonic_ns()
+            for event, reading in readings.items():
+                value = between(opening.get(event), reading)
+                if value.value is not None:
+                    found.append(Sample(now, self.name, name, event, value.value, value.note))
+        return found
+
+    def _count(self, name: str, event: Event, closing: Mapping[str, Reading]) -> Count:
+        member = self._members[name]
+        found = self._value(member, event, self._opening[name], closing)
+        notes = [one.notes.get(event.name, "") for one in member.opened(self._turn)]
+        lacks = "; ".join(filter(None, (*notes, member.lacks)))
+        return Count(
+            subject=name,
+            name=event.name,
+            value=found.value,
+            status=found.status,
+            source=SOURCE,
+            group=event.group,
+            running=found.running,
+            scope=member.scope,
+            note="; ".join(filter(None, (found.note, lacks if found.value is not None else ""))),
+        )
+
+    def _value(
+        self, member: Member, event: Event, opening: Mapping[str, Reading], closing: Mapping[str, Reading]
+    ) -> Value:
+        if why := event.note or self._budget.refused.get(event.name):
+            return without(why)
+        if not member.scope:
+            return _without_a_scope(member.why_not)
+        if not event.in_software and not self._has_turn(event.name, self._turn):
+            return without(f"not counted: its turn comes {self._when(event.name)}")
+        for one in member.opened(self._turn):
+            if why := one.refused.get(event.name):
+                return without(why)
+        return between(opening.get(event.name), closing.get(event.name))
+
+    def _has_turn(self, name: str, turn: int | None) -> bool:
+        return turn is not None and name in self._budget.turns[turn]
+
+    def _when(self, name: str) -> str:
+        own = next(number for number, turn in zip(self._turns, self._budget.turns, strict=True) if name in turn)
+        return self._rota.when(own)
+
+
+def _without_a_scope(why_not: Mapping[str, str]) -> Value:
+    """Say why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
+    could = any(why.startswith("not counted: ") for why in why_not.values())
+    whys = (
+        f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"
+        for scope, why in why_not.items()
+    )
+    return without(f"not {'counted' if could else 'supported'}: {'; '.join(whys)}")
+
+
+def _encoded(event: Event) -> str:
+    """The raw encodings, and who told them."""
+    return f"{', '.join(attr.encoding for attr in event.attrs)} ({event.source})" if event.attrs else ""
+
+
+def _allow_many_files() -> None:
+    """A member of many threads takes a descriptor for each of them and event: use what we are allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -1,0 +1,206 @@
+"""Events opened together for one member: read in one call, switched on and off as one, and added up."""
+
+import errno
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from castmates.counters.events.resolving import Event
+from castmates.linux.event_names import IN_KERNEL
+from castmates.linux.perf_event import (
+    DISABLED,
+    EXCLUDE_HV,
+    EXCLUDE_KERNEL,
+    EXCLUDE_USER,
+    TRACEPOINT,
+    Attr,
+    Opener,
+    Target,
+    open_event,
+    paranoid,
+    read_group,
+    switch,
+)
+
+USER_ONLY = "user mode only"
+ENDED = "not counted: the member had ended before"
+_ABSENT = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A count so far and, in ns, for how long it was wanted and for how long it really counted."""
+
+    count: int = 0
+    enabled: int = 0
+    running: int = 0
+
+
+@dataclass
+class Group:
+    """Events of one unit on one target, the leader first."""
+
+    target: Target
+    names: list[str] = field(default_factory=list)
+    fds: list[int] = field(default_factory=list)
+
+    @property
+    def leader(self) -> int:
+        """The descriptor that stands for all of them; -1 while there is none."""
+        return self.fds[0] if self.fds else -1
+
+    def read(self) -> dict[str, Reading]:
+        """Read all counts at one stroke."""
+        found = read_group(self.leader, len(self.fds))
+        if found is None:
+            return {}
+        enabled, running, *counts = found
+        return {name: Reading(count, enabled, running) for name, count in zip(self.names, counts, strict=True)}
+
+
+@dataclass
+class Opened:
+    """Everything that counts a member in one turn."""
+
+    groups: list[Group] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)  # event -> why it is counted nowhere
+    notes: dict[str, str] = field(default_factory=dict)  # event -> what its counts lack
+
+    def switch(self, on: bool) -> None:
+        """Let all of them count, or rest."""
+        for group in self.groups:
+            switch(group.leader, on)
+
+    def read(self) -> dict[str, Reading]:
+        """Add up each event over threads, or CPUs, and kinds of cores; what lacks a part is left out."""
+        found = [(group, group.read()) for group in self.groups]
+        broken = {name for group, readings in found if not readings for name in group.names}
+        total = add_up((group.target, readings) for group, readings in found)
+        return {name: one for name, one in total.items() if name not in broken and name not in self.refused}
+
+    def close(self) -> None:
+        """Let go of all of them; safe to call twice."""
+        for group in self.groups:
+            for fd in group.fds:
+                os.close(fd)
+        self.groups.clear()
+
+
+def add_up(readings: Iterable[tuple[Target, Mapping[str, Reading]]]) -> dict[str, Reading]:
+    """Add counts and times of every event over its targets.
+
+    A thread is wanted by the counters of every kind of core at the same time, and counted by one of them.
+    """
+    of_target: dict[tuple[str, Target], Reading] = {}
+    for target, found in readings:
+        for name, one in found.items():
+            before = of_target.get((name, target), Reading())
+            of_target[name, target] = Reading(
+                before.count + one.count, max(before.enabled, one.enabled), before.running + one.running
+            )
+    total: dict[str, Reading] = {}
+    for (name, _), one in of_target.items():
+        before = total.get(name, Reading())
+        total[name] = Reading(before.count + one.count, before.enabled + one.enabled, before.running + one.running)
+    return total
+
+
+def open_groups(
+    events: Sequence[Event], targets: Sequence[Target], resting: bool = False, opener: Opener = open_event
+) -> Opened:
+    """Open these events on every target, a group for each unit; what cannot be counted is noted and left out."""
+    opened = Opened()
+    refused: dict[tuple[str, Target], OSError] = {}
+    for members in _by_unit(events).values():
+        for target in targets:
+            _open_on(target, members, resting, opener, opened, refused)
+    if full := next((error for error in refused.values() if error.errno == errno.EMFILE), None):
+        opened.close()  # a part of them would pass for the whole, and the runner needs files itself
+        return Opened(refused={event.name: explain(full) for event in events})
+    held = {(name, group.target) for group in opened.groups for name in group.names}
+    for (name, target), error in refused.items():
+        if (name, target) in held or error.errno == errno.ESRCH:
+            continue  # another kind of core counts it there; a thread has ended
+        if error.errno in _ABSENT and any((name, other) in held for other in targets):
+            opened.notes[name] = f"not on {f'CPU {target.cpu}' if target.cpu >= 0 else 'every thread'}"
+        else:
+            opened.refused[name] = explain(error)
+    counted = {name for name, _ in held}
+    for event in events:
+        if event.name not in counted:
+            opened.refused.setdefault(event.name, event.note or ENDED)
+    return opened
+
+
+def _by_unit(events: Sequence[Event]) -> dict[int, list[tuple[str, Attr]]]:
+    found: dict[int, list[tuple[str, Attr]]] = {}
+    for event in events:
+        for attr in event.attrs:
+            found.setdefault(attr.unit, []).append((event.name, attr))
+    return found
+
+
+def _open_on(
+    target: Target,
+    members: Sequence[tuple[str, Attr]],
+    resting: bool,
+    opener: Opener,
+    opened: Opened,
+    refused: dict[tuple[str, Target], OSError],
+) -> None:
+    """Open one group, or several where the kernel says that they are never counted together."""
+    group = Group(target)
+    for name, attr in members:
+        try:
+            fd, note = _open(attr, group, resting, opener)
+        except OSError as error:
+            alone = Group(target)
+            try:
+                if error.errno != errno.EINVAL or not group.fds:
+                    raise
+                fd, note = _open(attr, alone, resting, opener)
+            except OSError as last:
+                if (name, target) not in refused or refused[name, target].errno in _ABSENT:
+                    refused[name, target] = last
+                continue
+            group = alone
+        if note:
+            opened.notes[name] = note
+        if not group.fds:
+            opened.groups.append(group)
+        group.names.append(name)
+        group.fds.append(fd)
+
+
+def _open(attr: Attr, group: Group, resting: bool, opener: Opener) -> tuple[int, str]:
+    """Open one event in a group, without the kernel's part where only that is allowed and makes sense."""
+    bits = DISABLED if resting and group.leader < 0 else 0  # a group rests with its leader
+    try:
+        return opener(attr, group.target, group.leader, bits), ""
+    except PermissionError:
+        if (
+            attr.exclude & (EXCLUDE_KERNEL | EXCLUDE_USER)
+            or attr.kind == TRACEPOINT
+            or (attr.kind, attr.config) in IN_KERNEL
+        ):
+            raise
+    user_only = attr._replace(exclude=attr.exclude | EXCLUDE_KERNEL | EXCLUDE_HV)
+    return opener(user_only, group.target, group.leader, bits), USER_ONLY
+
+
+def explain(error: OSError) -> str:
+    """Turn the kernel's refusal into a sentence that begins with its status."""
+    if error.errno in _ABSENT:
+        return "not supported: this processor or virtual machine has no counter for it"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return (
+            f"not counted: perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
+            "castmates grant; inside a container its seccomp profile must allow perf_event_open too"
+        )
+    if error.errno == errno.EINVAL:
+        return "not supported: the kernel does not count it for processes"
+    if error.errno == errno.ENOSYS:
+        return "not supported: this kernel or architecture has no perf_event_open that Castmates knows"
+    if error.errno == errno.EMFILE:
+        return "not counted: too many files are open (ulimit -n)"
+    return f"not counted: perf_event_open failed ({error.strerror})"

@@ -1,0 +1,160 @@
+"""What an event is on this processor: perf is asked, which knows its names, its units and its kinds of cores."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from castmates.linux import event_names
+from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_IDLE, EXCLUDE_KERNEL, EXCLUDE_USER, SOFTWARE, Attr
+from castmates.study.counter_keys import name_of
+
+PATIENCE_S = 20.0
+OWN = frozenset(("duration_time", "user_time", "system_time", "dummy", "bpf-output"))  # perf's
+_MARK = "dummy:u"  # which perf opens between those that we ask for
+_COUNTS_NOTHING = ((SOFTWARE, 9), (SOFTWARE, 10))  # dummy and bpf-output
+_FIELD = re.compile(r"\s+(\{[^}]*\}|\w+)\s+(.+)")
+_DECIDING = ("type", "config", "config1", "config2")
+_EXCLUDE = {
+    "exclude_user": EXCLUDE_USER,
+    "exclude_kernel": EXCLUDE_KERNEL,
+    "exclude_hv": EXCLUDE_HV,
+    "exclude_idle": EXCLUDE_IDLE,
+}
+Ask = Callable[[Sequence[str]], str | None]  # events -> what perf prints; None where it is not here or is refused
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event that a study wants, and what it is here."""
+
+    words: str  # in perf's words, as the study has them
+    name: str
+    group: str  # the set that names it first
+    attrs: tuple[Attr, ...] = ()  # one for each kind of core; none where it is not known
+    source: str = ""  # who said so
+    note: str = ""  # why it is not known
+
+    @property
+    def in_software(self) -> bool:
+        """Whether the kernel counts it itself."""
+        return bool(self.attrs) and all(attr.in_software for attr in self.attrs)
+
+
+def resolve(sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None) -> list[Event]:
+    """Every event of these sets once, in their order."""
+    ask = ask or ask_perf
+    wanted: dict[str, tuple[str, str]] = {}
+    for group, events in sets:
+        for words in events:
+            wanted.setdefault(name_of(words), (words, group))
+    own = {words for words, _ in wanted.values() if words.partition(":")[0] in OWN}
+    at_once = _at_once([words for words, _ in wanted.values() if words not in own], ask)
+    return [
+        Event(words, name, group, note="not supported: perf measures it itself; it is no counter")
+        if words in own
+        else Event(words, name, group, at_once[words], "perf")
+        if words in at_once
+        else _resolved(words, name, group, ask([words]))
+        for name, (words, group) in wanted.items()
+    ]
+
+
+def _at_once(words: Sequence[str], ask: Ask) -> dict[str, tuple[Attr, ...]]:
+    """Ask for all of them in one go, a mark behind each; nothing is known where perf knows not all of them."""
+    said = ask([word for one in words for word in (one, _MARK)]) if len(words) > 1 else None
+    found: list[tuple[Attr, ...]] = []
+    tried: list[Attr] = []
+    for attr in _tries(said or ""):
+        if (attr.kind, attr.config) in _COUNTS_NOTHING:
+            found.append(_first(tried))
+            tried = []
+        else:
+            tried.append(attr)
+    return dict(zip(words, found, strict=True)) if len(found) == len(words) and all(found) else {}
+
+
+def _resolved(words: str, name: str, group: str, said: str | None) -> Event:
+    if said is None:
+        attr = event_names.look_up(words)
+        if attr is None:
+            why = "the kernel's own events alone are known without perf, which is not here or may not count"
+            return Event(words, name, group, note=f"not supported: {why}")
+        return Event(words, name, group, (attr,), "the kernel's own table (perf is not here or may not count)")
+    attrs = attributes(said)
+    if not attrs:
+        return Event(words, name, group, note=f"not supported: perf does not know this event here ({_complaint(said)})")
+    return Event(words, name, group, attrs, "perf")
+
+
+def ask_perf(words: Sequence[str]) -> str | None:
+    """Have perf open the events for a program that does nothing, and say what it asks of the kernel."""
+    perf = shutil.which("perf")
+    if perf is None:
+        return None
+    try:
+        done = subprocess.run(
+            [perf, "stat", "-vv", *(word for event in words for word in ("-e", event)), "true"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = done.stderr + done.stdout
+    # Some distributions install a wrapper that only says that this kernel's perf is missing.
+    return said if done.returncode == 0 or "event syntax" in said or "perf list" in said else None
+
+
+def attributes(said: str) -> tuple[Attr, ...]:
+    """Read an event out of what `perf stat -vv` prints, once for each kind of core; what counts nothing is none."""
+    return _first(attr for attr in _tries(said) if (attr.kind, attr.config) not in _COUNTS_NOTHING)
+
+
+def _first(tries: Iterable[Attr]) -> tuple[Attr, ...]:
+    """Take the first try for each kind of core, which is what was meant.
+
+    perf prints what it asks the kernel for before it knows the answer, and again where it tries with less.
+    """
+    found: dict[Attr, Attr] = {}
+    for attr in tries:
+        found.setdefault(attr._replace(exclude=0), attr)
+    return tuple(found.values())
+
+
+def _tries(said: str) -> Iterator[Attr]:
+    """Everything that perf wants counted; what newer ones try out for themselves they do not ask the times of."""
+    for part in said.split("perf_event_attr:")[1:]:
+        fields = dict(_fields(part))
+        if "TOTAL_TIME_ENABLED" in fields.get("read_format", ""):
+            exclude = sum(bit for name, bit in _EXCLUDE.items() if _number(fields.get(name, "0")))
+            kind, config, config1, config2 = (_number(fields.get(name, "0")) for name in _DECIDING)
+            yield Attr(kind, config, config1, config2, exclude)
+
+
+def _fields(part: str) -> Iterator[tuple[str, str]]:
+    """The fields of one attr, which ends with a line of hyphens; a union's name ends with what we want of it."""
+    for line in part.split("\n-----", 1)[0].splitlines():
+        if found := _FIELD.fullmatch(line):
+            yield found[1].strip("{ }").split(",")[-1].strip(), found[2].strip()
+
+
+def _number(text: str) -> int:
+    """`0x1 (PERF_COUNT_HW_INSTRUCTIONS)` -> 1."""
+    try:
+        return int(text.split()[0], 0)
+    except (ValueError, IndexError):
+        return 0
+
+
+def _complaint(said: str) -> str:
+    """What perf says is wrong, in its own words."""
+    lines = [line.strip(" \\_") for line in said.splitlines()]
+    wrong = [line for line in lines if line.startswith(("event syntax", "Cannot", "Unable", "Bad", "unknown"))]
+    return "; ".join(dict.fromkeys(wrong[:2])) or "it says nothing more"

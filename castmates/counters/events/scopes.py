@@ -1,0 +1,108 @@
+"""How a member can be counted here: its control group, its threads with all that they start, or all of its CPUs."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from castmates.counters.events.groups import ENDED, open_groups
+from castmates.counters.events.resolving import Event
+from castmates.linux.perf_event import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
+from castmates.linux.processes import Family, is_stopped, read_kernel, threads_of
+from castmates.protocols import Held
+
+Scope = Literal["cgroup", "thread", "cpu"]
+SCOPES: tuple[Scope, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
+STILL_S = 5.0
+MAY_LACK = "the member did not stand still while its counters were opened: threads may be missing"
+_TRIED = Event("task-clock", "task-clock", "", (Attr(SOFTWARE, 1),))  # which every kernel counts
+SAID = {
+    "cgroup": "everything in its control group, on each of its CPUs",
+    "thread": "each of its threads and all that they start; opened while they stood still",
+    "cpu": "everything that runs on its CPUs, the kernel's and others' work too",
+    "": "nothing",
+}
+
+
+@dataclass
+class Found:
+    """The scope that was found for a member, and whom its counters are opened on."""
+
+    scope: Scope | Literal[""] = ""
+    targets: list[Target] = field(default_factory=list)
+    why_not: dict[str, str] = field(default_factory=dict)  # scope -> why the kernel does not allow it
+    lacks: str = ""  # what may be in no count
+    folder: int = -1  # descriptor of the control group
+
+    def close(self) -> None:
+        """Let go of the control group; its counters hold it themselves."""
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+
+
+@contextmanager
+def found(held: Held, how: str, opener: Opener = open_event) -> Iterator[Found]:
+    """Find the first scope that works; a member that is counted by threads stands still meanwhile.
+
+    So no thread is born between the look at its threads and the opening of their counters: those that are born
+    later inherit them.
+    """
+    one = Found()
+    family: Family | None = None
+    try:
+        for scope in SCOPES if how == "auto" else [how]:
+            if scope == "thread" and not _stands_still(held):
+                family = Family(held.pid)
+                still_runs = family.stop(STILL_S)
+                one.lacks = MAY_LACK if still_runs else ""
+            try:
+                targets = _targets(one, scope, held)
+            except OSError as error:
+                one.why_not[scope] = error.strerror or "it cannot be opened"
+                continue
+            if why := _refusal(scope, targets, opener):
+                one.why_not[scope] = why
+                if why == ENDED:
+                    break  # what runs on its CPUs now is not its own
+                continue
+            one.scope, one.targets = next(known for known in SCOPES if known == scope), targets
+            break
+        yield one
+    finally:
+        if family is not None:
+            family.resume()
+        one.close()
+
+
+def _stands_still(held: Held) -> bool:
+    """Whether somebody else has frozen the member, so that we neither need to stop it nor may let it go on."""
+    if held.cgroup is not None:
+        with suppress(OSError):
+            return b"frozen 1" in read_kernel(f"{held.cgroup}/cgroup.events")
+    living = Family(held.pid).living()
+    return bool(living) and all(is_stopped(process.pid) for process in living)
+
+
+def _targets(one: Found, scope: str, held: Held) -> list[Target]:
+    if scope == "cgroup":
+        if held.cgroup is None:
+            raise OSError(0, "the member has no control group of its own")
+        one.folder = os.open(held.cgroup, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        return [Target(one.folder, cpu, CLOEXEC | OF_CGROUP) for cpu in held.cpus]
+    if scope == "thread":
+        threads = {tid for process in Family(held.pid).living() for tid in threads_of(process.pid)}
+        return [Target(tid, inherit=True) for tid in sorted(threads)]
+    return [Target(-1, cpu) for cpu in held.cpus]
+
+
+def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> str:
+    """Why nothing can be counted on these; "" where it can."""
+    opened = open_groups([_TRIED], targets, opener=opener)
+    opened.close()
+    why = opened.refused.get(_TRIED.name, "")
+    if scope == "cgroup" and "no counter" in why:
+        # Version 1 has it there, or nobody has handed any controller down from the root since the machine was started.
+        return "the hierarchy of its control group has no perf_event controller"
+    return why

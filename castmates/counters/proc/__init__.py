@@ -1,0 +1,1 @@
+"""Collectors that read /proc and /sys at a window's edges."""

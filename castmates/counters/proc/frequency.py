@@ -1,0 +1,71 @@
+"""The frequency of the block's CPUs, at both edges of a window: an effect, recorded and never a reason."""
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from castmates.linux.small_files import CPU_DIR, read_number, read_word
+from castmates.protocols import Sample
+
+DRIVER = "scaling_cur_freq"
+CPUINFO = "/proc/cpuinfo, in a guest often the nominal one"
+PROCESSOR = re.compile(r"^processor\s*:\s*(\d+)|^cpu MHz\s*:\s*([\d.]+)", re.MULTILINE)
+
+
+class Frequency:
+    """Reads what the kernel says of each CPU's frequency, and notes where it says so."""
+
+    name = "frequency"
+
+    def __init__(self, cpus: Sequence[int], root: Path = Path("/")) -> None:
+        self._files = {cpu: root / CPU_DIR / f"cpu{cpu}/cpufreq" / DRIVER for cpu in cpus}
+        self._cpuinfo = root / "proc/cpuinfo"
+        self._opening: list[Sample] | None = None
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Watch nobody: a frequency is a CPU's."""
+
+    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
+        """Read the opening edge."""
+        self._opening = self._look()
+
+    def stop(self) -> list[Sample]:
+        """Read the closing edge, while the members still run, and return both."""
+        opening, self._opening = self._opening, None
+        return [] if opening is None else opening + self._look()
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def about(self) -> dict[str, str]:
+        """Say where the frequency is read."""
+        return {"frequency_mhz": ", ".join(sorted({one.note for one in self._look()})) + "; two samples, one an edge"}
+
+    def available(self) -> str | None:
+        """Say why there is nothing to read; None where there is something."""
+        found = any(one.value is not None for one in self._look())
+        return None if found else "this kernel tells no frequency of these CPUs"
+
+    def _look(self) -> list[Sample]:
+        now = time.monotonic_ns()
+        khz = {cpu: read_number(file) for cpu, file in self._files.items()}
+        told = self._told(cpu for cpu, value in khz.items() if value is None)
+        samples = []
+        for cpu, value in khz.items():
+            mhz, note = (told.get(cpu), CPUINFO) if value is None else (value / 1e3, DRIVER)
+            note = "not told" if mhz is None else note
+            samples.append(Sample(now, self.name, f"cpu{cpu}", "frequency_mhz", mhz, note))
+        return samples
+
+    def _told(self, cpus: Iterable[int]) -> dict[int, float]:
+        """What /proc/cpuinfo tells of these CPUs; on a large machine it is long, and read only where it must be."""
+        wanted = set(cpus)
+        found: dict[int, float] = {}
+        cpu = -1
+        for match in PROCESSOR.finditer((read_word(self._cpuinfo) or "") if wanted else ""):
+            if match[1] is not None:
+                cpu = int(match[1])
+            elif cpu in wanted:
+                found[cpu] = float(match[2])
+        return found

@@ -1,0 +1,73 @@
+"""Where the threads of members ran: the CPU that each was last on, at both edges of a window.
+
+An allowed mask tells where a thread may run now; this tells where it was, also for the frozen. What happened between
+the edges is told by the count of migrations (perf), where it can be had.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from castmates.linux.processes import parse_stat, read_kernel, threads_of
+from castmates.protocols import Sample
+
+Threads = dict[int, int]  # thread -> the CPU that it ran on last
+
+
+class Places:
+    """Reads the CPU of every thread of every member, frozen ones included."""
+
+    name = "places"
+
+    def __init__(self) -> None:
+        self._members: dict[str, int] = {}
+        self._opening: dict[str, Threads] | None = None
+
+    def attach(self, members: Mapping[str, int]) -> None:
+        """Remember whom to watch."""
+        self._members = dict(members)
+
+    def start(self, active: Sequence[str]) -> None:
+        """Read the opening edge of those who run; where the frozen ran last is seen at the close as well."""
+        self._opening = {name: last_cpus(self._members[name]) for name in active}
+
+    def stop(self) -> list[Sample]:
+        """Read the closing edge: a sample for each CPU that a member was seen on, its number as the value."""
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return []
+        closing = {name: last_cpus(pid) for name, pid in self._members.items()}
+        now = time.monotonic_ns()
+        samples = []
+        for name, after in closing.items():
+            before = opening.get(name, {})
+            seen = {*before.values(), *after.values()}
+            samples += [Sample(now, self.name, name, "last_cpu", float(cpu)) for cpu in sorted(seen)]
+            if name in opening:
+                moved = sum(before[thread] != cpu for thread, cpu in after.items() if thread in before)
+                samples.append(Sample(now, self.name, name, "threads_moved", float(moved), "a lower bound"))
+        return samples
+
+    def close(self) -> None:
+        """Forget everybody."""
+        self._members, self._opening = {}, None
+
+    def about(self) -> dict[str, str]:
+        """Say what is read."""
+        return {"last_cpu": "field 39 of /proc/<pid>/task/<tid>/stat of every thread, at both edges"}
+
+
+def last_cpus(leader: int) -> Threads:
+    """Read where every thread of a process and of its descendants ran last; who ends meanwhile is left out."""
+    found: Threads = {}
+    queue = [leader]
+    while queue:
+        pid = queue.pop()
+        for tid in threads_of(pid):
+            try:
+                fields = parse_stat(read_kernel(f"/proc/{pid}/task/{tid}/stat"))[1]
+                queue += map(int, read_kernel(f"/proc/{pid}/task/{tid}/children").split())
+            except OSError:
+                continue
+            if fields[0] not in (b"Z", b"X"):
+                found[tid] = int(fields[36])
+    return found

@@ -1,0 +1,1 @@
+"""Top-Down by perf's own metrics."""

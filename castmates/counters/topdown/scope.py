@@ -1,0 +1,61 @@
+"""How perf is told to count one member: its control group, its processes, or its CPUs."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from castmates.errors import CastmatesError
+from castmates.linux.processes import Family
+from castmates.protocols import Held
+from castmates.study import cpus as cpu_lists
+
+How = Literal["auto", "cgroup", "thread", "cpu"]
+HIERARCHIES = ("perf_event", "")  # of v1, else the unified one; perf itself looks for them in this order
+DEVICES = Path("/sys/bus/event_source/devices")
+KINDS = ("core", "atom")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Perf's words for one member."""
+
+    name: str  # cgroup, thread, cpu
+    words: tuple[str, ...]
+    note: str = ""
+
+
+def scope_of(held: Held, family: Family, how: How, devices: Path = DEVICES) -> Scope | str:
+    """Perf's words for this member, or a sentence that says why there are none."""
+    on = ("-a", "-C", cpu_lists.format_cpu_list(held.cpus))
+    kind = ("--cputype", found) if (found := kind_of(held.cpus, devices)) else ()
+    if how == "cpu":
+        return Scope("cpu", (*on, *kind), "everything that ran on the member's CPUs")
+    if how != "thread" and (group := group_for_perf(held)):
+        return Scope("cgroup", (*on, "--for-each-cgroup", group, *kind))
+    if how == "cgroup":
+        return "the member has no control group that perf counts by (it needs cgroup v2, or v1's perf_event)"
+    living = [str(process.pid) for process in family.living()]
+    return Scope("thread", ("-p", ",".join(living), *kind)) if living else "the member ended before perf was started"
+
+
+def group_for_perf(held: Held, proc: Path = Path("/proc")) -> str:
+    """The member's own group by perf's name for it; "" where it is in a hierarchy that perf does not count by."""
+    groups: dict[str, str] = {}
+    with suppress(OSError):
+        for line in (proc / str(held.pid) / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            groups |= dict.fromkeys(controllers.split(","), path)
+    name = next((groups[one] for one in HIERARCHIES if one in groups), "").strip("/")
+    return name if name and held.cgroup and held.cgroup.rstrip("/").endswith(f"/{name}") else ""
+
+
+def kind_of(cpus: Sequence[int], devices: Path = DEVICES) -> str:
+    """Which of a hybrid processor's kinds of core all these CPUs are; "" where they are mixed, and elsewhere."""
+    for kind in KINDS:
+        with suppress(OSError, ValueError, CastmatesError):
+            file = devices / f"cpu_{kind}" / "cpus"
+            if set(cpus) <= set(cpu_lists.parse(file.read_text().strip(), str(file))):
+                return kind
+    return ""

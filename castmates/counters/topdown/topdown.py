@@ -1,0 +1,213 @@
+"""The Top-Down analysis of each member in each window of its turns, by a perf for each member.
+
+It is perf that knows the metrics of a processor and computes them; here it is started while the scene settles, told to
+count at the opening edge and to stop at the closing one, and read afterwards.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from castmates.counters.events.rota import Rota
+from castmates.counters.topdown.probe import Found, probe
+from castmates.counters.topdown.process import Answer, PerfProcess, hear_all
+from castmates.counters.topdown.reading import NAME, Asked, counts_of, series_of, without_value
+from castmates.counters.topdown.scope import How, Scope, scope_of
+from castmates.linux.processes import Family
+from castmates.protocols import Count, Counter, Held, Sample
+from castmates.study.topdown_tree import LEVEL_ONE, category
+
+READY_WITHIN_S = 5.0
+OBEYS_WITHIN_S = 1.0
+FASTEST_MS = 10  # that perf prints at
+UNCLOSED = Answer("", "", "the window was not closed")
+
+
+@dataclass
+class Watch:
+    """A perf that counts one member in one window, and when it was heard to obey."""
+
+    perf: PerfProcess
+    scope: Scope
+    stands_by_ns: int = 0
+    open_ns: int = 0
+    close_ns: int = 0
+    answer: Answer = UNCLOSED
+
+
+class Topdown:
+    """Counts the metrics that were found, one turn of them in each of its rounds."""
+
+    name = NAME
+    inside_windows = True
+
+    def __init__(self, found: Found, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
+        self._found, self._how, self._rota = found, how, rota
+        self.series_rate = rate if found.in_series else 0.0  # prints in a second; 0 for the whole window alone
+        self._turns = rota.join(len(found.turns))
+        self._members: dict[str, tuple[Held, Family]] = {}
+        self._watches: dict[str, Watch] = {}
+        self._refused: dict[str, str] = {}
+        self._turn: tuple[str, ...] = ()
+        self._scopes: set[str] = set()
+        self._not_by_cgroup = ""
+
+    @property
+    def own_rounds(self) -> list[int]:
+        """The first rounds in which each of its turns comes."""
+        return [self._rota.first_round(turn) for turn in self._turns]
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Know the members; perf is started for each window."""
+        self._members = {member: (held, Family(held.pid)) for member, held in members.items()}
+
+    def get_ready(self, active: Sequence[str], round_number: int) -> None:
+        """Start a perf for each active member, where this round is one of ours, and wait until they stand by."""
+        self.close()
+        turn = self._rota.turn(round_number)
+        self._turn = self._found.turns[self._turns.index(turn)] if turn in self._turns else ()
+        members = [member for member in active if member in self._members] if self._turn else []
+        self._begin(members)
+        watches = self._watches.values()
+        failed = [one.perf.why for one in watches if one.perf.ended_by_itself and one.scope.name == "cgroup"]
+        if failed and self._how == "auto":
+            self._how, self._not_by_cgroup = "thread", failed[0]
+            self.close()
+            self._begin(members)
+
+    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002 – they were chosen when it got ready
+        """Have them count from here on."""
+        for one in self._order("enable", OBEYS_WITHIN_S):
+            one.open_ns = one.perf.heard_ns
+
+    def stop(self) -> list[Sample]:
+        """Have them count no longer; what they print is asked for after the edges."""
+        for one in self._order("disable", OBEYS_WITHIN_S):
+            one.close_ns = one.perf.heard_ns
+        return []
+
+    def late_samples(self) -> list[Sample]:
+        """End them, and return the shares of the intervals that they printed."""
+        self._end()
+        return [
+            sample
+            for member, one in self._watches.items()
+            for sample in series_of(
+                self._asked(member, one.scope), one.answer, one.stands_by_ns, one.open_ns, one.close_ns
+            )
+        ]
+
+    def counts(self) -> list[Count]:
+        """Return what they printed of the whole window."""
+        self._end()
+        found = [
+            count
+            for member, why in self._refused.items()
+            for count in without_value(self._asked(member), "not counted", why)
+        ]
+        for member, one in self._watches.items():
+            self._scopes.add(one.scope.name)
+            found += counts_of(self._asked(member, one.scope), one.answer)
+        self._watches, self._refused = {}, {}
+        return found
+
+    def close(self) -> None:
+        """End them all; safe to call twice."""
+        self._end()
+        self._watches, self._refused = {}, {}
+
+    def about(self) -> dict[str, str]:
+        """Say which metrics were asked for, what they are, and how."""
+        found = self._found
+        turns = zip(found.turns, self._turns, strict=True)
+        said = {
+            "metrics": "; ".join(f"{', '.join(names)} {self._rota.when(turn)}" for names, turn in turns),
+            "how": f"{found.program} stat, one for each member and window, enabled and disabled at its edges",
+            "perf": found.version,
+            "scope": ", ".join(sorted(self._scopes)) or self._how,
+        }
+        said |= {f"{name} is": known.expression for name, known in found.metrics.items() if known.expression}
+        said |= {"not by cgroup": self._not_by_cgroup} if self._not_by_cgroup else {}
+        return said | {f"note {number}": note for number, note in enumerate(found.notes, start=1)}
+
+    def _begin(self, members: Sequence[str]) -> None:
+        """Start a perf for each of these, and wait until they stand by."""
+        milliseconds = max(FASTEST_MS, round(1000 / self.series_rate)) if self.series_rate else 0
+        series = ["-I", str(milliseconds), "--summary"] if milliseconds else []
+        for member in members:
+            scope = scope_of(*self._members[member], self._how)
+            if isinstance(scope, str):
+                self._refused[member] = scope
+            else:
+                words = [*self._found.format, *series, "-M", ",".join(self._turn), *scope.words]
+                self._watches[member] = Watch(PerfProcess(self._found.program, words), scope)
+        # They count nothing yet: the answer says that they listen, which is when their own time begins.
+        for one in self._order("disable", READY_WITHIN_S):
+            one.stands_by_ns = one.perf.heard_ns
+
+    def _order(self, word: str, within_s: float) -> list[Watch]:
+        """Tell all, then hear all, so that their edges lie close together; return who obeyed."""
+        watches = list(self._watches.values())
+        for one in watches:
+            one.perf.order(word)
+        hear_all([one.perf for one in watches], word, time.monotonic() + within_s)
+        return [one for one in watches if not one.perf.why]
+
+    def _end(self) -> None:
+        for one in self._watches.values():
+            if not one.perf.ended:
+                one.answer = one.perf.end()
+
+    def _asked(self, member: str, scope: Scope | None = None) -> Asked:
+        asked, metrics = set(self._turn), self._found.metrics
+        known = [category(name) for name, one in metrics.items() if name in asked or asked & set(one.groups)]
+        names = tuple(dict.fromkeys(one.name for one in known if one)) or LEVEL_ONE
+        return Asked(member, names, ",".join(self._turn), scope.name if scope else "", scope.note if scope else "")
+
+
+class NoTopdown:
+    """Stands in where there are no such metrics: it says so for each member, and costs nothing."""
+
+    name = NAME
+    inside_windows = False
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self._active: tuple[str, ...] = ()
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Watch nobody."""
+
+    def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 – no round has any
+        """Note who is active."""
+        self._active = tuple(active)
+
+    def start(self, active: Sequence[str]) -> None:
+        """Mark no edge."""
+
+    def stop(self) -> list[Sample]:
+        """Return no samples."""
+        return []
+
+    def counts(self) -> list[Count]:
+        """Say for each active member that its processor gives no such metrics."""
+        asked = [Asked(member, LEVEL_ONE) for member in self._active]
+        return [count for one in asked for count in without_value(one, "not supported", self._found.why_not)]
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def about(self) -> dict[str, str]:
+        """Say why nothing is counted."""
+        return {"metrics": f"none: {self._found.why_not}", "perf": self._found.version or "none"}
+
+
+def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Callable[[str], None]) -> list[Counter]:
+    """What gives Top-Down metrics up to this level here; nothing where none are wanted."""
+    if not level:
+        return []
+    found = probe(level)
+    if found.why_not:
+        say(f"no Top-Down metrics: {found.why_not}")
+        return [NoTopdown(found)]
+    return [Topdown(found, rota, how, rate)]

@@ -1,0 +1,60 @@
+"""Everything that root gives or takes back in one go."""
+
+from collections.abc import Callable
+
+from castmates.errors import CastmatesError
+from castmates.grant import cgroup, perf, resctrl
+from castmates.grant.steps import LASTS, Granting, find_grantee, granted, must_be_root, record, take_back, told
+from castmates.machine.lock import machine_lock
+from castmates.runner.cleanup.restore import heal
+
+Tell = Callable[[str], None]
+NOTHING = "nothing is granted"
+
+
+def give(user: str | None, groups: int, default_group: bool, shell: int | None, tell: Tell) -> None:
+    """Give a user what sweeps need, saying each step; what is refused is an error at the end."""
+    must_be_root("grant")
+    grantee = find_grantee(user)
+    granting = Granting(grantee, record(), tell)
+    shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
+    with machine_lock("castmates grant", wait=False):
+        _forget_what_a_restart_undid()
+        tell(f"cache partitions (resctrl), for {grantee.name}:")
+        resctrl.give(granting, groups, default_group)
+        tell(f"control groups, for {grantee.name}:")
+        cgroup.give(granting, shell)
+        tell("perf events, for everybody:")
+        perf.give(granting)
+    if granted():
+        tell(LASTS)
+    if lacking := resctrl.not_given(grantee):
+        tell(lacking)
+    if granting.refused:
+        raise CastmatesError("; ".join(granting.refused))
+
+
+def undo(tell: Tell) -> None:
+    """Take back everything that was granted."""
+    must_be_root("grant --undo")
+    with machine_lock("castmates grant --undo", wait=False):
+        # First, for members of a killed run that are frozen in the user's control group would thaw when it goes.
+        for line in heal().told:
+            tell(line)
+        undone = take_back()
+    for one in undone:
+        tell(str(one))
+    if not undone:
+        tell(NOTHING)
+    if failed := [str(one) for one in undone if one.how == "failed"]:
+        raise CastmatesError("; ".join(failed))
+
+
+def show(tell: Tell) -> None:
+    """Say what is granted now."""
+    for line in told(granted()) or [NOTHING]:
+        tell(line)
+
+
+def _forget_what_a_restart_undid() -> None:
+    record().restore(lambda entry: entry.stale)

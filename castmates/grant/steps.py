@@ -1,0 +1,114 @@
+"""Gives one thing after the other, written down before it is given, and says what was done and how to undo it."""
+
+import os
+import pwd
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.linux.owner import Owner, boot_id, born_of, myself
+from castmates.machine.journal import KINDS, Change, Entry, Journal, Undone
+
+FOLDER = Path("/var/lib/castmates/grants")
+INIT = 1
+LASTS = "This lasts until `sudo castmates grant --undo` or until the machine is restarted."
+
+
+@dataclass(frozen=True, slots=True)
+class Grantee:
+    """The user who is to run sweeps."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def owner(self) -> str:
+        """The user as a file's owner."""
+        return f"{self.uid}:{self.gid}"
+
+
+@dataclass
+class Granting:
+    """One run of `castmates grant`: what is told, what could not be done, and the record that outlives it."""
+
+    grantee: Grantee
+    journal: Journal
+    tell: Callable[[str], None]
+    refused: list[str] = field(default_factory=list)
+
+    def give(self, what: str, kind: str, target: Path, new: str, undo: str, advice: str = "") -> bool:
+        """Set one thing, unless it is so already; where the kernel refuses, say so and return False."""
+        error = self.attempt(what, kind, target, new, undo)
+        if error is not None:
+            self.refuse(f"{what}: {target}: {error.strerror or error}", advice)
+        return error is None
+
+    def attempt(self, what: str, kind: str, target: Path, new: str, undo: str) -> OSError | None:
+        """Set one thing, unless it is so already; return the kernel's refusal."""
+        try:
+            former = KINDS[kind].read(target)
+        except OSError as problem:
+            return problem
+        if former == new:
+            self.tell(f"  already: {what} ({target})")
+            return None
+        change = Change(what, kind, str(target), former, new)
+        error = self.journal.apply([change], f"{self.grantee.name}'s sweeps").get(str(target))
+        if error is None:
+            self.tell(f"  {what} ({target})")
+            self.tell(f"      undo: {undo}")
+        return error
+
+    def refuse(self, what: str, advice: str = "") -> None:
+        """Say what could not be given, and what may help."""
+        said = f"not given: {what}" + (f"; {advice}" if advice else "")
+        self.refused.append(said)
+        self.tell(f"  {said}")
+
+    def leave(self, why: str) -> None:
+        """Say what is not needed, or cannot be had on this machine."""
+        self.tell(f"  {why}")
+
+
+def record() -> Journal:
+    """The record of what is granted: its owner is the machine's first process, so that it is stale after a restart."""
+    chosen = os.environ.get("CASTMATES_STATE")
+    folder = Path(chosen).absolute() / "grants" if chosen else FOLDER
+    return Journal(folder, Owner(INIT, born_of(INIT) or 0, boot_id(), myself().space))
+
+
+def granted() -> list[Entry]:
+    """What is granted now, oldest first."""
+    return [entry for entry in record().entries() if not entry.stale]
+
+
+def take_back() -> list[Undone]:
+    """Take everything back, the latest first."""
+    return record().restore(lambda _: True)
+
+
+def find_grantee(name: str | None, environment: Mapping[str, str] = os.environ) -> Grantee:
+    """Find the user that was named, or who called sudo."""
+    name = name or environment.get("SUDO_USER")
+    if not name:
+        raise CastmatesError("say who is to run sweeps: sudo castmates grant --user NAME")
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise CastmatesError(f"there is no user '{name}' on this machine; give --user a name of /etc/passwd") from None
+    if found.pw_uid == 0:
+        raise CastmatesError(f"'{name}' is root, who needs no grant; name the user who is to run sweeps with --user")
+    return Grantee(name, found.pw_uid, found.pw_gid)
+
+
+def must_be_root(what: str) -> None:
+    """Refuse everybody else."""
+    if os.geteuid() != 0:
+        raise CastmatesError(f"{what} needs root, this once: sudo castmates {what}")
+
+
+def told(entries: list[Entry]) -> list[str]:
+    """What is granted, in lines."""
+    return [f"{entry.change.knob} ({entry.change.target}), for {entry.purpose} since {entry.at}" for entry in entries]

@@ -1,0 +1,215 @@
+"""Control groups: find a place where groups may be made, and freeze, thaw, bound and kill what is in them.
+
+Freezing and events are version 2's. Of version 1 only the pids controller is used, on machines that have it there.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from castmates.errors import CastmatesError
+from castmates.linux.marks import in_child
+from castmates.linux.owned_names import group_name
+from castmates.linux.processes import read_kernel, send
+
+
+def find_home() -> Path | None:
+    """Find a cgroup2 directory in which this process may really make, fill, freeze and kill a group."""
+    return next(filter(_works, _here(unified)), None)
+
+
+def find_pids_home() -> Path | None:
+    """Find a directory of version 1's pids controller in which this process may make a group."""
+    return next((place for place in _here(pids_of_version_1) if os.access(place, os.W_OK)), None)
+
+
+def candidates(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where our groups may be, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
+    return unified(mountinfo, own_groups) + pids_of_version_1(mountinfo, own_groups)
+
+
+def unified(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where groups of version 2 might be made, ours first."""
+    return _places(mountinfo, own_groups, "cgroup2", "")
+
+
+def pids_of_version_1(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where groups of version 1's pids controller might be made, ours first."""
+    return _places(mountinfo, own_groups, "cgroup", "pids")
+
+
+def group_of(pid: int, place: Callable[[str, str], list[Path]]) -> Path | None:
+    """Find the group of a process in one of the two kinds of places; None where it has ended or has none there."""
+    with contextlib.suppress(OSError):
+        places = place(Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid}/cgroup").read_text())
+        return next(iter(places), None)
+    return None
+
+
+def make(parent: Path, name: str) -> Path:
+    """Make a group; a slash in its name becomes a hyphen."""
+    group = parent / name.replace("/", "-")
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise CastmatesError(f"the control group {group} cannot be made: {error.strerror}") from None
+    return group
+
+
+def remove(group: Path) -> None:
+    """Remove a group and the groups in it; all must be empty of processes; nothing happens where there is none."""
+    if group.is_dir():
+        for inner in [entry for entry in group.iterdir() if entry.is_dir() and not entry.is_symlink()]:
+            remove(inner)
+        with contextlib.suppress(FileNotFoundError):
+            group.rmdir()
+
+
+def move(group: Path, pid: int) -> None:
+    """Move a process with all its threads into a group; ProcessLookupError where it has ended."""
+    _write(group / "cgroup.procs", str(pid))
+
+
+def processes(group: Path) -> list[int]:
+    """List the processes in a group and in the groups inside it; one outside our PID namespace is a 0."""
+    found: list[int] = []
+    for folder in [group, *(Path(path) for path, _, _ in os.walk(group) if Path(path) != group)]:
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+    return found
+
+
+def event(group: Path, key: str) -> bool:
+    """Read one flag of cgroup.events: "frozen" or "populated"."""
+    return f"{key} 1" in (group / "cgroup.events").read_text().splitlines()
+
+
+def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
+    """Freeze or thaw a group and say whether it came true within the time."""
+    _write(group / "cgroup.freeze", "1" if frozen else "0")
+    return wait(group, "frozen", frozen, timeout_s)
+
+
+def kill(group: Path, timeout_s: float) -> bool:
+    """Kill everything in a group, frozen or not, and say whether it was empty within the time.
+
+    A group that somebody outside our PID namespace is in is not ours: nobody there is killed.
+    """
+    if not is_populated(group):
+        return True
+    if has_strangers(group):
+        return False
+    try:
+        _write(group / "cgroup.kill", "1")
+        return wait(group, "populated", False, timeout_s)
+    except FileNotFoundError:  # version 1, or Linux before 5.14
+        deadline = time.monotonic() + timeout_s
+        while is_populated(group) and time.monotonic() < deadline:
+            send(processes(group), signal.SIGKILL)
+            time.sleep(0.001)
+    return not is_populated(group)
+
+
+def is_populated(group: Path) -> bool:
+    """Say whether anybody is in a group, also in one of version 1."""
+    try:
+        return event(group, "populated")
+    except FileNotFoundError:
+        return bool(processes(group))
+
+
+def has_strangers(group: Path) -> bool:
+    """Say whether somebody outside our PID namespace is in a group."""
+    return 0 in processes(group)
+
+
+def bound_tasks(group: Path, most: int) -> bool:
+    """Bound how many processes and threads a group may have; False where no pids controller reaches it."""
+    with contextlib.suppress(OSError):
+        _write(group.parent / "cgroup.subtree_control", "+pids")  # version 2 hands it down on request alone
+    try:
+        _write(group / "pids.max", str(most))
+    except OSError:
+        return False
+    return True
+
+
+def refused_tasks(group: Path) -> bool:
+    """Say whether the bound on a group has refused a process or thread."""
+    try:
+        return read_kernel(f"{group}/pids.events").split()[:2] not in ([b"max", b"0"], [])
+    except OSError:
+        return False
+
+
+def wait(group: Path, key: str, value: bool, timeout_s: float) -> bool:
+    """Sleep until a flag of cgroup.events has this value; False when the time is out."""
+    deadline = time.monotonic() + timeout_s
+    with (group / "cgroup.events").open("rb", buffering=0) as events:
+        poller = select.poll()
+        poller.register(events, select.POLLPRI)
+        while True:
+            events.seek(0)
+            if (b"%s 1" % key.encode() in events.read(4096).splitlines()) == value:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            poller.poll(left * 1000)
+
+
+def _here(places: Callable[[str, str], list[Path]]) -> list[Path]:
+    return places(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+
+
+def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list[Path]:
+    lines = [line.split(":", 2) for line in own_groups.splitlines()]
+    own = next((path for _, names, path in lines if controller in names.split(",")), "/")
+    found = []
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        mounted, _, options = right.split(" ", 2)
+        if mounted == kind and (not controller or controller in options.split(",")):
+            root, point = (_unescape(part) for part in left.split()[3:5])
+            with contextlib.suppress(ValueError):
+                found.append(Path(point) / PurePosixPath(own).relative_to(root))
+            found.append(Path(point))
+    return list(dict.fromkeys(found))
+
+
+def _works(parent: Path) -> bool:
+    """Try everything that will be needed, on a sleeping process."""
+    group = parent / group_name("probe")
+    sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child())
+    try:
+        group.mkdir()
+        move(group, sleeper.pid)
+        return freeze(group, True, 2.0) and kill(group, 2.0)
+    except OSError:
+        return False
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        with contextlib.suppress(OSError):
+            remove(group)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write to a kernel file in one call and without creating it."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _unescape(field: str) -> str:
+    """Undo mountinfo's octal escapes of blanks, tabs, newlines and backslashes."""
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        field = field.replace(code, char)
+    return field

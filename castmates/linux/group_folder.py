@@ -1,0 +1,54 @@
+"""Makes and removes a group that is a folder of the kernel's: resctrl's or a control group."""
+
+import errno
+import os
+from pathlib import Path
+
+from castmates.linux.kernel_files import read_text
+
+THERE, ABSENT = "there", "absent"
+OWN = "castmates"  # what the names begin with that nobody else gives
+
+
+def read(path: Path) -> str:
+    """Say whether the group is there."""
+    return THERE if path.is_dir() else ABSENT
+
+
+def write(path: Path, state: str) -> None:
+    """Make the group, or remove it: who is in it goes where the kernel would have put him, or back to its parent."""
+    if state == THERE:
+        path.mkdir(mode=0o755)
+    else:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    # One with a name that pqos gives may be another pqos' by now, if ours was killed before it made it.
+    if not path.name.startswith(OWN) and read_text(path / "tasks"):
+        raise OSError(errno.EBUSY, "it has tasks, which are not of castmates")
+    for inner, _, files in os.walk(path, topdown=False):
+        # A control group is removed only when nobody is in it; resctrl's moves its tasks by itself.
+        if "cgroup.procs" in files:
+            _empty(Path(inner), path.parent)
+            Path(inner).rmdir()
+    if path.is_dir():
+        path.rmdir()
+
+
+def _empty(group: Path, parent: Path) -> None:
+    while pids := (group / "cgroup.procs").read_text().split():
+        if "0" in pids:  # somebody outside our PID namespace; and a 0 written would be ourselves
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        for pid in pids:
+            _move(pid, parent)
+
+
+def _move(pid: str, parent: Path) -> None:
+    fd = os.open(parent / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, pid.encode())
+    except ProcessLookupError:  # it has just ended
+        pass
+    finally:
+        os.close(fd)

@@ -1,0 +1,64 @@
+"""Who did something: a process that can be told from every other, also after its death and after a restart."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.linux.kernel_files import read_pairs, read_text
+
+INITIAL_PID_SPACE = 0xEFFFFFFC  # inode of the host's PID namespace, a constant of the kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process, for ever: numbers are reused, but not with the same start time in the same boot."""
+
+    pid: int
+    born: int  # ticks since boot
+    boot: str
+    space: int  # PID namespace, in which alone the number means something
+
+
+def boot_id() -> str:
+    """Name this run of the kernel."""
+    return read_text(Path("/proc/sys/kernel/random/boot_id")) or ""
+
+
+def myself() -> Owner:
+    """Name this process."""
+    return Owner(os.getpid(), born_of(os.getpid()) or 0, boot_id(), _space("self"))
+
+
+def is_gone(owner: Owner) -> bool:
+    """Say whether the process has ended; where that cannot be known (another container's), it has not."""
+    if owner.boot != boot_id():
+        return True
+    if owner.space != _space("self"):
+        return _is_empty(owner.space)
+    return born_of(owner.pid) != owner.born
+
+
+def born_of(pid: int) -> int | None:
+    """Return the start time of a process that lives; a zombie does not."""
+    fields = (read_text(Path(f"/proc/{pid}/stat")) or "").rpartition(")")[2].split()
+    return int(fields[19]) if fields and fields[0] not in "ZX" else None
+
+
+def _space(process: str) -> int:
+    return Path(f"/proc/{process}/ns/pid").stat().st_ino
+
+
+def _is_empty(space: int) -> bool:
+    """Say whether nobody lives in a PID namespace; only the host's own sees all others."""
+    if _space("self") != INITIAL_PID_SPACE:
+        return False
+    for process in Path("/proc").glob("[0-9]*"):
+        numbers = read_pairs(process / "status").get("NSpid", "")  # one in each namespace it is in
+        try:
+            if len(numbers.split()) > 1 and _space(process.name) == space:
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except OSError:  # it may not be looked at, so it may be there
+            return False
+    return True

@@ -1,0 +1,164 @@
+"""The doctor's rows on cores, caches, memory and frequency; pure functions of facts and topology."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.machine.doctor.check import Check
+from castmates.machine.topology import CacheDomain, Topology, parse_cpu_list
+from castmates.study.cpus import format_cpu_list
+
+DEFAULT_STUDY_CORES = 2  # a lead and an antagonist
+LISTED_DOMAINS = 4
+NOTABLE_STEAL = 0.001
+GREAT_STEAL = 0.01
+CPU_DIR = "/sys/devices/system/cpu"
+
+
+def cores(topology: Topology) -> Check:
+    """Are there cores enough for a lead, an antagonist and the runner beside them?"""
+    count = len(topology.cores())
+    online = sum(cpu.online for cpu in topology.cpus)
+    found = f"{count} usable (CPUs {format_cpu_list(topology.allowed) or 'none'} of {online} online); "
+    found += f"a default study needs {DEFAULT_STUDY_CORES}"
+    remedy = "Use a machine with more cores, or widen what taskset, the cpuset or the container allows."
+    if count < DEFAULT_STUDY_CORES:
+        return Check("cores", "no", found, "A lead and an antagonist cannot each have a core.", remedy)
+    if count == DEFAULT_STUDY_CORES:
+        cost = "No core is left for the runner, which takes a little time from the members it watches."
+        return Check("cores", "partly", found, cost, remedy)
+    return Check("cores", "yes", found)
+
+
+def equal_cores(topology: Topology) -> Check:
+    """Are all usable cores of one kind?"""
+    kinds = sorted({cpu.kind for cpu in topology.cpus if cpu.kind is not None and cpu.id in topology.allowed})
+    if len(kinds) < 2:
+        return Check("equal cores", "yes", f"one kind{f' ({kinds[0]})' if kinds else ''}")
+    cost = "A member runs at another speed on another kind of core, so placements cannot be compared."
+    first = format_cpu_list(cpu.id for cpu in topology.cpus if cpu.kind == kinds[0] and cpu.id in topology.allowed)
+    remedy = f"Keep a mix on one kind of core, for example: taskset -c {first} castmates …"
+    return Check("equal cores", "partly", "several kinds: " + ", ".join(kinds), cost, remedy)
+
+
+def smt(facts: Mapping[str, Any], topology: Topology) -> Check:
+    """Does each core run one thread only?"""
+    shared = [core for core in topology.cores() if len(core) > 1]
+    if shared:
+        cost = "Members on siblings share L1, L2 and execution units, so a loss is not the LLC's alone."
+        remedy = f"Leave siblings idle, or switch SMT off: echo off | sudo tee {CPU_DIR}/smt/control"
+        example = format_cpu_list(shared[0])
+        return Check("SMT off", "partly", f"{len(shared)} cores with siblings, such as CPUs {example}", cost, remedy)
+    if facts.get("hypervisor_flag") is not False:
+        cost = "Two virtual CPUs may be siblings of one core without our seeing it."
+        remedy = "Ask for virtual CPUs pinned to whole cores, or use bare metal."
+        return Check("SMT off", "unknown", "no siblings shown, but the host may hide them", cost, remedy)
+    return Check("SMT off", "yes", "no siblings in use")
+
+
+def llc(facts: Mapping[str, Any], topology: Topology) -> Check:
+    """Is there a last-level cache that several usable cores share?"""
+    name = "shared LLC"
+    if not topology.llcs:
+        cost = "Who shares a cache with whom is not known, so no placement can be called shared or separate."
+        return Check(name, "no", "sysfs tells of no unified cache", cost, "Run on the host, with its /sys visible.")
+    found = _describe(topology.llcs)
+    cores = topology.cores()
+    most = max(sum(any(cpu in llc.cpus for cpu in core) for core in cores) for llc in topology.llcs)
+    if most < 2:
+        cost = "No two usable cores share a last-level cache, so there is no loss in it to be seen."
+        together = format_cpu_list(topology.llcs[0].cpus)
+        remedy = f"Allow CPUs of one domain, for example: taskset -c {together} castmates …"
+        return Check(name, "no", found, cost, remedy)
+    if facts.get("hypervisor_flag"):
+        cost = "The hypervisor tells size and sharing, and unseen guests may use the same cache."
+        return Check(name, "partly", found, cost, "Use bare metal where the cache's size matters.")
+    return Check(name, "yes", found)
+
+
+def _describe(llcs: tuple[CacheDomain, ...]) -> str:
+    texts = []
+    for llc in llcs[:LISTED_DOMAINS]:
+        size = f" {llc.bytes / 2**20:.4g} MiB" if llc.bytes else ""
+        ways = f" {llc.ways} ways" if llc.ways else ""
+        texts.append(f"L{llc.level}:{llc.id}{size}{ways}, CPUs {format_cpu_list(llc.cpus)}")
+    more = len(llcs) - LISTED_DOMAINS
+    return "; ".join(texts) + (f"; and {more} more" if more > 0 else "")
+
+
+def numa(facts: Mapping[str, Any], topology: Topology) -> Check:
+    """Does memory stay where it was placed?"""
+    if not topology.nodes:
+        cost = "Where a member's memory lies is not known."
+        return Check("NUMA", "unknown", "sysfs tells of no nodes", cost, "Run on the host, with its /sys visible.")
+    found = "; ".join(
+        f"node {node.id}: {f'CPUs {format_cpu_list(node.cpus)}' if node.cpus else 'memory only'}"
+        for node in topology.nodes
+    )
+    if len(topology.nodes) > 1 and facts.get("numa_balancing"):
+        cost = "The kernel moves pages between nodes during windows, which the members pay for."
+        remedy = "Switch it off: sudo sysctl kernel.numa_balancing=0"
+        return Check("NUMA", "partly", found + "; automatic balancing is on", cost, remedy)
+    return Check("NUMA", "yes", found)
+
+
+def balanced(facts: Mapping[str, Any], topology: Topology) -> Check:
+    """Does the scheduler balance all the CPUs that we may use?"""
+    isolated = set(parse_cpu_list(facts.get("isolated_cpus") or "")) & set(topology.allowed)
+    if not isolated:
+        return Check("balanced CPUs", "yes", "no usable CPU is isolated")
+    cost = "Threads of a member that is held on several isolated CPUs are not spread and pile up on one."
+    remedy = "Remove isolcpus= from the kernel's command line, or give each member one isolated CPU."
+    found = f"CPUs {format_cpu_list(isolated)} are isolated"
+    return Check("balanced CPUs", "partly", found, cost, remedy)
+
+
+def governor(facts: Mapping[str, Any]) -> Check:
+    """Is the frequency governor the steady one on all CPUs?"""
+    governors: dict[str, str] | None = facts.get("governors")
+    if not governors:
+        cost = "The frequency may change during a window without our seeing it."
+        return Check("governor", "unknown", "the kernel drives no frequency here", cost, "Set it on the host.")
+    found = ", ".join(f"{governor} on CPUs {cpus}" for governor, cpus in governors.items())
+    if set(governors) == {"performance"}:
+        return Check("governor", "yes", found)
+    cost = "Frequency follows load, so a freeze or thaw of one member changes the clock of others."
+    remedy = f"Set it: echo performance | sudo tee {CPU_DIR}/cpu*/cpufreq/scaling_governor"
+    return Check("governor", "partly", found, cost, remedy)
+
+
+def turbo(facts: Mapping[str, Any]) -> Check:
+    """Is turbo off, so that idle neighbours lend no frequency?"""
+    state: dict[str, Any] | None = facts.get("turbo")
+    if state is None:
+        cost = "A busy neighbour may lower the lead's frequency; only the placebo baseline shows it."
+        return Check("turbo off", "unknown", "no switch is visible", cost, "Look at the host or the firmware.")
+    if not state["on"]:
+        return Check("turbo off", "yes", "off")
+    cost = "A busy neighbour lowers the lead's frequency; the placebo baseline separates this from the cache."
+    off = 1 if state["switch"].endswith("no_turbo") else 0
+    return Check("turbo off", "partly", "on", cost, f"Switch it off: echo {off} | sudo tee {state['switch']}")
+
+
+def swap(facts: Mapping[str, Any]) -> Check:
+    """Is no swap in use?"""
+    state: dict[str, int] | None = facts.get("swap")
+    if state is None:
+        return Check("swap unused", "unknown", "/proc/meminfo does not tell", "Swapping may disturb windows.")
+    if not state["used_bytes"]:
+        return Check("swap unused", "yes", "none in use" if state["total_bytes"] else "there is none")
+    cost = "A member whose pages come back from disk loses time that no neighbour took."
+    found = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
+    return Check("swap unused", "partly", found, cost, "Switch it off if memory suffices: sudo swapoff -a")
+
+
+def steal(facts: Mapping[str, Any]) -> Check:
+    """Has the hypervisor left us our CPU time?"""
+    share: float | None = facts.get("steal_share")
+    if share is None:
+        return Check("no steal", "unknown", "/proc/stat does not tell", "Time lost to other guests is not seen.")
+    found = f"{share:.2%} of CPU time since boot"
+    if share < NOTABLE_STEAL:
+        return Check("no steal", "yes", found)
+    cost = "Windows in which other guests take our time are rejected and repeated: a study takes longer."
+    remedy = "Use a dedicated host or bare metal, or measure at a quieter hour."
+    return Check("no steal", "no" if share >= GREAT_STEAL else "partly", found, cost, remedy)

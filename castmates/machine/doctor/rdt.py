@@ -1,0 +1,192 @@
+"""The doctor's rows on cache and bandwidth control; pure functions of facts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from castmates.machine.doctor.check import Check
+
+Info = Mapping[str, Mapping[str, str | None]]
+
+NEEDED_CLASSES = 3  # the root group, the lead's and the antagonists'
+OWN_PREFIX = "castmates"
+MOUNT = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
+GRANT = "sudo castmates grant"
+DEGRADES = "The study goes on without masks and occupancy: progress and counters only."
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One thing that resctrl may offer, and the x86 flags that announce it."""
+
+    name: str
+    flags: tuple[str, ...]
+    cost: str
+
+
+FEATURES = (
+    Feature("CAT", ("cat_l3",), "Cache ways cannot be shared out, so what a partition gives back is not measured."),
+    Feature("CDP", ("cdp_l3",), "Code and data cannot have masks of their own; default studies do without."),
+    Feature("MBA", ("mba",), "Memory bandwidth cannot be throttled; partitions hold way masks only."),
+    Feature(
+        "CMT",
+        ("cqm_occup_llc",),
+        "Who holds how much of the cache is not seen; settling relies on rates alone.",
+    ),
+    Feature("MBM", ("cqm_mbm_total", "cqm_mbm_local"), "Members' memory traffic is not seen."),
+)
+
+
+def kernel(facts: Mapping[str, Any]) -> Check:
+    """Does the kernel have resctrl for this processor?"""
+    known: bool | None = facts["resctrl"]["kernel"]
+    if known:
+        return Check("resctrl", "yes", "the kernel has it")
+    if known is None:
+        return Check("resctrl", "unknown", "/proc/filesystems cannot be read", DEGRADES, "Mount /proc.")
+    return Check("resctrl", "no", "the kernel has none for this processor", DEGRADES, _hardware_remedy(facts))
+
+
+def _hardware_remedy(facts: Mapping[str, Any]) -> str:
+    if facts.get("hypervisor_flag"):
+        return "Use bare metal: a guest cannot switch on what its hypervisor does not pass on."
+    if any(word.startswith("rdt=") for word in (facts.get("cmdline") or "").split()):
+        return "Remove rdt= from the kernel's command line, which switches features off, and restart."
+    return (
+        "Use a server processor that has it (Intel Xeon Scalable, AMD EPYC from 7002 on) and a kernel "
+        "with it: grep -E 'X86_CPU_RESCTRL|ARM64_MPAM' /boot/config-$(uname -r)"
+    )
+
+
+def mounted(facts: Mapping[str, Any]) -> Check:
+    """Is resctrl mounted here, and is nobody else using it?"""
+    resctrl = facts["resctrl"]
+    if resctrl["mounted"] is None:
+        if not resctrl["kernel"]:
+            return Check("resctrl mounted", "no", "not mounted", DEGRADES, "See resctrl.")
+        remedy = f"Mount it: {MOUNT}, or let root run, once: {GRANT}"
+        if facts.get("container_hints"):
+            remedy += " (on the host; then start the container with -v /sys/fs/resctrl:/sys/fs/resctrl)"
+        return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy)
+    found = f"at {resctrl['mounted']} ({resctrl['options']})"
+    others = [group for group in resctrl["groups"] or [] if not group.startswith(OWN_PREFIX)]
+    if others:
+        found += f"; groups of others: {', '.join(others[:4])}{' …' if len(others) > 4 else ''}"
+        cost = "Others hold classes and ways, and may change masks during a study."
+        example = f"sudo rmdir {resctrl['mounted']}/{others[0]}"
+        remedy = f"Stop their owner (pqos, a container runtime); then, if unused: {example}"
+        return Check("resctrl mounted", "partly", found, cost, remedy)
+    return Check("resctrl mounted", "yes", found)
+
+
+def permission(facts: Mapping[str, Any]) -> Check:
+    """May we make groups and write masks?"""
+    writable: bool | None = facts["resctrl"]["writable"]
+    if writable is None:
+        return Check("resctrl permission", "unknown", "not mounted, so not tried", DEGRADES, "See resctrl mounted.")
+    if writable:
+        return Check("resctrl permission", "yes", "groups and masks can be written")
+    given = facts["resctrl"].get("delegated") or []
+    if len(given) >= NEEDED_CLASSES - 1:
+        found = f"root has given this user {len(given)} groups"
+        if facts["resctrl"].get("default_group"):
+            return Check("resctrl permission", "yes", f"{found}, and the masks of the default group")
+        cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
+        remedy = f"Let root give this user the masks of the default group too: {GRANT} --default-group"
+        return Check("resctrl permission", "partly", f"{found}, but not the masks of the default group", cost, remedy)
+    found = f"root has given this user {len(given)} group" if given else "read only for this user"
+    remedy = f"Let root give this user groups, once: {GRANT}; in a container start it with --privileged, so that /sys "
+    return Check("resctrl permission", "partly" if given else "no", found, DEGRADES, f"{remedy}is writable.")
+
+
+def verified(facts: Mapping[str, Any]) -> Check:
+    """Were masks seen to do something here?"""
+    name, remedy = "masks verified", "Run castmates doctor --verify-cat (a minute), when nobody else is at work."
+    info: Info = facts["resctrl"]["info"] or {}
+    record: Mapping[str, Any] | None = facts.get("calibration")
+    cost = "A sweep with partitions is stamped unverified."
+    if record is None and not {"L3", "L3CODE"} & set(info):
+        return Check(name, "no", "there is no cache allocation that could be tried", cost, "See CAT.")
+    if record is None:
+        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy)
+    if record["verdict"] == "works":
+        return Check(name, "yes", f"tried at {record['at']}")
+    return Check(name, "no", f"tried at {record['at']}: {record['verdict']}", cost, record["said"])
+
+
+def features(facts: Mapping[str, Any]) -> list[Check]:
+    """One row for each feature, from info/ where mounted, else from the processor's flags."""
+    info: Info | None = facts["resctrl"]["info"]
+    if info is None:
+        return [_announced(feature, facts) for feature in FEATURES]
+    offers = {"CAT": _cat(info), "CDP": _cdp(info, facts), "MBA": _mba(info), "CMT": None, "MBM": None}
+    events = ((info.get("L3_MON") or {}).get("mon_features") or "").split()
+    rmids = f"{(info.get('L3_MON') or {}).get('num_rmids')} monitoring ids"
+    if "llc_occupancy" in events:
+        offers["CMT"] = Check("CMT", "yes", f"llc_occupancy, {rmids}")
+    traffic = [event for event in events if event in ("mbm_total_bytes", "mbm_local_bytes")]
+    if traffic:
+        offers["MBM"] = Check("MBM", "yes", ", ".join(traffic) + f", {rmids}")
+    return [
+        offers[feature.name] or Check(feature.name, "no", "not in info/", feature.cost, _hardware_remedy(facts))
+        for feature in FEATURES
+    ]
+
+
+def _announced(feature: Feature, facts: Mapping[str, Any]) -> Check:
+    flags: list[str] | None = facts.get("rdt_flags")
+    known = facts["resctrl"]["kernel"]
+    remedy = f"Mount it: {MOUNT}" if known else "See resctrl."
+    if flags is None:
+        found = "the kernel has no resctrl" if known is False else "only told when resctrl is mounted"
+        return Check(feature.name, "no" if known is False else "unknown", found, feature.cost, remedy)
+    announced = [flag for flag in feature.flags if flag in flags]
+    if not announced:
+        remedy = _hardware_remedy(facts) if known else "See resctrl."
+        return Check(feature.name, "no", "not announced by the processor", feature.cost, remedy)
+    found = f"announced ({', '.join(announced)}), but "
+    found += "resctrl is not mounted" if known else "the kernel has no resctrl"
+    return Check(feature.name, "partly" if known else "no", found, feature.cost, remedy)
+
+
+def _cat(info: Info) -> Check | None:
+    resource = info.get("L3") or info.get("L3CODE")
+    if resource is None:
+        return None
+    # What counts is the least of all resources' classes: a group takes one of each.
+    classes = min((int(files["num_closids"] or 0) for files in info.values() if files.get("num_closids")), default=0)
+    ways = bin(int(resource.get("cbm_mask") or "0", 16)).count("1")
+    shareable = int(resource.get("shareable_bits") or "0", 16)
+    found = f"{ways} ways, {classes} classes, at least {resource.get('min_cbm_bits')} way(s) a mask"
+    if shareable:
+        found += f", ways {shareable:x} shared with I/O"
+    if classes < NEEDED_CLASSES:
+        cost = f"A study needs {NEEDED_CLASSES} classes, so lead and antagonists cannot both have a group."
+        return Check("CAT", "partly", found, cost, "Mount without -o cdp, which halves the number of classes.")
+    return Check("CAT", "yes", found)
+
+
+def _cdp(info: Info, facts: Mapping[str, Any]) -> Check | None:
+    if "L3CODE" in info:
+        return Check("CDP", "yes", "mounted with cdp; it halves the number of classes")
+    if "cdp_l3" not in (facts.get("rdt_flags") or []):
+        return None
+    remedy = f"Only while nobody uses it: sudo umount {facts['resctrl']['mounted']} && {MOUNT} -o cdp"
+    return Check("CDP", "partly", "the processor has it, mounted without cdp", FEATURES[1].cost, remedy)
+
+
+def _mba(info: Info) -> Check | None:
+    resource = info.get("MB")
+    if resource is None:
+        return None
+    found = f"from {resource.get('min_bandwidth')} in steps of {resource.get('bandwidth_gran')}"
+    return Check("MBA", "yes", found)
+
+
+def pqos(facts: Mapping[str, Any]) -> Check:
+    """Is pqos there? It is not needed, and its mere start takes all classes."""
+    where: str | None = facts.get("pqos")
+    if where is None:
+        cost = "Nothing: Castmates drives resctrl itself."
+        return Check("pqos", "no", "not installed", cost, "None is needed.")
+    return Check("pqos", "yes", f"{where}; do not start it during a study, since it makes groups of all classes")

@@ -1,0 +1,208 @@
+"""The doctor's rows on counters, control groups, tracing and tools; pure functions of facts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.machine.doctor.check import Check
+
+PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
+LISTED = 4
+GRANT = "Let root run, once: sudo castmates grant"
+NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
+
+
+def perf(facts: Mapping[str, Any]) -> Check:
+    """Is there a perf that runs under this kernel?"""
+    found: dict[str, Any] | None = facts.get("perf")
+    if found is None:
+        return Check("perf", "unknown", "not tried", NO_COUNTERS, "Run castmates doctor on the machine itself.")
+    if found["version"]:
+        return Check("perf", "yes", found["version"])
+    return Check("perf", "no", found["why"] or "not installed", NO_COUNTERS, f"Install it: {PERF_PACKAGES}")
+
+
+def hardware_counters(facts: Mapping[str, Any]) -> Check:
+    """Does perf count instructions here? It was really tried."""
+    name = "hardware counters"
+    answer: str | None = (facts.get("perf") or {}).get("hardware")
+    if answer is None:
+        return Check(name, "unknown", "not tried without perf", NO_COUNTERS, "Install perf first.")
+    if answer == "user only":
+        cost = "Instructions in the kernel are not counted; work done in system calls is missing."
+        return Check(
+            name,
+            "partly",
+            "user space only",
+            cost,
+            f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1",
+        )
+    if answer != "counted":
+        return Check(name, "no", answer, NO_COUNTERS, _counter_remedy(facts))
+    if facts.get("nmi_watchdog"):
+        cost = "The watchdog holds one counter of each CPU, so fewer events fit at a time."
+        return Check(name, "partly", "counted; the NMI watchdog is on", cost, "sudo sysctl kernel.nmi_watchdog=0")
+    return Check(name, "yes", "counted")
+
+
+def counts_verified(facts: Mapping[str, Any]) -> Check:
+    """Were counts seen to be right here?"""
+    name, remedy = "counts verified", "Run castmates doctor --verify-counters (a minute)."
+    record: Mapping[str, Any] | None = facts.get("counts")
+    if record is None:
+        found = "not tried on this machine with this kernel"
+        return Check(name, "unknown", found, "Counts are taken on trust.", remedy)
+    events: Mapping[str, str] = record["events"]
+    right, wrong = ([event for event in events if events[event] == verdict] for verdict in ("verified", "wrong"))
+    said = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
+    if wrong:
+        cost = f"Do not believe counts of {', '.join(wrong)} on this machine."
+        return Check(name, "no", f"{said}; wrong: {', '.join(wrong)}", cost, remedy)
+    if len(right) < len(events):
+        cost = "Nothing shows whether counts of other events are right, where they can be had at all."
+        found = f"{said}; {len(events) - len(right)} others could not be checked"
+        return Check(name, "partly", found, cost, "Use a machine that has them; see hardware counters.")
+    return Check(name, "yes", said)
+
+
+def _counter_remedy(facts: Mapping[str, Any]) -> str:
+    if facts.get("hypervisor_flag"):
+        return "Use bare metal, or have the hypervisor pass on a virtual PMU; a guest cannot take one."
+    if (facts.get("perf_event_paranoid") or 0) > 2:
+        return f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return "Run as root; in a container add --cap-add PERFMON and a seccomp profile that allows perf_event_open."
+
+
+def software_counters(facts: Mapping[str, Any]) -> Check:
+    """Does perf count the kernel's own events here?"""
+    answer: str | None = (facts.get("perf") or {}).get("software")
+    cost = "Migrations, context switches and faults are read from /proc only."
+    if answer is None:
+        return Check("software counters", "unknown", "not tried without perf", cost, "Install perf first.")
+    if answer in ("counted", "user only"):
+        return Check("software counters", "yes", "counted")
+    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return Check("software counters", "no", answer, cost, remedy)
+
+
+def counting(facts: Mapping[str, Any]) -> Check:
+    """How can members be counted here, with all their threads and children? Each way was really tried."""
+    name = "counting members"
+    scopes: Mapping[str, str] | None = (facts.get("perf") or {}).get("scopes")
+    if scopes is None:
+        return Check(name, "unknown", "not tried without perf", NO_COUNTERS, "Install perf first.")
+    works = [scope for scope, answer in scopes.items() if answer in ("counted", "user only")]
+    if "cgroup" in works and (facts.get("freezing") or {}).get("works"):
+        return Check(name, "yes", f"by control group (and by {' and '.join(works[1:])})")
+    if "thread" in works:
+        why = "members have no control groups of their own" if "cgroup" in works else _short(scopes["cgroup"])
+        return Check(name, "yes", f"by thread, inherited by all that they start; not by control group: {why}")
+    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return Check(name, "no", _short(scopes["thread"]), NO_COUNTERS, remedy)
+
+
+def _short(answer: str) -> str:
+    """The first sentence of what perf answers."""
+    return answer.partition(". ")[0].rstrip(".")
+
+
+def paranoid(facts: Mapping[str, Any]) -> Check:
+    """May we count system-wide?"""
+    name = "perf_event_paranoid"
+    level: int | None = facts.get("perf_event_paranoid")
+    if level is None:
+        return Check(name, "no", "the kernel has no perf events", NO_COUNTERS, "Use a kernel with CONFIG_PERF_EVENTS.")
+    if level <= 0 or facts.get("root"):
+        return Check(name, "yes", f"{level}{', which does not bind root' if level > 0 else ''}")
+    remedy = "Run as root, or: sudo sysctl kernel.perf_event_paranoid=0"
+    if level > 2:
+        return Check(name, "no", f"{level}: nothing may be counted", NO_COUNTERS, remedy)
+    cost = "Only our own processes can be counted, not a whole CPU or control group."
+    return Check(name, "partly", f"{level}: own processes only", cost, remedy)
+
+
+def freezing(facts: Mapping[str, Any]) -> Check:
+    """Can a member be frozen with all its children? It was really tried."""
+    cgroup = facts["cgroup"]
+    tried: dict[str, Any] | None = facts.get("freezing")
+    if tried and tried["works"]:
+        return Check("freezing", "yes", f"cgroup v2 ({cgroup['layout']}), tried in a throw-away group")
+    cost = "Members can be stopped by signals only, process by process; a child that escapes disturbs windows."
+    if tried:
+        remedy = f"{GRANT} (from the shell for sweeps), or: systemd-run --user --scope -p Delegate=yes castmates …"
+        return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy)
+    if cgroup["v2_group"] is None:
+        remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1; in a container make cgroup v2 visible."
+        found = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
+        return Check("freezing", "no", found, cost, remedy)
+    return Check("freezing", "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
+
+
+def put_back(facts: Mapping[str, Any]) -> Check:
+    """Is every knob that a run has turned as it was before?"""
+    left: list[str] | None = facts.get("left_changed")
+    if left is None:
+        return Check(
+            "put back",
+            "unknown",
+            "not looked for",
+            "A killed run may have left knobs turned.",
+            "Run castmates doctor on the machine itself.",
+        )
+    if not left:
+        return Check("put back", "yes", "no run has left anything changed")
+    cost = "A killed run has left the machine as no one asked for, until the next block puts it back."
+    found = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
+    return Check("put back", "partly", found, cost, "Run: sudo castmates restore")
+
+
+def tracing(facts: Mapping[str, Any]) -> Check:
+    """Can the kernel's trace points be read?"""
+    tracefs = facts["tracefs"]
+    cost = "Who else ran on a core cannot be traced event by event; /proc tells only how often."
+    if tracefs["readable"]:
+        return Check("tracing", "yes", f"tracefs at {tracefs['mounted']}")
+    if tracefs["mounted"]:
+        remedy = f"Run as root, or: sudo mount -o remount,mode=755 {tracefs['mounted']}"
+        return Check("tracing", "no", "tracefs is not readable for this user", cost, remedy)
+    if tracefs["kernel"] is False:
+        return Check("tracing", "no", "the kernel has no tracefs", cost, "Use a kernel with CONFIG_FTRACE.")
+    remedy = "Mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
+    return Check("tracing", "no", "tracefs is not mounted", cost, remedy)
+
+
+def compiler(facts: Mapping[str, Any]) -> Check:
+    """Is there a C compiler for the native workloads?"""
+    found: str | None = facts.get("compiler")
+    if found:
+        return Check("C compiler", "yes", found)
+    cost = "The native workloads cannot be built."
+    return Check("C compiler", "no", "none works", cost, "Install gcc or clang: sudo apt install gcc")
+
+
+def tensorflow_python(facts: Mapping[str, Any]) -> Check:
+    """Is there an interpreter that TensorFlow is built for?"""
+    found: str | None = facts.get("tensorflow_python")
+    if found:
+        return Check("Python for TensorFlow", "yes", found)
+    cost = "Model Garden jobs cannot be installed; other workloads can."
+    return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, "Install one: uv python install 3.11")
+
+
+def packages(facts: Mapping[str, Any]) -> Check:
+    """Is every package there that workloads of the catalogue take their programs from?"""
+    name = "packages"
+    missing: dict[str, list[str]] | None = facts.get("packages")
+    if missing is None:
+        remedy = "Run castmates doctor in a project's folder."
+        return Check(name, "unknown", "there is no catalogue here", "Some workloads may lack their programs.", remedy)
+    if not missing:
+        return Check(name, "yes", "all that the catalogue's workloads want")
+    wanting = [workload for workloads in missing.values() for workload in workloads]
+    shown = f"{', '.join(wanting[:LISTED])}{' …' if len(wanting) > LISTED else ''}"
+    return Check(
+        name,
+        "partly",
+        f"not installed: {', '.join(missing)}",
+        f"{len(wanting)} workloads of the catalogue cannot be started: {shown}.",
+        f"Install them: sudo apt-get install {' '.join(missing)}",
+    )

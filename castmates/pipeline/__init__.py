@@ -1,0 +1,1 @@
+"""The steps of the workflow: a module per rule, of the rule's name."""

@@ -1,0 +1,127 @@
+"""From a plan to the files of one block, ending in good order however it is ended."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+from castmates.errors import CastmatesError
+from castmates.files import make_folder
+from castmates.linux.processes import read_process
+from castmates.runner import record
+from castmates.runner.block import Outcome, Say, run_block
+from castmates.study.spec import Block, Plan
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+Run = Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]
+
+
+class Interrupted(BaseException):
+    """A signal, or the death of whoever asked for the block; nothing may swallow it."""
+
+
+def measure_block(
+    plan: Plan,
+    name: str,
+    folder: Path,
+    cache: Path,
+    owner: int | None = None,
+    log: Path | None = None,
+    choose: Callable[[Block], Run] = lambda _: run_block,
+) -> None:
+    """Measure the block of this name (COMPANY/NUMBER) and write its files into `folder`."""
+    block = _find(plan, name)
+    logs = folder / "logs"
+    make_folder(logs)
+    say = _teller(f"block {name}", log)
+    try:
+        with _signals_raise():
+            outcome = choose(block)(block, logs, cache, say, _follow(owner))
+        with deaf():  # what is measured is written, whoever wants to end us now
+            record.write(outcome, folder)
+    except Interrupted as interruption:
+        say(f"ended early, nothing recorded: {interruption}")
+        sys.exit(130)
+    if outcome.status == "failed":
+        say(f"failed: {outcome.reason} (below {logs})")
+    elif not outcome.rounds:
+        say("measured, but every round has a rejected window; `castmates retry` forgets such blocks")
+    else:
+        rejected = sum(bool(window.reasons) for window in outcome.windows)
+        say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
+
+
+def _find(plan: Plan, name: str) -> Block:
+    for block in plan.blocks:
+        if block.path == name:
+            return block
+    raise CastmatesError(
+        f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "
+        "was starting, run the same command again; if its results were copied here, remove their plan.json before."
+    )
+
+
+def _teller(prefix: str, log: Path | None) -> Callable[[str], None]:
+    """Progress of a block, one line a message, on standard error and in a file."""
+    if log is not None:
+        make_folder(log.parent)
+        with suppress(OSError):  # a disk that is full is told by what matters, the block's own files
+            log.write_text("")
+
+    def say(message: str) -> None:
+        line = f"{datetime.now():%H:%M:%S} {prefix}: {message}"
+        with suppress(OSError):  # whoever listened may be gone
+            print(line, file=sys.stderr, flush=True)
+        if log is not None:
+            with suppress(OSError), log.open("a") as file:
+                print(line, file=file)
+
+    return say
+
+
+def _follow(owner: int | None) -> Callable[[], None]:
+    """A check that ends the block when the process that asked for it is gone (its number may be reused)."""
+    found = read_process(owner) if owner is not None else None
+    if owner is None:
+        return lambda: None
+
+    def check() -> None:
+        now = read_process(owner)
+        if found is None or now is None or not now.alive or now.born != found.born:
+            raise Interrupted(f"process {owner}, which asked for this block, is gone")
+
+    return check
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Ignore all requests to end."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Turn a request to end into an exception, so that everything is cleaned up on the way out."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for one in SIGNALS:
+            signal.signal(one, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+        raise Interrupted(f"{signal.Signals(number).name} came")
+
+    # What is ignored stays so: `nohup` means it.
+    ours = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in ours}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,130 @@
+"""Runs Snakemake as a child that never outlives us: whoever asks us to end ends its jobs and it, in good order."""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from castmates.errors import CastmatesError
+from castmates.linux.processes import read_table
+
+Say = Callable[[str], object]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
+# right, and Snakemake waits for it; at SIGTERM it would wait for blocks to be finished, and shells would not wait.
+STAGES = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+# Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
+AT_ONCE = (signal.SIGTERM, 10.0)
+LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def sweep(study_file: Path, cores: str, say: Say) -> None:
+    """Let Snakemake measure what is missing of a study and write its page."""
+    words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
+    say(" ".join(["snakemake", *words[3:]]))
+    if code := run(words, say):
+        raise CastmatesError(
+            f"the sweep of {study_file} ended with status {code}; what Snakemake says above tells why, and the same "
+            "command goes on where it stopped."
+        )
+
+
+def run(words: list[str], say: Say) -> int:
+    """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
+    with _Heard() as heard:
+        running = subprocess.Popen(words, start_new_session=True, preexec_fn=_end_with_parent)
+        number = heard.wait(running)
+        if number is None:
+            return running.returncode
+        _tell(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
+        _end(running, heard)
+        _tell(say, "The sweep was ended before it was done; the same command goes on where it stopped.")
+    sys.exit(128 + number)
+
+
+def _end(running: "subprocess.Popen[bytes]", heard: "_Heard") -> None:
+    """Ask its whole group to end, and insist; whoever asks again meanwhile has to wait."""
+    for number, patience in STAGES if _has_jobs(running) else (AT_ONCE, *STAGES):
+        _signal(running, number)
+        if heard.ended(running, patience):
+            break
+    deadline = time.monotonic() + LAST_S
+    while _signal(running, 0) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _signal(running, signal.SIGKILL)
+
+
+def _has_jobs(running: "subprocess.Popen[bytes]") -> bool:
+    """Whether somebody is in its group beside it."""
+    return any(one.group == running.pid and one.pid != running.pid and one.alive for one in read_table().values())
+
+
+def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:
+    """Send its group a signal; whether there was anybody. The dead leader still names its group."""
+    try:
+        os.killpg(running.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+class _Heard:
+    """Signals that came, as they come, through a pipe: nothing is lost, and nothing is asked again and again."""
+
+    def __enter__(self) -> "_Heard":
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        self._woken_before = signal.set_wakeup_fd(self._write)
+        # What is ignored stays so, `nohup` means it; but the child must not ignore it too, for we speak to it that way.
+        self._ours = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
+        self._before = {number: signal.signal(number, _note) for number in (*SIGNALS, signal.SIGCHLD)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._woken_before)
+        os.close(self._read)
+        os.close(self._write)
+
+    def wait(self, running: "subprocess.Popen[bytes]") -> signal.Signals | None:
+        """Until it has ended (None), or somebody asks us to end."""
+        while running.poll() is None:
+            if asked := self._ours & self._next(None):
+                return signal.Signals(min(asked))
+        return None
+
+    def ended(self, running: "subprocess.Popen[bytes]", seconds: float) -> bool:
+        """Whether it ends within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while running.poll() is None and (left := deadline - time.monotonic()) > 0:
+            self._next(left)
+        return running.returncode is not None
+
+    def _next(self, seconds: float | None) -> set[int]:
+        """The signals that come next; none if none comes within so many seconds."""
+        return {*os.read(self._read, 512)} if select.select([self._read], [], [], seconds)[0] else set()
+
+
+def _note(_number: int, _frame: FrameType | None) -> None:
+    """Nothing: that it came stands in the pipe."""
+
+
+def _end_with_parent() -> None:
+    """Have the kernel tell Snakemake when we were killed; it then finishes the block that runs, and ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _tell(say: Say, words: str) -> None:
+    with contextlib.suppress(OSError):  # whoever listened may be gone
+        say(words)

@@ -1,0 +1,1 @@
+"""What `castmates plan` prints before anything runs."""

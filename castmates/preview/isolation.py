@@ -1,0 +1,42 @@
+"""How a study will divide its losses, told before anything runs: under which partition, and on how many launches."""
+
+from collections import Counter
+
+from castmates.study.spec import Plan
+
+
+def line(plan: Plan, named: str | None) -> str:
+    """A sentence for a terminal on the isolating partitions of the mixes; "" where no cache is shared out."""
+    from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
+    from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+
+    if not any(mix.partitions for mix in plan.mixes if mix.antagonists):
+        return ""
+    known = candidates(plan.mixes, named)
+    counts = Counter(zip(known["mix"], known["member"], strict=True))
+    mixes = list(dict.fromkeys((mix.name, mix.lead) for mix in plan.mixes if mix.antagonists))
+    most, apart = max(counts.values(), default=0), sum(one in counts for one in mixes)
+    which = f"{apart} of {len(mixes)} mixes" if apart < len(mixes) else "every mix"
+    if not most:
+        return "What ways give back cannot be told: no partition gives lead and antagonists ways of their own."
+    if most == 1:
+        how = f"{named}, which the study names" if named else "the only partition that isolates"
+        return f"The loss of {which} is divided under {how}; all its launches estimate."
+    tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
+    companies = {block.company.id: block.company for block in plan.blocks}
+    launches: Counter[tuple[str, str]] = Counter()
+    for name, count in Counter(block.company.id for block in plan.blocks).items():
+        there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
+        launches.update(dict.fromkeys(there, count))
+    blocks = min(launches[one] for one, several in counts.items() if several > 1)
+    chosen = round(CHOOSING_SHARE * blocks)
+    instead = "a name in 'attribution.isolated' lets all of them estimate"
+    if chosen < FEWEST_TO_CHOOSE or blocks - chosen < FEWEST_BLOCKS:
+        return (
+            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_BLOCKS} launches, and "
+            f"{blocks} are planned; {instead}."
+        )
+    return (
+        f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {blocks} launches "
+        f"while the others estimate; {instead}."
+    )

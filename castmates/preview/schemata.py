@@ -1,0 +1,68 @@
+"""Who gets what under the partitions of a plan, in the kernel's words, for a terminal."""
+
+from collections.abc import Iterator
+
+from castmates.study import masks
+from castmates.study.cache import Cache
+from castmates.study.partitions.partitions import domains
+from castmates.study.placement.layout import Layout
+from castmates.study.schemata import schemata_of, ways_of
+from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
+
+EVERYBODY_ELSE = "everybody else"
+
+
+def lines(plan: Plan, layout: Layout) -> Iterator[object]:
+    """What was left out or changed, then the schemata of every scene, company by company."""
+    if plan.notes:
+        yield "\nPartitions, as this machine allows them:"
+        yield from (f"  {note}" for note in plan.notes)
+    if plan.cache is None:
+        return
+    companies = {block.company.id: block.company for block in plan.blocks}.values()
+    for company in companies:
+        if any(scene.shares for scene in company.scenes):
+            yield f"\nSchemata of the scenes of company {company.id}"
+            yield _table(company, plan.cache, layout)
+            everything = schemata_of(Share(member=""), _domains(company, layout), plan.cache)
+            yield (
+                f"  In its scenes without a partition everybody has everything: {everything} "
+                f"({masks.size_words(plan.cache.full, plan.cache)})."
+            )
+
+
+def _table(company: Company, cache: Cache, layout: Layout) -> object:
+    from rich.table import Table
+
+    table = Table("partition", "scenes", "who", "schemata", "ways", box=None)
+    for partition in dict.fromkeys(scene.partition for scene in company.scenes if scene.partition != UNMANAGED):
+        scenes = [scene for scene in company.scenes if scene.partition == partition]
+        first = [f"@{partition}", " ".join(scene.name.removesuffix(f"@{partition}") for scene in scenes)]
+        for who, schemata, ways in rows(company, scenes, cache, layout):
+            table.add_row(*first, who, schemata, ways)
+            first = ["", ""]
+    return table
+
+
+def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) -> list[tuple[str, str, str]]:
+    """Who, schemata and ways under one partition; members that get the same share a row."""
+    found: dict[tuple[str, str], list[str]] = {}
+    given = {share.member: share for scene in scenes for share in scene.shares}
+    active = {name for scene in scenes for name in scene.active}
+    for member in company.members:
+        if member.name in active:
+            share = given.get(member.name, Share(member=member.name))
+            name = f"lead {member.name}" if member.role == "lead" else member.name
+            found.setdefault(_said(share, domains(member, layout), cache), []).append(name)
+    rest = given.get(REST, Share(member=REST))
+    found.setdefault(_said(rest, _domains(company, layout), cache), []).append(EVERYBODY_ELSE)
+    return [(", ".join(who), schemata, size) for (schemata, size), who in found.items()]
+
+
+def _said(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
+    mask = ways_of(share)
+    return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
+
+
+def _domains(company: Company, layout: Layout) -> tuple[int, ...]:
+    return tuple(sorted({place for member in company.members for place in domains(member, layout)}))

@@ -1,0 +1,1 @@
+"""Cache partitions and occupancy through the tool pqos."""

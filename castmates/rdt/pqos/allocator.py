@@ -1,0 +1,138 @@
+"""Gives members cache ways and memory bandwidth through Intel's pqos, where resctrl cannot be used."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from castmates.errors import CastmatesError
+from castmates.machine.lock import tell
+from castmates.machine.pqos_text import State
+from castmates.protocols import Held
+from castmates.rdt.pqos.classes import DEFAULT, Arrangement, arrange, as_state, schemata_of
+from castmates.rdt.pqos.session import PqosSession
+from castmates.rdt.resctrl.schemata import one_line
+from castmates.rdt.resctrl.tasks import Tasks
+from castmates.rdt.resctrl.wanted_schemata import differences, loses_ways, name_of
+from castmates.study.cpus import format_cpu_list
+from castmates.study.spec import REST, Share
+
+
+class PqosAllocator:
+    """Puts the CPUs of members into classes; a member has what its CPUs have."""
+
+    name = "pqos"
+
+    def __init__(self, session: PqosSession, tasks: Tasks, say: Callable[[str], None] = tell) -> None:
+        self.session, self.tasks, self.say = session, tasks, say
+        self._members: Mapping[str, Held] = {}
+        self._given: Arrangement | None = None
+        self._seen: State | None = None  # what was read last
+
+    def prepare(self, members: Mapping[str, Held]) -> None:
+        """Look what there is, refuse where others are, and give everything to everybody."""
+        self._members = members
+        self._seen = self.session.found
+        self.apply([])
+
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Give out these shares, and everything to who is not named, and prove that they were taken.
+
+        True where somebody has lost ways: what lies in them is evicted by nobody.
+        """
+        found, cache = self.session.found, self.session.cache
+        self._check(shares)
+        wanted = arrange(shares, self._members, found, cache)
+        before, self._seen = self._seen or found, self.session.set(as_state(wanted, found))
+        self._given = wanted
+        if wrong := self._differences(self._seen):
+            raise CastmatesError(
+                f"pqos took what was asked but shows something else ({'; '.join(wrong)}): somebody else has changed "
+                "it, or this processor changes such masks; then leave them out of the study."
+            )
+        return any(self._lost(before, self._seen, cpu) for cpu in found.cores)
+
+    def read_back(self) -> dict[str, str]:
+        """Read what is in force, by member, in one line of the kernel's words; what CPUs differ in stands apart."""
+        self._seen = state = self.session.state()
+        said = {name: self._said_of(held.cpus, state) for name, held in self._members.items()}
+        if self._given and self._given.classes[DEFAULT] != schemata_of(self.session.found, DEFAULT, self.session.cache):
+            said[REST] = one_line(schemata_of(state, DEFAULT, self.session.cache))
+        return said
+
+    def misplaced(self) -> list[str]:
+        """Say in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
+        told = []
+        if self._given and self._seen:
+            given = self._given.cores
+            wrong = {cpu: its for cpu, (_, its) in self._seen.cores.items() if its != given.get(cpu, its)}
+            told += [f"CPU {cpu} is in class {its} and not in {given[cpu]}" for cpu, its in wrong.items()]
+        threads = self.tasks.threads([held.pid for held in self._members.values()])
+        for name, held in self._members.items():
+            for tid in threads[held.pid]:
+                if away := _allowed(tid) - set(held.cpus):
+                    told.append(f"thread {tid} of {name} may run on CPU {format_cpu_list(away)}, where it has no share")
+        return told
+
+    def restore(self) -> None:
+        """Put everything back as it was found; safe to call twice."""
+        self._given = None
+        self.session.close()
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is driven and how."""
+        cache = self.session.cache
+        throttle, holes = cache.bandwidth, "with" if cache.sparse else "without"
+        return {
+            "allocation": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
+            "ways": f"{cache.ways}, masks of at least {cache.least_ways}, {holes} holes",
+            "way_bytes": str(cache.way_bytes or "unknown"),
+            "ways shared with I/O": f"{cache.shareable:x}",
+            "bandwidth": f"{throttle.unit}, from {throttle.least} in steps of {throttle.step}" if throttle else "none",
+            "classes": str(cache.groups + 1),
+            "default class": one_line(schemata_of(self.session.found, DEFAULT, cache)),
+        }
+
+    def _check(self, shares: Sequence[Share]) -> None:
+        """Refuse what was planned for another cache: the plan is made without starting pqos."""
+        cache = self.session.cache
+        for share in shares:
+            for mask in (share.ways, share.code):
+                if mask is not None and (mask & ~cache.full or mask.bit_count() < cache.least_ways):
+                    raise CastmatesError(
+                        f"{name_of(share.member)} was given the way mask {mask:x}, but pqos says that masks here are "
+                        f"within {cache.full:x} and have at least {cache.least_ways} ways: write masks that fit."
+                    )
+
+    def _differences(self, state: State) -> list[str]:
+        """What is not as it was given; throttles may be rounded up."""
+        assert self._given is not None
+        cache, told = self.session.cache, []
+        for number, schemata in self._given.classes.items():
+            there = differences(schemata, schemata_of(state, number, cache), cache)
+            told += [f"class {number}: {one}" for one in there]
+        return told + [
+            f"CPU {cpu} is in class {state.cores[cpu][1]} instead of {number}"
+            for cpu, number in self._given.cores.items()
+            if state.cores.get(cpu, (0, number))[1] != number
+        ]
+
+    def _lost(self, before: State, after: State, cpu: int) -> bool:
+        cache, domain = self.session.cache, before.cores[cpu][0]
+        one, other = (
+            {
+                resource: {at: mask for at, mask in values.items() if at == domain}
+                for resource, values in schemata_of(state, state.cores[cpu][1], cache).items()
+            }
+            for state in (before, after)
+        )
+        return loses_ways(one, other)
+
+    def _said_of(self, cpus: Sequence[int], state: State) -> str:
+        numbers = sorted({state.cores[cpu][1] for cpu in cpus if cpu in state.cores})
+        return " and ".join(one_line(schemata_of(state, number, self.session.cache)) for number in numbers)
+
+
+def _allowed(tid: int) -> set[int]:
+    try:
+        return os.sched_getaffinity(tid)
+    except ProcessLookupError:
+        return set()

@@ -1,0 +1,101 @@
+"""Which class of service each CPU is to be in, and what each class is to have; pure.
+
+pqos associates CPUs, not processes: a member has what its CPUs have. Members of one block may sit on the same CPUs, one
+of them frozen; then those that a share names decide. Class 0 is everybody's who is no member.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from castmates.errors import CastmatesError
+from castmates.machine.pqos_text import State
+from castmates.protocols import Held
+from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MB, Schemata
+from castmates.rdt.resctrl.wanted_schemata import everything, name_of, wishes
+from castmates.study.cache import Cache
+from castmates.study.cpus import format_cpu_list
+from castmates.study.spec import REST, Share
+
+DEFAULT = 0
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Classes and CPUs as they are to be."""
+
+    classes: dict[int, Schemata]
+    cores: dict[int, int]  # CPU -> class
+
+
+def arrange(shares: Sequence[Share], members: Mapping[str, Held], found: State, cache: Cache) -> Arrangement:
+    """Give a class to every different wish; CPUs of nobody are in the default class."""
+    base = schemata_of(found, DEFAULT, cache)
+    all_of_it = everything(cache, base)
+    wanted = wishes(shares, {REST: base} | dict.fromkeys(members, all_of_it), domains_of(members, found), cache)
+    named = {share.member for share in shares}
+    classes: dict[int, Schemata] = {DEFAULT: wanted[REST]}
+    cores = dict.fromkeys(found.cores, DEFAULT)
+    taken: dict[int, str] = {}
+    for name in sorted(members, key=lambda name: name in named):  # those that a share names come last, and win
+        number = _class_for(wanted[name], classes, cache)
+        for cpu in members[name].cpus:
+            other = taken.get(cpu)
+            if name in named and other in named and wanted[name] != wanted[other or ""]:
+                raise CastmatesError(
+                    f"{other} and {name} are both on CPU {cpu} and have different shares: pqos gives shares to CPUs, "
+                    "so put them on different ones, or write 'cache.driver: resctrl'."
+                )
+            taken[cpu] = name
+            cores[cpu] = number
+    return Arrangement(classes, cores)
+
+
+def domains_of(members: Mapping[str, Held], found: State) -> dict[str, set[int]]:
+    """The last-level caches on which each member has CPUs, in pqos' numbers; REST has all that members use."""
+    result: dict[str, set[int]] = {}
+    for name, held in members.items():
+        if unknown := set(held.cpus) - set(found.cores):
+            raise CastmatesError(
+                f"pqos does not know CPU {format_cpu_list(unknown)} of {name}: bring it online, or plan the study anew."
+            )
+        result[name] = {found.cores[cpu][0] for cpu in held.cpus}
+    return result | {REST: set().union(*result.values())}
+
+
+def schemata_of(state: State, number: int, cache: Cache) -> Schemata:
+    """What a class has, in the kernel's words."""
+    masks = {domain: mask for (domain, its), mask in state.masks.items() if its == number}
+    result: Schemata = {}
+    if masks and cache.cdp:
+        result[DATA] = {domain: data for domain, (data, _) in masks.items()}
+        result[CODE] = {domain: code for domain, (_, code) in masks.items()}
+    elif masks:
+        result[L3] = {domain: data for domain, (data, _) in masks.items()}
+    throttles = {domain: value for (domain, its), value in state.throttles.items() if its == number}
+    return result | ({MB: throttles} if throttles else {})
+
+
+def as_state(arrangement: Arrangement, found: State) -> State:
+    """The whole machine as it is to be: classes that are not used stay as they were found."""
+    masks, throttles = dict(found.masks), dict(found.throttles)
+    for number, schemata in arrangement.classes.items():
+        for domain, data in schemata.get(DATA, schemata.get(L3, {})).items():
+            masks[domain, number] = data, schemata.get(CODE, {}).get(domain, data)
+        throttles |= {(domain, number): value for domain, value in schemata.get(MB, {}).items()}
+    cores = {cpu: (domain, arrangement.cores.get(cpu, DEFAULT)) for cpu, (domain, _) in found.cores.items()}
+    return State(masks, throttles, found.unit, cores)
+
+
+def _class_for(wish: Schemata, classes: dict[int, Schemata], cache: Cache) -> int:
+    """Find the class that has what is wished, or take the next one."""
+    for number, schemata in classes.items():
+        if schemata == wish:
+            return number
+    number = len(classes)
+    if number > cache.groups:
+        raise CastmatesError(
+            f"the shares of one scene need more than the {cache.groups + 1} classes that this processor has; give "
+            f"several members the same share ({name_of(REST)} has one class of its own)."
+        )
+    classes[number] = wish
+    return number

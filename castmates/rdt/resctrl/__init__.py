@@ -1,0 +1,1 @@
+"""Cache partitions and occupancy through the kernel's resctrl."""

@@ -1,0 +1,288 @@
+"""Gives members cache ways and memory bandwidth through resctrl: a group each, made once, rewritten for every scene."""
+
+import errno
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+from castmates.errors import CastmatesError
+from castmates.machine.lock import tell
+from castmates.protocols import Held
+from castmates.rdt.names import own_name
+from castmates.rdt.resctrl import groups
+from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.foreign import foreign_groups
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.refusals import refusal
+from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
+from castmates.rdt.resctrl.tasks import Tasks
+from castmates.rdt.resctrl.tree import Tree
+from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wishes
+from castmates.study.spec import REST, Share
+
+TOLD = 5  # threads that are named where they are not in their group
+
+
+class ResctrlAllocator:
+    """Drives one mounted resctrl for the members of one block."""
+
+    name = "resctrl"
+
+    def __init__(
+        self,
+        tree: Tree,
+        tasks: Tasks,
+        book: Book,
+        domain_of: Mapping[int, int],  # CPU -> its last-level cache
+        options: Sequence[str] = (),
+        say: Callable[[str], None] = tell,
+        release: Callable[[], list[str]] = list,
+    ) -> None:
+        self.tree, self.tasks, self.book = tree, tasks, book
+        self.options, self.say, self._release = options, say, release
+        self.cache = capabilities(tree, " ".join(options))
+        self.groups: dict[str, str] = {}  # member -> its group
+        self._domain_of = domain_of
+        self._domains: dict[str, Collection[int]] = {}
+        self._leaders: dict[str, int] = {}
+        self._base: dict[str, Schemata] = {}  # what who is not named has: members everything, REST what it had
+        self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
+        self._asked: dict[str, Schemata] = {}  # what was last written
+        self._now: dict[str, Schemata] = {}  # what was last read back
+        self._told: set[str] = set()
+
+    def prepare(self, members: Mapping[str, Held]) -> None:
+        """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
+        found = self._read_of("", REST)
+        everybody = everything(self.cache, found)
+        self._base[REST] = self._now[REST] = {line: values for line, values in found.items() if line in everybody}
+        self._base |= dict.fromkeys(members, everybody)
+        self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
+        self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
+        self._leaders = {name: held.pid for name, held in members.items()}
+        self._find_groups(list(members))
+        self._set(dict.fromkeys(members, everybody))
+        for name, path in self.groups.items():
+            groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
+        if wrong := self.misplaced():
+            raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
+
+    def apply(self, shares: Sequence[Share]) -> bool:
+        """Give out these shares, and everything to who is not named, and prove that they were taken.
+
+        True where somebody has lost ways: what lies in them is evicted by nobody.
+        """
+        self._tell_rounding(shares)
+        wanted = wishes(shares, self._base, self._domains, self.cache)
+        if "" not in self._former and wanted[REST] == self._base[REST]:
+            del wanted[REST]  # as it was found, and so not ours to write
+        before = self._set(wanted)
+        return any(loses_ways(before[name], self._now[name]) for name in wanted)
+
+    def read_back(self) -> dict[str, str]:
+        """Read the schemata now in force, by member, in one line of the kernel's words; "" where the group is gone."""
+        rest = {REST: ""} if "" in self._former else {}
+        found: dict[str, str] = {}
+        with self.tree.locked(exclusive=False):
+            for name, path in (self.groups | rest).items():
+                try:
+                    found[name] = one_line(self._read(path))
+                except OSError:
+                    found[name] = ""
+        return found
+
+    def misplaced(self) -> list[str]:
+        """Say in words which threads are not in their member's group."""
+        told = []
+        for name, strays in self._strays().items():
+            some = ", ".join(f"{tid} (in {where})" for tid, where in list(strays.items())[:TOLD])
+            more = " …" if len(strays) > TOLD else ""
+            count = "a thread" if len(strays) == 1 else f"{len(strays)} threads"
+            told.append(f"{name} has {count} outside of its group {self.groups[name]}: {some}{more}")
+        return told
+
+    def restore(self) -> None:
+        """Put everything back as it was found; safe to call twice."""
+        own = [path for path in self.groups.values() if path not in self._former]
+        steps: list[Callable[[], None]] = [partial(self._reset, path) for path in self._former]
+        steps += [partial(groups.remove, self.tree, self.book, path) for path in own]
+        for step in steps:
+            try:
+                step()
+            except CastmatesError as error:  # it stays in the journal, for whoever heals the machine
+                self.say(str(error))
+        self._former.clear()
+        self.groups.clear()
+        self._leaders.clear()
+        release, self._release = self._release, list
+        for sentence in release():
+            self.say(sentence)
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is driven and how."""
+        cache, throttle = self.cache, self.cache.bandwidth
+        said = {
+            "allocation": "resctrl",
+            "mounted with": ", ".join(self.options) or "no options",
+            "ways": f"{cache.ways}, masks of {cache.least_ways} or more{', holes allowed' if cache.sparse else ''}",
+            "way_bytes": str(cache.way_bytes or "unknown"),
+            "ways shared with I/O": f"{cache.shareable:x}",
+            "bandwidth": f"{throttle.unit}, from {throttle.least} in steps of {throttle.step}" if throttle else "none",
+            "groups": ", ".join(f"{name}: {path}" for name, path in self.groups.items()),
+            "groups of others": ", ".join(map(str, foreign_groups(self.tree))) or "none",
+            "default group": one_line(self._base.get(REST, {})),
+        }
+        with suppress(OSError):  # only where there is a throttle, and not on every kernel
+            said["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
+        return said
+
+    def _caches_of(self, name: str, held: Held) -> Collection[int]:
+        if len(self.cache.domains) == 1:
+            return self.cache.domains
+        unknown = [cpu for cpu in held.cpus if self._domain_of.get(cpu) not in self.cache.domains]
+        if unknown:
+            raise CastmatesError(
+                f"CPU {unknown[0]} of {name} is in no last-level cache that resctrl knows (their ids are"
+                f" {', '.join(map(str, self.cache.domains))}): bring it online, or plan the study anew."
+            )
+        return {self._domain_of[cpu] for cpu in held.cpus}
+
+    def _find_groups(self, names: Sequence[str]) -> None:
+        """Make a group for everyone; who may not make any takes those that root gave him."""
+        for number, name in enumerate(names):
+            path = own_name(number)
+            try:
+                groups.make(self.tree, self.book, path, self.say)
+            except OSError as error:
+                if self.groups:
+                    raise refusal(self.tree, error, f"make the group {path}") from None
+                return self._take_delegated(names, error)
+            self.groups[name] = path
+        return None
+
+    def _take_delegated(self, names: Sequence[str], error: OSError) -> None:
+        given = groups.delegated(self.tree, os.geteuid())
+        if len(given) < len(names):
+            advice = (
+                f"root gave this user {len(given)} empty groups and {len(names)} are needed: sudo castmates grant"
+                if given
+                else ""
+            )
+            raise refusal(self.tree, error, f"make {len(names)} groups", advice) from None
+        self.groups = dict(zip(names, given, strict=False))
+        for path in self.groups.values():
+            self._former[path] = self._read(path)
+
+    def _set(self, wanted: Mapping[str, Schemata]) -> dict[str, Schemata]:
+        """Write everybody's schemata, read all of them back and compare; return what was in force until then.
+
+        That is read too: somebody else may have given more than we had, whose lines then lie in the ways that go.
+        """
+        paths = {REST: ""} | self.groups
+        for name, schemata in wanted.items():
+            self._write_down(name, paths[name], schemata)
+        self._asked |= wanted
+        with self.tree.locked():
+            before = {name: self._read_of(paths[name], name) for name in wanted}
+            # Narrow ones first: shares that do not overlap then never do meanwhile.
+            for name in sorted(wanted, key=lambda name: _width(wanted[name])):
+                self._write(paths[name], wanted[name], name)
+            found = {name: self._read_of(paths[name], name) for name in wanted}
+        for name, schemata in found.items():
+            if wrong := differences(wanted[name], schemata, self.cache):
+                raise CastmatesError(
+                    f"resctrl took what {name_of(name)} was given but shows something else"
+                    f" ({'; '.join(wrong)}): somebody else has changed it, or this processor changes such"
+                    " masks; then leave them out of the study."
+                )
+        self._now |= found
+        return before
+
+    def _tell_rounding(self, shares: Sequence[Share]) -> None:
+        for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
+            if (taken := rounded(asked, self.cache)) != asked:
+                told = f"a throttle of {asked} becomes {taken}: this machine has no step between"
+                if told not in self._told:
+                    self.say(told)
+                self._told.add(told)
+
+    def _write_down(self, name: str, path: str, schemata: Schemata) -> None:
+        """Tell the journal what a group that is not ours will have; ours goes with everything it has."""
+        if name == REST:
+            self._former.setdefault("", self._base[REST])
+        if path in self._former:
+            self.book.schemata(path, one_line(self._former[path]), one_line(schemata))
+
+    def _reset(self, path: str) -> None:
+        """Give a group that we did not make what it had, unless somebody else has changed it; empty one of ours."""
+        name = next((name for name, own in self.groups.items() if own == path), REST)
+        ours = [known[name] for known in (self._now, self._asked) if name in known]
+        try:
+            with self.tree.locked():
+                if path:
+                    self._empty(path)
+                there = self._read(path)
+                if ours and all(differences(one, there, self.cache) for one in ours):
+                    where = path or "the default group"
+                    self.say(f"{where} of resctrl was changed by somebody else and is left as it is: {one_line(there)}")
+                elif differences(self._former[path], there, self.cache):
+                    self._write(path, self._former[path], name)
+        except OSError as error:
+            if error.errno not in groups.NOT_HERE:  # else it was unmounted meanwhile, and so reset
+                raise refusal(self.tree, error, f"put back what {name_of(name)} had") from None
+        self.book.strike(path)
+
+    def _empty(self, path: str) -> None:
+        """Send who still lives in a delegated group back to the default one, where that is allowed."""
+        for tid in self.tree.read(f"{path}/tasks").split():
+            with suppress(OSError):
+                self.tree.write("tasks", f"{tid}\n")
+
+    def _write(self, path: str, schemata: Schemata, name: str) -> None:
+        try:
+            self.tree.write(f"{path}/schemata".lstrip("/"), to_write(schemata))
+        except OSError as error:
+            asked = one_line(schemata)
+            raise refusal(self.tree, error, f"give {name_of(name)} {asked}", self._why_refused(error, path)) from None
+
+    def _why_refused(self, error: OSError, path: str) -> str:
+        if not path and error.errno == errno.EACCES:
+            return (
+                "the masks of the default group are root's: `sudo castmates grant --default-group` hands them over, or"
+                " write `rest: all` under 'cache' in the study, which leaves them alone"
+            )
+        exclusive = [str(group) for group in foreign_groups(self.tree) if group.exclusive]
+        return f"{', '.join(exclusive)} keeps ways for itself: have its owner end" if exclusive else ""
+
+    def _read(self, path: str) -> Schemata:
+        return parse(self.tree.read(f"{path}/schemata".lstrip("/")))
+
+    def _read_of(self, path: str, name: str) -> Schemata:
+        try:
+            return self._read(path)
+        except OSError as error:
+            raise refusal(self.tree, error, f"read what {name_of(name)} has") from None
+
+    def _strays(self) -> dict[str, dict[int, str]]:
+        """Find the threads outside of their member's group, and where they are."""
+        found = {}
+        threads = self.tasks.threads(list(self._leaders.values()))
+        for name, path in self.groups.items():
+            places = groups.places(self.tree, self.tasks, threads[self._leaders[name]], path)
+            if strays := {tid: where for tid, where in places.items() if where != path}:
+                found[name] = {tid: where or "the default group" for tid, where in strays.items()}
+        return found if self.tasks.tells or not found else self._still_there(found)
+
+    def _still_there(self, strays: Mapping[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+        """Leave out threads that have ended since they were listed: no group's list has them any more."""
+        threads = self.tasks.threads([self._leaders[name] for name in strays])
+        left = {
+            name: {tid: where for tid, where in some.items() if tid in threads[self._leaders[name]]}
+            for name, some in strays.items()
+        }
+        return {name: some for name, some in left.items() if some}
+
+
+def _width(schemata: Schemata) -> int:
+    return sum(value.bit_count() for line, values in schemata.items() if line != "MB" for value in values.values())

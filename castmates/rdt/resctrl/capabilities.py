@@ -1,0 +1,144 @@
+"""What a mounted resctrl says that can be shared out and watched; reading changes nothing.
+
+This is used while a Snakefile is parsed, so it imports the standard library and pydantic only.
+"""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from castmates.linux.kernel_files import Mount, below, mounts
+from castmates.machine.resctrl_state import FSTYPE, options_of, settings
+from castmates.rdt.names import delegated_to
+from castmates.rdt.resctrl.foreign import control_groups
+from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
+from castmates.rdt.resctrl.tree import KernelTree, Tree
+from castmates.study.cache import Bandwidth, Cache
+
+EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
+MBPS_MOST = 2**32 - 1  # the kernel's "no throttle" with mba_MBps
+AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
+_MONITORED = re.compile(r"mon_L3_(\d+)")
+
+
+def find_mount(root: Path = Path("/")) -> Mount | None:
+    """Find where all of resctrl is mounted, wherever that is; None where it is not."""
+    found = [mount for mount in mounts(root) if mount.fstype == FSTYPE and mount.subtree == "/"]
+    return found[-1] if found else None  # the latest hides those before it
+
+
+def read_cache(root: Path = Path("/")) -> Cache | None:
+    """Read what the mounted resctrl offers; None where none is mounted, or it offers nothing that can be read."""
+    mount = find_mount(root)
+    if mount is None:
+        return None
+    try:
+        return capabilities(KernelTree(below(root, mount.point)), " ".join(options_of(mount)))
+    except OSError:
+        return None
+
+
+def capabilities(tree: Tree, options: str = "") -> Cache:
+    """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean."""
+    masks = parse(tree.read("schemata"))
+    resource = L3 if _has(tree, L3) else DATA
+    widest = int(_word(tree, f"info/{resource}/cbm_mask") or "0", 16)
+    cdp = resource == DATA and widest > 0
+    return Cache(
+        domains=_domains(tree, masks),
+        ways=widest.bit_count(),
+        way_bytes=_way_bytes(tree, masks, resource),
+        least_ways=_number(tree, f"info/{resource}/min_cbm_bits", 1),
+        sparse=_word(tree, f"info/{resource}/sparse_masks") == "1",
+        shareable=int(_word(tree, f"info/{resource}/shareable_bits") or "0", 16),
+        groups=_groups(tree),
+        cdp=cdp,
+        bandwidth=_bandwidth(tree, masks, options) if _has(tree, MB) else None,
+        events=tuple(event for event in _events(tree) if event in EVENTS),
+        monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
+        rest=_may_write(tree, "schemata"),
+    )
+
+
+def monitored_domains(names: list[str]) -> dict[int, str]:
+    """Find a group's last-level caches in the names of its mon_data; under SNC the parts lie inside."""
+    found = ((_MONITORED.fullmatch(name), name) for name in names)
+    return {int(match[1]): name for match, name in found if match}
+
+
+def _domains(tree: Tree, masks: Schemata) -> tuple[int, ...]:
+    for resource in (L3, DATA, MB):
+        if resource in masks:
+            return tuple(sorted(masks[resource]))
+    with suppress(OSError):  # without monitoring there is no such folder
+        return tuple(sorted(monitored_domains(tree.names("mon_data"))))
+    return ()
+
+
+def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
+    """Divide the size of the default group's share by its ways: it need not have all of them."""
+    sizes = settings(_word(tree, "size") or "")
+    for domain, mask in masks.get(resource, {}).items():
+        size = sizes.get((resource, str(domain)), "")
+        if mask and size.isdecimal():
+            return int(size) // mask.bit_count()
+    return None
+
+
+def _groups(tree: Tree) -> int:
+    """Count the groups that can be had: each takes one class of every resource, and the default group has one.
+
+    Who may make none has those that root gave him, whether they are in use now or not: a plan does not hang on that.
+    """
+    counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
+    most = max(0, min((count for count in counts if count), default=1) - 1)
+    if _may_write(tree, ""):
+        return most
+    given = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
+    return min(most, len([name for name in given if _may_write(tree, f"{name}/schemata")]))
+
+
+def _may_write(tree: Tree, path: str) -> bool:
+    """Say whether this process may; a fake asks each time."""
+    return not isinstance(tree, KernelTree) or os.access(tree.root / path, os.W_OK)
+
+
+def _bandwidth(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
+    least, step = _number(tree, "info/MB/min_bandwidth", 10), _number(tree, "info/MB/bandwidth_gran", 10)
+    now = max(masks.get(MB, {}).values(), default=0)
+    if _word(tree, "info/MB/delay_linear") == "0":  # AMD: absolute, and the default group has the most unless throttled
+        return Bandwidth(
+            unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=_power_of_two(max(now, AMD_MOST))
+        )
+    if "mba_MBps" in options.split() or now > 100:
+        return Bandwidth(unit="MB/s", least=1, step=1, most=MBPS_MOST)
+    return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100)
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()
+
+
+def _events(tree: Tree) -> list[str]:
+    return (_word(tree, "info/L3_MON/mon_features") or "").split()
+
+
+def _resources(tree: Tree) -> list[str]:
+    return tree.names("info")
+
+
+def _has(tree: Tree, resource: str) -> bool:
+    return resource in _resources(tree)
+
+
+def _word(tree: Tree, path: str) -> str | None:
+    """Read a file's text without surrounding blanks, or None where there is no such file."""
+    with suppress(OSError):
+        return tree.read(path).strip()
+    return None
+
+
+def _number(tree: Tree, path: str, otherwise: int) -> int:
+    word = _word(tree, path) or ""
+    return int(word) if word.isdecimal() else otherwise

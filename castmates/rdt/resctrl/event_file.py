@@ -1,0 +1,60 @@
+"""Reads one monitoring file again and again: a number of bytes, or why there is none."""
+
+import errno
+import os
+from dataclasses import dataclass, field
+
+from castmates.rdt.resctrl.tree import KernelTree, Tree
+
+NOT_READY = "Unavailable"  # of an id that was given out or taken over a moment ago
+
+# The kernel's words, and what they mean.
+WORDS = {
+    NOT_READY: "Unavailable: the hardware has no count yet",
+    "Error": "Error: the hardware could not count",
+    "Unassigned": "Unassigned: no counter of the hardware is assigned to this group",
+}
+
+
+@dataclass
+class Source:
+    """One event of one group in one cache; kept open where that can be, since opening costs more than reading."""
+
+    tree: Tree
+    path: str
+    reads: int = field(default=0, init=False)  # system calls
+    _fd: int | None = field(default=None, init=False)
+
+    def read(self) -> tuple[int | None, str]:
+        """Return the number, or None and the reason; what is not ready is asked once more."""
+        try:
+            said = self._text()
+            if said == NOT_READY:
+                said = self._text()
+        except OSError as error:
+            self.close()
+            return None, errno.errorcode.get(error.errno or 0, str(error.errno)) + GONE.get(error.errno or 0, "")
+        return (int(said), "") if said.isdecimal() else (None, WORDS.get(said, f"not a number: {said[:40]!r}"))
+
+    def close(self) -> None:
+        """Let go of the file; safe to call twice."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _text(self) -> str:
+        if not isinstance(self.tree, KernelTree):
+            self.reads += 1
+            return self.tree.read(self.path).strip()
+        if self._fd is None:
+            self._fd = os.open(self.tree.root / self.path, os.O_RDONLY | os.O_CLOEXEC)
+            self.reads += 1
+        self.reads += 1
+        return os.pread(self._fd, 64, 0).decode(errors="replace").strip()
+
+
+GONE = {
+    errno.ENOENT: ": the group or its cache is gone",
+    errno.ENODEV: ": the group was removed",
+    errno.EIO: ": the hardware could not count",
+}

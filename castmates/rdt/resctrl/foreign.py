@@ -1,0 +1,96 @@
+"""Whose are the groups that are not ours: they hold classes and monitoring ids, and may change masks meanwhile."""
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.linux.kernel_files import read_text
+from castmates.linux.owner import born_of, is_gone, myself
+from castmates.rdt.names import delegated_to, maker_of
+from castmates.rdt.resctrl.tree import Tree
+
+PQOS_LOCK = Path("/var/lock/libpqos")  # "pid starttime" of who uses it
+
+# Who gives names like these; the first that fits counts.
+OWNERS = (
+    (re.compile(r"COS\d+"), "pqos, whose mere start makes them"),
+    (re.compile(r"pqos-.+"), "pqos -I"),
+    (re.compile(r"pcm.*", re.IGNORECASE), "Intel PCM"),
+    (re.compile(r"(BE|LSR?|LSE)"), "koordinator"),
+    (re.compile(r"(docker-|cri-containerd-|crio-|libpod-)?[0-9a-f]{64}(\.scope)?"), "a container runtime"),
+    (re.compile(r"(pod_|k8s|kube).*"), "Kubernetes"),
+)
+KNOWN_FILES = {"cpus", "cpus_list", "mode", "schemata", "size", "tasks", "info", "mon_data", "mon_groups"}
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A group of somebody else."""
+
+    path: str  # "COS1", "mon_groups/x", "COS1/mon_groups/y"
+    owner: str  # in words; "" where the name tells nothing
+    tasks: int
+    exclusive: bool  # nobody else's mask may overlap with its
+
+    def __str__(self) -> str:
+        told = [f"made by {self.owner}"] if self.owner else []
+        told.append(f"{self.tasks} tasks" if self.tasks else "empty")
+        return f"{self.path} ({', '.join([*told, 'exclusive'] if self.exclusive else told)})"
+
+
+def control_groups(tree: Tree) -> list[str]:
+    """Name the control groups besides the default one."""
+    return [name for name in tree.names("") if name not in KNOWN_FILES and _is_group(tree, name)]
+
+
+def monitoring_groups(tree: Tree, control: str = "") -> list[str]:
+    """List the paths of the monitoring groups inside a control group, the default one if none is named."""
+    folder = f"{control}/mon_groups".lstrip("/")
+    with suppress(OSError):  # there is no such folder where nothing can be monitored
+        return [f"{folder}/{name}" for name in tree.names(folder)]
+    return []
+
+
+def foreign_groups(tree: Tree) -> list[Foreign]:
+    """List every group that neither this process made nor root gave to this user."""
+    control = control_groups(tree)
+    monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
+    return [_look_at(tree, path) for path in control + monitoring if not _is_ours(Path(path).name)]
+
+
+def pqos_user() -> str:
+    """Name the process that uses libpqos now, or ""."""
+    words = (read_text(PQOS_LOCK) or "").split()
+    if len(words) == 2 and all(word.isdecimal() for word in words) and born_of(int(words[0])) == int(words[1]):
+        return f"process {words[0]} ({read_text(Path('/proc', words[0], 'comm'))})"
+    return ""
+
+
+def _is_ours(name: str) -> bool:
+    return maker_of(name) == myself() or delegated_to(name) == os.geteuid()
+
+
+def _look_at(tree: Tree, path: str) -> Foreign:
+    tasks, mode = "", ""
+    with suppress(OSError):  # it has just been removed
+        tasks = tree.read(f"{path}/tasks")
+    with suppress(OSError):  # a monitoring group has none
+        mode = tree.read(f"{path}/mode").strip()
+    return Foreign(path, _owner(Path(path).name), len(tasks.split()), mode in ("exclusive", "pseudo-locked"))
+
+
+def _owner(name: str) -> str:
+    if maker := maker_of(name):
+        return f"castmates, process {maker.pid}" + (", which has ended" if is_gone(maker) else "")
+    if (uid := delegated_to(name)) is not None:
+        return f"`castmates grant` for user {uid}"
+    return next((owner for pattern, owner in OWNERS if pattern.fullmatch(name)), "")
+
+
+def _is_group(tree: Tree, name: str) -> bool:
+    try:
+        return "tasks" in tree.names(name)
+    except OSError:  # a file, or it has just been removed
+        return False

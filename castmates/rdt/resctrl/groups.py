@@ -1,0 +1,158 @@
+"""Makes, fills and removes groups of resctrl; waits for monitoring ids that are still in limbo."""
+
+import errno
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.linux.owner import is_gone
+from castmates.rdt.names import delegated_order, delegated_to, maker_of
+from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.refusals import refusal
+from castmates.rdt.resctrl.tasks import Tasks, listed
+from castmates.rdt.resctrl.tree import Tree
+
+Say = Callable[[str], None]
+
+LIMBO_S = 30.0  # the kernel looks for clean monitoring ids once a second
+LIMBO_LOOK_S = 1.0
+PASSES = 100  # over a member's threads, until none is outside its group
+NOT_HERE = (errno.ENOENT, errno.ENODEV)
+NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def make(tree: Tree, book: Book, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
+    """Make a group, written down before; where its id is in limbo wait, for a bounded time."""
+    book.group(path)
+    try:
+        deadline, told = time.monotonic() + limbo_s, False
+        while error := _try_to_make(tree, path):
+            if time.monotonic() >= deadline:
+                raise error
+            if not told:
+                say(f"waiting up to {limbo_s:.0f} s for a monitoring id of resctrl that is still in limbo")
+                told = True
+            time.sleep(LIMBO_LOOK_S)
+    except (CastmatesError, OSError):
+        book.strike(path)
+        raise
+
+
+def _try_to_make(tree: Tree, path: str) -> CastmatesError | None:
+    """Return the refusal of a group that may be granted in a while; who may not make any gets the kernel's error."""
+    with tree.locked():
+        try:
+            tree.make(path)
+        except OSError as error:
+            if error.errno in NOT_PERMITTED:
+                raise
+            refused = refusal(tree, error, f"make the group {path}", _why_not(tree, error))
+            if error.errno != errno.EBUSY:
+                raise refused from None
+            return refused
+    return None
+
+
+def _why_not(tree: Tree, error: OSError) -> str:
+    others = ", ".join(map(str, foreign_groups(tree)))
+    if error.errno == errno.EBUSY:
+        return (
+            "all monitoring ids that are free are in limbo, since lines that they once brought are still in the cache;"
+            " wait, let something sweep through the cache, or raise info/L3_MON/max_threshold_occupancy"
+        )
+    if error.errno == errno.ENOSPC and (others or pqos_user()):
+        user = f"; {pqos_user()} uses pqos now" if pqos_user() else ""
+        return f"others hold classes or monitoring ids: {others}{user}; have their owners end, and rmdir the empty ones"
+    if error.errno == errno.ENOSPC:
+        return (
+            "the processor has no class or monitoring id for one more group: take fewer members, or mount without cdp"
+        )
+    return ""
+
+
+def remove(tree: Tree, book: Book, path: str) -> None:
+    """Remove a group if it is there; who lives in it falls back to the group above."""
+    try:
+        tree.remove(path)
+    except OSError as error:
+        if error.errno not in NOT_HERE:
+            raise refusal(tree, error, f"remove the group {path}") from None
+    book.strike(path)
+
+
+def delegated(tree: Tree, uid: int) -> list[str]:
+    """List the control groups that root gave to a user and that nobody lives in."""
+    given = [name for name in control_groups(tree) if delegated_to(name) == uid]
+    return [name for name in sorted(given, key=delegated_order) if not _lived_in(tree, name)]
+
+
+def delegated_monitoring(tree: Tree, control: str, uid: int) -> list[str]:
+    """List the monitoring groups in a control group that root gave to a user and that nobody lives in."""
+    paths = [path for path in monitoring_groups(tree, control) if delegated_to(Path(path).name) == uid]
+    return [path for path in paths if not _lived_in(tree, path)]
+
+
+def _lived_in(tree: Tree, path: str) -> bool:
+    try:
+        return bool(listed(tree, path))
+    except OSError:
+        return True
+
+
+def fill(tree: Tree, tasks: Tasks, path: str, leader: int, who: str) -> int:
+    """Move a process and all that came from it, thread by thread, until nobody is outside; return how many moved.
+
+    Children and threads inherit the group of who makes them, so that each pass finds fewer.
+    """
+    moved = 0
+    for _ in range(PASSES):
+        inside = listed_or_gone(tree, path, who)
+        outside = [tid for tid in tasks.threads([leader])[leader] if tid not in inside]
+        if not outside:
+            return moved
+        moved += sum(_move(tree, path, tid, who) for tid in outside)
+    raise CastmatesError(
+        f"{who} makes threads faster than they can be moved into the group {path}: after {PASSES} passes"
+        f" {len(outside)} are still outside; start it more slowly, or leave it out."
+    )
+
+
+def listed_or_gone(tree: Tree, path: str, who: str) -> Collection[int]:
+    """List the threads in a group; a group that is gone is an error."""
+    try:
+        return listed(tree, path)
+    except OSError as error:
+        raise refusal(tree, error, f"list the threads in the group {path} of {who}") from None
+
+
+def _move(tree: Tree, path: str, tid: int, who: str) -> bool:
+    """Move one thread: older kernels take only one number in each write."""
+    with tree.locked():
+        try:
+            tree.write(f"{path}/tasks", f"{tid}\n")
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                return False
+            raise refusal(tree, error, f"move thread {tid} of {who} into the group {path}") from None
+    return True
+
+
+def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[int, str]:
+    """Say in which control group each living thread is; where only lists tell, as far as the list of `path` does."""
+    if tasks.tells:
+        found = {tid: tasks.place(tid) for tid in tids}
+        return {tid: place.control for tid, place in found.items() if place is not None}
+    try:
+        inside = listed(tree, path)
+    except OSError:
+        inside = set()
+    return {tid: path if tid in inside else "another group" for tid in tids}
+
+
+def stale(tree: Tree) -> list[str]:
+    """List the groups whose maker has ended; monitoring groups first, for a control group takes its own with it."""
+    control = control_groups(tree)
+    monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
+    return [path for path in monitoring + control if (maker := maker_of(Path(path).name)) and is_gone(maker)]

@@ -1,0 +1,191 @@
+"""Reads members' cache occupancy and memory traffic through resctrl, at a steady rate while a window is open."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from castmates.machine.lock import tell
+from castmates.protocols import Held, Sample
+from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
+from castmates.rdt.resctrl.event_file import Source
+from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.monitoring_groups import Watched
+from castmates.rdt.resctrl.tasks import Tasks
+from castmates.rdt.resctrl.tree import Tree
+from castmates.sampler import Sampler
+
+RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
+OCCUPANCY = "llc_occupancy"
+FIRST = (None, "no rate yet: there is only one count since the last one was missing")
+METRICS = {OCCUPANCY: "llc_occupancy", "mbm_total_bytes": "mbm_total", "mbm_local_bytes": "mbm_local"}
+
+
+@dataclass
+class Series:
+    """One event of one member in one cache: bytes that are there, or bytes per second since the last look."""
+
+    member: str
+    event: str
+    domain: int
+    source: Source
+    clock: Callable[[], int] = time.monotonic_ns
+    _last: tuple[int, int] | None = field(default=None, init=False)  # time and count
+
+    def restart(self) -> None:
+        """Forget the last count: what passed between two windows belongs to none."""
+        self._last = None
+
+    def look(self) -> tuple[float | None, str] | None:
+        """Return the value, or None and the reason; nothing at all where a rate has only its first count."""
+        before = self.clock()
+        count, why = self.source.read()
+        now = (before + self.clock()) // 2
+        if self.event == OCCUPANCY:
+            return (None if count is None else float(count)), why
+        last, self._last = self._last, None if count is None else (now, count)
+        if count is None:
+            return None, why
+        if last is None or now <= last[0]:
+            return None
+        if count < last[1]:
+            return None, "the counter went back: it was reset, or ran over"
+        return (count - last[1]) / (now - last[0]) * 1e9, ""
+
+
+class ResctrlMonitor:
+    """Watches the members of one block; its thread keeps to the CPUs of whoever starts it."""
+
+    name = "resctrl"
+
+    def __init__(
+        self,
+        tree: Tree,
+        tasks: Tasks,
+        book: Book,
+        domain_of: Mapping[int, int],  # CPU -> its last-level cache
+        rate: float = RATE,
+        say: Callable[[str], None] = tell,
+        release: Callable[[], list[str]] = list,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.tree, self.rate, self.say, self._release = tree, rate, say, release
+        self.watched = Watched(tree, tasks, book, say)
+        self.looks = 0
+        self.cpu_ns = 0  # that the thread has used
+        self.open_ns = 0  # that windows were open
+        self._domain_of, self._clock = domain_of, clock
+        self._series: list[Series] = []
+        self._parts: dict[str, int] = {}  # member -> into how many parts (SNC) its caches are divided
+        self._thread: Sampler | None = None
+
+    def attach(self, members: Mapping[str, Held]) -> None:
+        """Begin to watch these members, once, after their launch and after the allocator made its groups."""
+        self.watched.attach(members)
+        for name, path in self.watched.paths.items():
+            wanted = {self._domain_of[cpu] for cpu in members[name].cpus if cpu in self._domain_of}
+            try:
+                found = self._series_of(name, path, wanted)
+            except OSError as error:
+                self.watched.missing[name] = f"{path}/mon_data cannot be read ({error.strerror})"
+                continue
+            if not found:
+                self.watched.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
+            self._series += found
+        for name, why in self.watched.missing.items():
+            self.say(f"{name} is not watched: {why}")
+
+    def start(self) -> None:
+        """Begin a series; one that nobody has ended is forgotten."""
+        self.stop()
+        for series in self._series:
+            series.restart()
+        self._thread = Sampler("monitor", self._look, 1 / self.rate, edges=True)
+        self._thread.start()
+
+    def stop(self) -> list[Sample]:
+        """End the series and return it."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return []
+        samples = thread.finish()
+        self.cpu_ns += thread.cpu_ns
+        self.open_ns += thread.open_ns
+        now = self._clock()
+        return samples + [
+            Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.watched.missing.items()
+        ]
+
+    def close(self) -> None:
+        """Let go of everything; safe to call twice."""
+        self.stop()
+        for series in self._series:
+            series.source.close()
+        self.watched.close()
+        release, self._release = self._release, list
+        for sentence in release():
+            self.say(sentence)
+
+    def about(self) -> dict[str, str]:
+        """Say, for the provenance, what is read and how, and what it has cost so far."""
+        reads, seconds = sum(series.source.reads for series in self._series), self.open_ns / 1e9
+        said = {
+            "monitoring": "resctrl",
+            "rate": f"{self.rate:g} Hz",
+            "events": ", ".join(sorted({series.event for series in self._series})),
+            "groups": ", ".join(f"{name}: {path}" for name, path in self.watched.paths.items()),
+        }
+        if self.watched.missing:
+            said["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.watched.missing.items())
+        if self._parts:
+            said["sub-NUMA clusters"] = "values are sums over the parts of a cache, which the kernel forms"
+        if seconds:
+            said["cost"] = (
+                f"{reads / seconds:.1f} reads and {self.cpu_ns / seconds / 1e6:.3f} ms of CPU time a second,"
+                f" over {seconds:.1f} s"
+            )
+        return said
+
+    def _series_of(self, member: str, path: str, wanted: set[int]) -> list[Series]:
+        folder = f"{path}/mon_data".lstrip("/")
+        found: list[Series] = []
+        for domain, name in monitored_domains(self.tree.names(folder)).items():
+            if domain in wanted or not wanted:
+                there = self.tree.names(f"{folder}/{name}")
+                if parts := sum(one.startswith("mon_sub_") for one in there):
+                    self._parts[member] = parts
+                found += [
+                    Series(member, event, domain, Source(self.tree, f"{folder}/{name}/{event}"), self._clock)
+                    for event in EVENTS
+                    if event in there
+                ]
+        return found
+
+    def _look(self) -> list[Sample]:
+        """Look at everything once; a member with several caches has a sample of each, and their sum."""
+        self.looks += 1
+        now = self._clock()
+        found: dict[tuple[str, str], dict[int, tuple[float | None, str] | None]] = {}
+        for series in self._series:
+            found.setdefault((series.member, METRICS[series.event]), {})[series.domain] = series.look()
+        return [
+            sample
+            for (member, metric), values in found.items()
+            if any(values.values())  # else there is no rate anywhere yet
+            for sample in _samples(now, self.name, member, metric, {at: one or FIRST for at, one in values.items()})
+        ]
+
+
+def _samples(
+    now: int, source: str, member: str, metric: str, values: Mapping[int, tuple[float | None, str]]
+) -> list[Sample]:
+    if len(values) == 1:
+        value, why = next(iter(values.values()))
+        return [Sample(now, source, member, metric, value, why)]
+    known = [value for value, _ in values.values() if value is not None]
+    why = "; ".join(f"l3:{domain} {reason}" for domain, (_, reason) in values.items() if reason)
+    total = sum(known) if len(known) == len(values) else None
+    parts = [
+        Sample(now, source, f"{member} l3:{domain}", metric, value, reason)
+        for domain, (value, reason) in values.items()
+    ]
+    return [Sample(now, source, member, metric, total, why), *parts]

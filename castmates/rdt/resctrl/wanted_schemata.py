@@ -1,0 +1,118 @@
+"""What a group is to have: shares turned into schemata, and whether what is read back is what was asked."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from castmates.errors import CastmatesError
+from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, one_line
+from castmates.study.cache import Cache
+from castmates.study.spec import REST, Share
+
+Domains = Mapping[str, Collection[int]]  # member, or REST -> the last-level caches that it uses
+
+
+def everything(cache: Cache, there: Schemata) -> Schemata:
+    """Give all ways and all bandwidth, on the lines that the machine has; other resources are left alone."""
+    most = {L3: cache.full, CODE: cache.full, DATA: cache.full}
+    if cache.bandwidth:
+        most[MB] = cache.bandwidth.most
+    return {
+        resource: dict.fromkeys(values, most[resource])
+        for resource, values in there.items()
+        if resource in most and values
+    }
+
+
+def with_share(base: Schemata, share: Share, domains: Collection[int], cache: Cache) -> Schemata:
+    """Take what a share limits off, on these domains."""
+    limits: dict[str, int] = {}
+    if share.code is not None and not cache.cdp:
+        raise CastmatesError(
+            f"a partition gives {name_of(share.member)} a code mask, but resctrl is mounted without cdp, so code and"
+            " data have one mask: mount it with -o cdp, or take the code masks out of the study."
+        )
+    if share.ways is not None:
+        limits |= {DATA: share.ways, CODE: share.ways} if cache.cdp else {L3: share.ways}
+    if share.code is not None:
+        limits[CODE] = share.code
+    if share.bandwidth is not None:
+        limits[MB] = rounded(share.bandwidth, cache)
+    result = {resource: dict(values) for resource, values in base.items()}
+    for resource, value in limits.items():
+        _limit(result, resource, value, share.member, domains)
+    return result
+
+
+def _limit(result: Schemata, resource: str, value: int, member: str, domains: Collection[int]) -> None:
+    there = result.get(resource)
+    if not there:
+        what = "no throttle of memory bandwidth" if resource == MB else "no masks of the last-level cache"
+        raise CastmatesError(
+            f"a partition limits {name_of(member)} ({resource}), but this machine has {what}; take that out of"
+            " the study."
+        )
+    # A throttle may be told by other numbers than the caches (memory nodes): then it holds everywhere.
+    chosen = [domain for domain in there if domain in domains]
+    if not chosen and resource == MB:
+        chosen = list(there)
+    if not chosen:
+        known = ", ".join(map(str, there))
+        raise CastmatesError(
+            f"{name_of(member)} uses the last-level caches {sorted(domains)}, but resctrl knows {known}: its CPUs'"
+            " caches went offline, or have no id in /sys/devices/system/cpu/cpu*/cache; plan the study anew."
+        )
+    there.update(dict.fromkeys(chosen, value))
+
+
+def wishes(
+    shares: Sequence[Share], base: Mapping[str, Schemata], domains: Domains, cache: Cache
+) -> dict[str, Schemata]:
+    """Say what everybody is to have under these shares, REST included; who is not named has its base."""
+    wanted = dict(base)
+    for share in shares:
+        if share.member not in base:
+            known = ", ".join(name for name in base if name != REST)
+            raise CastmatesError(f"a partition names {name_of(share.member)}, who has no group; members are {known}.")
+        wanted[share.member] = with_share(base[share.member], share, domains[share.member], cache)
+    return wanted
+
+
+def differences(asked: Schemata, found: Schemata, cache: Cache) -> list[str]:
+    """Say in words where the machine has something else.
+
+    Arm keeps a throttle as a binary fraction, which may come back as another number less than a step away; on x86 all
+    are whole steps, so that only the same is near enough.
+    """
+    step = cache.bandwidth.step if cache.bandwidth else 1
+    told = []
+    for resource, values in asked.items():
+        for domain, value in values.items():
+            there = found.get(resource, {}).get(domain)
+            near = resource == MB and there is not None and value - step < there < value + step
+            if there != value and not near:
+                told.append(
+                    f"{_setting(resource, domain, value)} was asked and {_setting(resource, domain, there)} is there"
+                )
+    return told
+
+
+def rounded(bandwidth: int, cache: Cache) -> int:
+    """Round a throttle up to the machine's next step, as the kernel does."""
+    return bandwidth if cache.bandwidth is None else cache.bandwidth.rounded(bandwidth)
+
+
+def loses_ways(before: Schemata, after: Schemata) -> bool:
+    """Say whether some way is taken away."""
+    return any(
+        mask & ~after.get(resource, {}).get(domain, mask)
+        for resource in MASKS
+        for domain, mask in before.get(resource, {}).items()
+    )
+
+
+def name_of(member: str) -> str:
+    """Name a member, or the default group, in a sentence."""
+    return "the rest of the machine" if member == REST else member
+
+
+def _setting(resource: str, domain: int, value: int | None) -> str:
+    return one_line({resource: {domain: value}}) if value is not None else f"{resource}:{domain}=nothing"

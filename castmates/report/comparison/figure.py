@@ -1,0 +1,161 @@
+"""The figure `comparison`: what the leads lose in A and in B, and by how much their slowdowns differ."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from castmates.report.comparison.compared import Compared
+from castmates.report.figures.style import (
+    COLOURS,
+    GREY,
+    INK,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    styled,
+)
+from castmates.report.results import records
+from castmates.report.text.words import Row, as_degradation
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROWS = 24
+ROW, LINE, NOTE = 0.36, 0.125, 0.115  # inches: a row, a line of its name, a line at the foot
+LEFT, BETWEEN, RIGHT = 1.75, 0.3, 1.15
+LOOKS = {"a": (COLOURS[0], "o", -0.17), "b": (COLOURS[1], "s", 0.17)}
+BAND = "#dcebf5"
+
+
+def draw(compared: Compared) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the leads of both, against solo."""
+    import pandas as pd
+
+    source = pd.concat([compared.leads(partitioned=False), compared.leads(partitioned=True)], ignore_index=True)
+    known = source[source["slowdown_a"].notna() & source["slowdown_b"].notna()]
+    with styled():
+        if known.empty:
+            return empty_figure("A and B have no lead's loss against solo in common.", compared.origin), source
+        return _figure(compared, _chosen(records(known)), len(known)), source
+
+
+def _chosen(rows: Sequence[Row]) -> list[Row]:
+    """All rows without a partition as far as they fit, and evenly spaced ones of the others."""
+    first = [row for row in rows if row["partition_a"] == UNMANAGED][:ROWS]
+    rest = [row for row in rows if row["partition_a"] != UNMANAGED]
+    room = ROWS - len(first)
+    if len(rest) <= room or not room:
+        return first + rest[:room]
+    return first + [rest[round(place * (len(rest) - 1) / max(1, room - 1))] for place in range(room)]
+
+
+def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
+    from matplotlib.figure import Figure
+
+    names = [_name(row) for row in rows]
+    heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
+    notes = textwrap.wrap(_key(compared, rows, known), int((PAGE - 0.2) / SMALL_LETTER))
+    head = 0.36 + badge_room(compared.origin, PAGE)
+    foot = 0.5 + NOTE * len(notes)
+    height = head + sum(heights) + foot
+    width = (PAGE - LEFT - BETWEEN - RIGHT) / 2
+    figure = Figure(figsize=(PAGE, height))
+    panels = [
+        figure.add_axes((left / PAGE, foot / height, width / PAGE, sum(heights) / height))
+        for left in (LEFT, LEFT + width + BETWEEN)
+    ]
+    places = [sum(heights[:index]) + own / 2 for index, own in enumerate(heights)]
+    for axes in panels:
+        axes.set_ylim(sum(heights), 0)
+        axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+        axes.set_axisbelow(True)
+    panels[0].set_yticks(places, names)
+    panels[1].set_yticks([])
+    for place, row in zip(places, rows, strict=True):
+        _losses(panels[0], place, row)
+        _change(panels[1], place, row)
+    _frame(panels, compared)
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, compared.origin)
+    return figure
+
+
+def _hollow(row: Row) -> bool:
+    """Whether something of it is drawn without an interval."""
+    names = ("slowdown_a", "slowdown_b", "ratio")
+    return any(math.isnan(row[f"{name}_low"]) and not math.isnan(row[name]) for name in names)
+
+
+def _name(row: Row) -> str:
+    who = broken(f"{row['lead']} + {row['antagonists']}" if row["antagonists"] else row["lead"], 26)
+    if row["partition_a"] == UNMANAGED:
+        return who
+    return f"{who}\n{broken('@' + row['partition_a'], 25)}" + ("" if row["masks"] == "same" else "*")
+
+
+def _losses(axes: "Axes", place: float, row: Row) -> None:
+    values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in LOOKS}
+    axes.plot(list(values.values()), [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
+    for letter, (colour, marker, shift) in LOOKS.items():
+        y = place + shift * ROW
+        low, high = (as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
+        if not math.isnan(low):
+            axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
+        face = "white" if math.isnan(low) else colour
+        axes.plot([values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+
+
+def _change(axes: "Axes", place: float, row: Row) -> None:
+    weight = "bold" if row["verdict"].startswith("loses") else "normal"
+    axes.text(
+        1.03, place, row["verdict"], transform=axes.get_yaxis_transform(), va="center", fontsize=6.8, color=INK,
+        fontweight=weight,
+    )  # fmt: skip
+    low, value, high = (100 * (row[name] - 1) for name in ("ratio_low", "ratio", "ratio_high"))
+    if not math.isnan(low):
+        axes.plot([low, high], [place, place], color=INK, linewidth=1.4, zorder=2)
+    if not math.isnan(value):
+        face = INK if not math.isnan(low) else "white"
+        axes.plot([value], [place], "D", color=INK, markerfacecolor=face, markersize=3.6, zorder=3)
+
+
+def _frame(panels: "list[Axes]", compared: Compared) -> None:
+    from matplotlib.lines import Line2D
+
+    panels[1].axvspan(100 * (1 / (1 + compared.margin) - 1), 100 * compared.margin, color=BAND, linewidth=0, zorder=0)
+    panels[0].set_xlabel("degradation of the lead against solo (%)")
+    panels[1].set_xlabel("slowdown in B above A's (%)")
+    keys = [
+        Line2D([], [], color=colour, marker=marker, markersize=4, label=f"{one.letter} ({' and '.join(one.platforms)})")
+        for one, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
+    ]
+    panels[0].legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.3)
+    for axes in panels:
+        axes.locator_params(axis="x", nbins=6)
+        axes.margins(x=0.06)
+
+
+def _key(compared: Compared, rows: list[Row], known: int) -> str:
+    counts = [
+        f"{min(values)} to {max(values)}" if min(values) != max(values) else f"{values[0]}"
+        for values in ([int(row[f"blocks_{letter}"]) for row in rows] for letter in LOOKS)
+    ]
+    parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
+    parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")
+    parts += ["words: p < 0.05 after Holm's adjustment, or inside the margin"]
+    parts += ["hollow: fewer than three launches, no interval"] if any(map(_hollow, rows)) else []
+    parts += ["*: its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
+    parts += [f"{known - len(rows)} more rows are in the CSV"] if known > len(rows) else []
+    sides = [f"{one.letter}: {' and '.join(one.platforms)}, study {one.name}" for one in (compared.a, compared.b)]
+    return f"{'; '.join(parts)} · {' · '.join(sides)}"

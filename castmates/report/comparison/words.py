@@ -1,0 +1,183 @@
+"""A comparison -> plain sentences; pure, so that what they claim can be tested."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
+from castmates.report.comparison.compared import Compared
+from castmates.report.results import records
+from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
+
+VERBS = ("loses", "gains", "lost", "gained")  # that are said once of A and B
+SHOWN = 8  # of a kind; the table has them all
+YET = {
+    MORE: "B is faster alone, but loses more beside",
+    LESS: "B is slower alone, but loses less beside",
+}
+NOT_PAIRED = (
+    "Losses are paired within seconds inside each study; rates of A and B were taken at different times, so that the "
+    "intervals of their ratios speak of launches and not of what else changed in between."
+)
+
+
+def sentences(compared: Compared) -> list[str]:
+    """Everything that is said before the table, the weightiest first."""
+    return [
+        compared.a.sentence,
+        compared.b.sentence,
+        *_platforms(compared),
+        *_work(compared),
+        *_settings(compared),
+        *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
+        *_rates(compared),
+        *_partitions(compared),
+        *_masks(compared),
+        *_one_sided(compared),
+    ]
+
+
+def _platforms(compared: Compared) -> Iterator[str]:
+    if compared.mixed:
+        yield (
+            f"A is {' and '.join(compared.a.platforms)} and B is {' and '.join(compared.b.platforms)}: what was "
+            "measured and what was not stand side by side here, and are never put into one interval."
+        )
+    elif compared.origin:
+        yield f"Both are {compared.origin}: the difference is one of models, and of no machine."
+
+
+def _work(compared: Compared) -> Iterator[str]:
+    """That not the same programs ran weighs more than any interval."""
+    if compared.work:
+        names = [what for what, _, _ in compared.work]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; a difference may be theirs."
+
+
+def _settings(compared: Compared) -> Iterator[str]:
+    """What else differs, by name: who reads no further must know that it does."""
+    if compared.differences:
+        names = [what for what, _, _ in compared.differences]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"Machines, versions or designs differ too, as recorded: {', '.join(names[:SHOWN])}{more}."
+
+
+def _loss(row: Row, margin: float) -> str:
+    who = f"{row['lead']} beside {_beside(row)}" if row["antagonists"] else row["lead"]
+    ours, theirs = _side(row, "a"), _side(row, "b")
+    verb = ours.split(maxsplit=1)[0]
+    said = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
+    many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    if row["verdict"] == NO_DATA:
+        return f"{said} ({many})."
+    if row["verdict"] == PLATFORMS_DIFFER:
+        return f"{said}, in {many}; they are not compared, for their platforms differ."
+    value, ends = change(row)
+    if row["verdict"] == TOO_FEW:
+        return f"{said}; too few launches ({many}) to compare them."
+    word = "smaller" if value < 0 else "larger"
+    amount = f"{number(abs(value))} % {interval(*ends)} {word}"
+    told = {
+        MORE: f"its slowdown is {amount} in B",
+        LESS: f"its slowdown is {amount} in B",
+        EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
+    }.get(row["verdict"], f"whether they differ the data cannot tell ({amount} in B)")
+    return f"{said}, in {many}: {told}."
+
+
+def change(row: Row) -> tuple[float, tuple[float, float]]:
+    """By how many per cent B's slowdown is above A's, with its interval; of a smaller one as a positive amount."""
+    value = 100 * (row["ratio"] - 1)
+    ends = [100 * (row[f"ratio_{end}"] - 1) for end in ("low", "high")]
+    low, high = sorted(-end for end in ends) if value < 0 else ends
+    return value, (low, high)
+
+
+def _side(row: Row, letter: str) -> str:
+    slowdown = row[f"slowdown_{letter}"]
+    if math.isnan(slowdown):
+        return "has no data"
+    value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    if math.isnan(low):  # too few launches for an interval
+        gained = slowdown < 1
+        return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
+    if round(low, 1) <= 0 <= round(high, 1):
+        return f"may or may not lose ({number(value)} % {interval(low, high)})"
+    return (
+        f"loses {number(value)} % {interval(low, high)}"
+        if value > 0
+        else (f"gains {number(-value)} % {interval(-high, -low)}")
+    )
+
+
+def _rates(compared: Compared) -> Iterator[str]:
+    """Who is faster alone, and beside others: who loses more may still do more."""
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in records(compared.leads(partitioned=False)):
+        if not math.isnan(row["baseline_rate_ratio"]):
+            group = row["lead"], row["unit"], _times(row, "baseline"), _behind(row)
+            groups.setdefault(group, []).append(row)
+    for (lead, unit, alone, many), rows in list(groups.items())[:SHOWN]:
+        beside = [f"{_times(row, 'scene')} beside {_beside(row)}" for row in rows[:SHOWN]]
+        yet = [f"{said} {listed(found)}" for word, said in YET.items() if (found := _yet(rows, word))]
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        yield (
+            f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; "
+            f"{', '.join(beside)}{more} ({many})" + "".join(f"; {said}" for said in yet) + "."
+        )
+    if groups:
+        yield NOT_PAIRED
+
+
+def _beside(row: Row) -> str:
+    return str(row["antagonists"]).replace("+", " + ")
+
+
+def _times(row: Row, name: str) -> str:
+    low, high = row[f"{name}_rate_ratio_low"], row[f"{name}_rate_ratio_high"]
+    ends = "" if math.isnan(low) else " " + interval(low, high, 3)
+    return f"{number(row[f'{name}_rate_ratio'], 3)}{ends}"
+
+
+def _behind(row: Row) -> str:
+    """How many launches of A and B are behind ratios of rates, and that they are too few where there is no interval."""
+    many = f"in {row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    return many + (", too few for an interval" if math.isnan(row["baseline_rate_ratio_low"]) else "")
+
+
+def _yet(rows: Sequence[Row], verdict: str) -> list[str]:
+    """Beside whom B loses more although it is faster alone, or less although it is slower."""
+    faster, slower = rows[0]["baseline_rate_ratio_low"] > 1, rows[0]["baseline_rate_ratio_high"] < 1
+    return [_beside(row) for row in rows if row["verdict"] == verdict] if (faster, slower)[verdict == LESS] else []
+
+
+def _partitions(compared: Compared) -> Iterator[str]:
+    rows = compared.leads(partitioned=True)
+    if len(rows):
+        words = Counter(rows["verdict"])
+        told = ", ".join(f"{count} {word}" for word, count in words.most_common())
+        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {told}."
+
+
+def _masks(compared: Compared) -> Iterator[str]:
+    if compared.masks:
+        count = len(compared.masks)
+        verb = "gives" if count == 1 else "give"
+        more = f" ({count - 1} more on the page)" if count > 1 else ""
+        yield f"{counted(count, 'partition')} of the same name {verb} something else in B: {compared.masks[0]}{more}."
+
+
+def _one_sided(compared: Compared) -> Iterator[str]:
+    for where in ("only in A", "only in B"):
+        rows = compared.table[compared.table["where"] == where]
+        letter = where[-1].lower()
+        if len(rows):
+            mixes = rows.groupby("mix", sort=False)[f"partition_{letter}"].unique()
+            shared = set(compared.both["mix"])
+            told = [
+                f"{mix} ({counted(len(names), 'partition')})" if mix in shared else str(mix)
+                for mix, names in mixes.items()
+            ]
+            said = listed(told) if len(told) <= SHOWN else f"{', '.join(told[:SHOWN])} and {len(told) - SHOWN} more"
+            yield f"{where[:1].upper()}{where[1:]}: {said}."

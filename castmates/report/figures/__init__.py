@@ -1,0 +1,1 @@
+"""A module per figure, listed in index.py."""

@@ -1,0 +1,156 @@
+"""The figure `control`: what must not differ (A/A of each lead, the negative control), so that the ratio is one."""
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from castmates.report.figures.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    INK,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.results import Results, records
+from castmates.report.text.health import control_name
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import interval, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOUR = COLOURS[0]
+BESIDE = 0.9  # inches: for the verdicts
+NAME = 17  # letters of a line beside the axis
+KINDS = ["solo", "solo-again"]
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the controls' rows, then a row per block."""
+    import pandas as pd
+
+    by_block = block_ratios(results.windows)
+    summary = results.controls.assign(what="all blocks")
+    points = by_block.assign(what="one block", study=results.name, platform=", ".join(results.platforms))
+    source = pd.concat([summary, points], ignore_index=True) if len(points) else summary
+    with styled():
+        same = summary[summary["control"] != "positive"]
+        if same["ratio"].isna().all():
+            message = f"No A/A control could be computed in the study {results.name}."
+            return empty_figure(message, caveat(results)), source
+        return _figure(records(same), by_block, results), source
+
+
+def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
+    """rate(solo) / rate(solo-again) of each block: the geometric mean over its complete pairs."""
+    import numpy as np
+    import pandas as pd
+
+    rows = windows[
+        (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
+    ]
+    keys = ["workload", "company", "block", "round"]
+    rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
+    pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
+    found = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
+    return pd.DataFrame(
+        {"lead": found["workload"], "company": found["company"], "block": found["block"], "ratio": np.exp(found["log"])}
+    )
+
+
+def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    labels = [_label(row) for row in rows]
+    left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
+    width = COLUMN
+    across = width - left - BESIDE
+    notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / SMALL_LETTER))
+    notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / SMALL_LETTER))
+    foot = 0.5 + 0.115 * len(notes)
+    row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
+    height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((left / width, foot / height, across / width, row_height * len(rows) / height))
+    if results.margin is not None:
+        axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
+    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    for y, row in enumerate(rows):
+        again = row["control"] == "A/A"
+        _row(axes, y, row, by_block[(by_block["lead"].map(plain) == plain(row["lead"])) & again])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    _limits(axes, rows, by_block, results.margin)
+    axes.set_xlabel("ratio, which must be one")
+    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _label(row: dict[str, Any]) -> str:
+    remark = row["control"] if row["mix"] else "" if row["study_lead"] else "of a control"
+    return broken(plain(row["mix"] or row["lead"]), NAME) + (f"\n({remark})" if remark else "")
+
+
+def _row(axes: "Axes", y: int, row: dict[str, Any], points: "pd.DataFrame") -> None:
+    spread = [y + 0.2 - 0.05 * (index % 3) for index in range(len(points))]
+    axes.scatter(points["ratio"], spread, s=9, facecolors="none", edgecolors="#8a8a8a", linewidths=0.7, zorder=2)
+    weight = "bold" if row["verdict"] == "unstable" else "normal"
+    right = axes.get_yaxis_transform()
+    axes.text(1.04, y, row["verdict"], transform=right, va="center", fontsize=7, color=INK, fontweight=weight)
+    if math.isnan(row["ratio"]):
+        return
+    low, high, dashed = _interval(row)
+    axes.plot([low, high], [y, y], color=COLOUR, linewidth=1.6, linestyle=(0, (2, 1.2)) if dashed else "-", zorder=3)
+    axes.plot([row["ratio"]], [y], "o", color=COLOUR, markersize=4.5, zorder=4)
+
+
+def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
+    """The interval to draw, and whether it speaks of these launches only."""
+    if math.isnan(row["ratio_low"]):
+        return row["within_low"], row["within_high"], True
+    return row["ratio_low"], row["ratio_high"], False
+
+
+def _limits(axes: "Axes", rows: list[dict[str, Any]], by_block: "pd.DataFrame", margin: float | None) -> None:
+    """Symmetric around one, wide enough for all that is drawn."""
+    drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_block["ratio"].tolist()
+    reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (margin or 0.02)])
+    axes.set_xlim(1 - 1.12 * reach, 1 + 1.12 * reach)
+    axes.locator_params(axis="x", nbins=3)
+    axes.ticklabel_format(axis="x", useOffset=False)
+
+
+def _key(rows: list[dict[str, Any]], results: Results) -> str:
+    controls = {row["control"] for row in rows}
+    dashed = {_interval(row)[2] for row in rows if not math.isnan(row["ratio"])}
+    parts = ["bar: 95 % between launches"] if False in dashed else []
+    parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
+    parts.append("rings: blocks")
+    parts += ["negative: beside its placebo over beside its antagonist"] if "negative" in controls else []
+    if results.margin is not None:
+        parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
+    return "; ".join(parts + _positive(results))
+
+
+def _positive(results: Results) -> list[str]:
+    """The positive control lies far outside of these axes, as it must: it is told in words."""
+    rows = [row for row in records(results.controls) if row["control"] == "positive"]
+    return [
+        f"positive control {control_name(row)}, solo over co-run: {number(row['ratio'], 2)} "
+        f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
+        for row in rows
+        if not math.isnan(row["ratio"])
+    ]

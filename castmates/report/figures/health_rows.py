@@ -1,0 +1,120 @@
+"""What the figure `health` shows: a row per mark, from the tables and from what the collectors left."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.design.costs import costs as pooled_costs
+from castmates.report.figures.style import plain
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text import costs
+from castmates.report.text.words import kinds_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONTROLS, REJECTED, BLOCKS = "Controls", "Rejected windows, by reason", "By block"
+COUNTED, COSTS = "Counters", "Cost of collectors"
+PANELS = (CONTROLS, REJECTED, BLOCKS, COSTS, COUNTED)
+COLUMNS = ["study", "panel", "what", "place", "value", "low", "high", "within_launch", "verdict", "blocks", "platform"]
+MOST = 8  # lines of a panel
+LOOKED_AT = 100  # blocks whose samples are read
+ALL, LOST, STOLEN, TAKEN, HOT = "any reason", "rejected", "stolen", "others", "throttled"
+Row = dict[str, Any]
+
+
+@once
+def rows(results: Results) -> "pd.DataFrame":
+    """All marks of all panels; `value` is NaN where there is none."""
+    import pandas as pd
+
+    if not len(results.windows):
+        return pd.DataFrame(columns=COLUMNS)
+    found = [*_controls(results), *_rejected(results), *_by_block(results), *_costs(results)]
+    told = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
+    empty = {"place": math.nan, "low": math.nan, "high": math.nan, "blocks": math.nan}
+    return pd.DataFrame([told | empty | row for row in found], columns=COLUMNS)
+
+
+def looked_at(results: Results) -> list[tuple[str, int]]:
+    """The blocks whose samples are read: all, or evenly spaced ones in the order of their start."""
+    measured = results.blocks[results.blocks["status"] == "measured"].sort_values("started", kind="stable")
+    blocks = list(zip(measured["company"], measured["block"].astype(int), strict=True))
+    if len(blocks) <= LOOKED_AT:
+        return blocks
+    return [blocks[round(place * (len(blocks) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
+
+
+def _controls(results: Results) -> list[Row]:
+    """Those that must be one, the one farthest from it first."""
+    same = [row for row in records(results.controls) if row["control"] != "positive"]
+    same.sort(key=lambda row: -abs(row["ratio"] - 1) if row["ratio"] == row["ratio"] else math.inf)
+    found = []
+    for row in same:
+        few = math.isnan(row["ratio_low"])
+        low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
+        who = f"{row['control']} {plain(row['mix'] or row['lead'])}"
+        found.append(
+            {"panel": CONTROLS, "what": who, "value": row["ratio"], "low": low, "high": high,
+             "within_launch": few, "verdict": row["verdict"], "blocks": row["blocks"]}
+        )  # fmt: skip
+    return found
+
+
+def _rejected(results: Results) -> list[Row]:
+    windows = results.windows.drop_duplicates(["company", "block", "window"])
+    reasons = windows.loc[~windows["valid"], "reasons"]
+    counts = reasons.map(kinds_of).explode().value_counts()
+    shares = {ALL: len(reasons), **{str(kind): int(count) for kind, count in counts.items()}}
+    return [{"panel": REJECTED, "what": what, "value": 100 * count / len(windows)} for what, count in shares.items()]
+
+
+def _by_block(results: Results) -> list[Row]:
+    """Rejected windows of every block; what was taken from those that are looked at, and how long counters ran."""
+    measured = results.blocks[(results.blocks["status"] == "measured") & (results.blocks["windows"] > 0)]
+    measured = measured.sort_values("started", kind="stable").reset_index(drop=True)
+    shares = (100 * measured["windows_rejected"] / measured["windows"]).tolist()
+    found = [{"panel": BLOCKS, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
+    places = {(row["company"], int(row["block"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
+    wanted = ["company", "block", "window", "subject", "metric", "value"]
+    samples = results.block_table("samples", looked_at(results), wanted)
+    return found + _taken(samples, results.windows, places) + _ran(samples)
+
+
+def _taken(samples: "pd.DataFrame", windows: "pd.DataFrame", places: dict[tuple[str, int], int]) -> list[Row]:
+    """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
+    block = ["company", "block"]
+    once = windows.drop_duplicates([*block, "window"])
+    seconds = (once["close_ns"] - once["open_ns"]).groupby([once["company"], once["block"]]).sum() / 1e9
+    known = samples[samples["value"].notna()]
+    own = {metric: known[known["metric"] == metric] for metric in ("steal_s", "foreign_s", "coolers")}
+    stolen = own["steal_s"].groupby(block)["value"].sum() / own["steal_s"].groupby(block)["subject"].nunique() / seconds
+    taken = own["foreign_s"].groupby(block)["value"].sum() / seconds
+    hot = own["coolers"].assign(hot=own["coolers"]["value"] > 0).groupby(block)["hot"].mean()
+    return [
+        {"panel": BLOCKS, "what": what, "place": places[key], "value": 100 * float(value)}
+        for what, shares in ((STOLEN, stolen), (TAKEN, taken), (HOT, hot))
+        for key, value in shares.dropna().items()
+        if key in places
+    ]
+
+
+def _ran(samples: "pd.DataFrame") -> list[Row]:
+    shares = samples.loc[samples["metric"] == "running_share", "value"].dropna()
+    if shares.empty:
+        return []
+    return [
+        {"panel": COUNTED, "what": "the least", "value": 100 * float(shares.min())},
+        {"panel": COUNTED, "what": "the median", "value": 100 * float(shares.median())},
+    ]
+
+
+def _costs(results: Results) -> list[Row]:
+    pairs = costs.pairs_of(results)
+    if not len(pairs):
+        return []
+    return [
+        {"panel": COSTS, "what": row["collector"], "value": row["change_pct"], "low": row["low"], "high": row["high"],
+         "within_launch": not row["between_launches"], "blocks": row["blocks"]}
+        for row in records(pooled_costs(pairs))
+    ]  # fmt: skip

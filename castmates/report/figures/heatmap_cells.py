@@ -1,0 +1,133 @@
+"""One cell of a heatmap, its colour, its words, and the bar of colours; the same for every heatmap."""
+
+import math
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from castmates.report.figures.style import INK, PALE, SHADES, SMALL
+from castmates.report.text.words import interval, number, percent_of, within
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KEYS = {
+    "slower": "▼ slower",
+    "faster": "▲ faster",
+    "equivalent": "≈ 0: within {margin}",
+    "unclear": "grey: unclear",
+    "passes": "grey A/A: passes",
+    "too few blocks": "dashed [ ]: within launch only",
+    "no data": "hatched: no data",
+}
+SURE = ("slower", "faster", "unstable")
+GREY_INK = "#555555"
+
+
+def round_limit(largest: float) -> float:
+    """The next round number, at least 5 %, so that noise does not get strong colours; 5 % where nothing is known."""
+    if math.isnan(largest):
+        return 5.0
+    return next(
+        (step for step in (5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0) if step >= largest), 10 * math.ceil(largest / 10)
+    )
+
+
+def key(seen: Collection[str], margin: float | None, close: bool) -> str:
+    """What the marks that occur mean."""
+    said = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
+    keys = KEYS
+    if close:
+        keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
+        keys["equivalent"] = "neither bold nor grey: within {margin}"
+    parts = list(dict.fromkeys(text.format(margin=said) for verdict, text in keys.items() if verdict in seen))
+    if not set(seen) <= {"too few blocks", "no data"}:
+        parts = ["± half of the 95 % interval between launches", *parts]
+    return "; ".join(parts)
+
+
+def cell(axes: "Axes", x: float, y: float, row: dict[str, Any] | None, limit: float, close: bool = False) -> None:
+    """Draw one; hatched where there is nothing. `close` cells have no room for marks and further decimals."""
+    from matplotlib.patches import Rectangle
+
+    verdict = row["verdict"] if row else "no data"
+    if row is None or verdict == "no data" or math.isnan(row["degradation_pct"]):
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="#a8a8a8", hatch="////", linewidth=0))
+        _frame(axes, x, y, "white", dashed=False)
+        if row is not None and not close:
+            axes.text(
+                x + 0.5, y + 0.5, "no data", ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
+            )
+        return
+    fill, ink = (PALE, GREY_INK) if verdict in ("unclear", "passes") else colours(row["degradation_pct"], limit)
+    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0))
+    _frame(axes, x, y, "white", dashed=False)
+    if verdict == "too few blocks" and not close:
+        _frame(axes, x, y, ink, dashed=True)
+    first, second = (_close_words if close else _words)(row)
+    first += " †" if row.get("possibly_biased") else ""
+    size, weight = (SMALL if close else 8), "bold" if verdict in SURE else "normal"
+    axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
+    axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=SMALL, color=ink)
+
+
+def colours(value: float, limit: float) -> tuple[str, str]:
+    """Fill and ink of a cell."""
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    red, green, blue, _ = mpl.colormaps[SHADES](0.5 + value / (2 * limit))
+    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5
+    return to_hex((red, green, blue)), INK if light else "white"
+
+
+def colour_bar(axes: "Axes", limit: float) -> None:
+    """The scale, the same for all cells of a figure, no change in its middle."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    scale = ScalarMappable(Normalize(-limit, limit), SHADES)
+    bar = axes.figure.colorbar(
+        scale, cax=axes, orientation="horizontal", ticks=[-limit, -limit / 2, 0, limit / 2, limit]
+    )
+    bar.outline.set_linewidth(0.4)
+    bar.ax.set_xticklabels([number(tick, 0 if tick.is_integer() else 1) for tick in bar.get_ticks().tolist()])
+    bar.ax.tick_params(length=2, pad=1.5)
+    bar.set_label("degradation of the lead (%)", labelpad=1.5)
+
+
+def _frame(axes: "Axes", x: float, y: float, colour: str, dashed: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    inset = 0.06 if dashed else 0.0
+    axes.add_patch(
+        Rectangle(
+            (x + inset / 2, y + inset),
+            1 - inset,
+            1 - 2 * inset,
+            fill=False,
+            edgecolor=colour,
+            linewidth=0.6 if dashed else 1.5,
+            linestyle=(0, (3, 2)) if dashed else "-",
+        )
+    )
+
+
+def _words(row: dict[str, Any]) -> tuple[str, str]:
+    verdict, value = row["verdict"], number(row["degradation_pct"])
+    if verdict == "too few blocks":
+        return value, interval(*within(row))
+    half = (row["degradation_high"] - row["degradation_low"]) / 2
+    said = "" if math.isnan(half) else f"± {number(half)}"
+    if verdict == "equivalent":
+        return "≈ 0", f"{value} {said}"
+    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, said
+
+
+def _close_words(row: dict[str, Any]) -> tuple[str, str]:
+    """Two figures at most, so that they fit into a quarter of an inch."""
+
+    def short(value: float) -> str:
+        return number(value, 0 if abs(value) >= 9.95 else 1)
+
+    half = (row["degradation_high"] - row["degradation_low"]) / 2
+    return short(row["degradation_pct"]), "" if math.isnan(half) else f"±{short(half)}"

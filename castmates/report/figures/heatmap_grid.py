@@ -1,0 +1,154 @@
+"""What stands in which row and column of a heatmap, in which order, and how large it is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from castmates.report.figures.heatmap_cells import round_limit
+from castmates.report.figures.style import PAGE, broken, plain
+from castmates.report.results import records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
+CLOSE, CLOSE_HEIGHT = 0.285, 0.27  # of cells where there are many
+LETTER, TITLE_LETTER = 0.062, 0.08  # a letter of 7 points; a bold one of 8
+APART = 0.25  # of a cell: between the matrix and its margins
+CLUSTERED = 6  # rows or columns from which on those alike stand side by side
+MOST_ROWS, MOST_LEADS = 30, 18  # that are drawn; the CSV has all
+SENSITIVE, CONTENTIOUS = "sensitivity (mean)", "contentiousness (mean)"
+AGAIN = "A/A: solo again"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Names and sizes; all lengths in inches."""
+
+    rows: list[str]  # antagonists
+    leads: list[str]
+    panels: list[str]  # their names
+    limit: float  # of the colours, in per cent
+    means: tuple[bool, bool]  # of rows of several cells, beside them; of columns of several, below them
+    again: bool  # whether there is a row of A/A
+    clustered: bool
+    left_out: tuple[int, int]  # rows and columns that are not drawn
+    crowded: bool = False  # panels that do not fit on a page with cells of the usual size
+
+    @property
+    def close(self) -> bool:
+        """Whether cells have to be small."""
+        return self.crowded or 0.12 + LETTER * 24 + CELL_WIDTH * self.across > PAGE
+
+    @property
+    def row_labels(self) -> list[str]:
+        """The names of the rows, in lines."""
+        return [broken(plain(name), 24) for name in self.rows]
+
+    @property
+    def lead_labels(self) -> list[str]:
+        """The names of the columns, in lines; those of close columns stand upright."""
+        return [broken(plain(lead), 22 if self.close else 11) for lead in self.leads]
+
+    @property
+    def across(self) -> float:
+        """Columns of a panel, that of the means included."""
+        return len(self.leads) + (1 + APART) * self.means[0]
+
+    @property
+    def down(self) -> float:
+        """Rows of a panel, those of the means and of the A/A control included."""
+        return len(self.rows) + (self.means[1] or self.again) * APART + self.means[1] + self.again
+
+    @property
+    def left(self) -> float:
+        """Room for the names of the antagonists."""
+        extra = [SENSITIVE] * self.means[1] + [AGAIN] * self.again
+        return 0.12 + LETTER * max(len(line) for label in [*self.row_labels, *extra] for line in label.split("\n"))
+
+    @property
+    def titles(self) -> list[str]:
+        """The names of the panels, in lines that their cells are wide enough for."""
+        return [broken(name, max(12, int(self.panel[0] / TITLE_LETTER))) for name in self.panels]
+
+    @property
+    def head(self) -> float:
+        """Room above a panel for its title and the names of the leads."""
+        further = LINE * max(title.count("\n") for title in self.titles)
+        lines = [line for label in self.lead_labels for line in label.split("\n")]
+        if self.close:
+            return further + 0.36 + LETTER * max(len(CONTENTIOUS) * self.means[0], *map(len, lines))
+        return further + 0.3 + LINE * max(3 * self.means[0], *(label.count("\n") + 1 for label in self.lead_labels))
+
+    @property
+    def cell(self) -> tuple[float, float]:
+        """Width and height of a cell."""
+        lines = max(label.count("\n") + 1 for label in self.row_labels)
+        wide = CLOSE if self.close else CELL_WIDTH if self.across > 1 else LONE_WIDTH
+        return wide, max(CLOSE_HEIGHT if self.close else CELL_HEIGHT, LINE * lines + 0.05)
+
+    @property
+    def panel(self) -> tuple[float, float]:
+        """Width and height of one panel's cells."""
+        return self.cell[0] * self.across, self.cell[1] * self.down
+
+    @property
+    def abreast(self) -> int:
+        """Panels that fit beside each other on a page."""
+        return max(1, min(len(self.panels), int((PAGE - self.left) / (self.panel[0] + GAP))))
+
+
+def grid(source: "pd.DataFrame", panels: Sequence[str], means: bool, again: bool) -> Grid:
+    """The matrix of these effects: order of the study, or by likeness where there are many."""
+    rows, leads = (list(dict.fromkeys(source[name])) for name in ("antagonists", "lead"))
+    first = source[source["panel"] == panels[0]]
+    clustered = max(len(rows), len(leads)) >= CLUSTERED
+    if len(rows) >= CLUSTERED:
+        rows = alike(first, rows, "antagonists", "lead")
+    if len(leads) >= CLUSTERED:
+        leads = alike(first, leads, "lead", "antagonists")
+    left_out = max(0, len(rows) - MOST_ROWS), max(0, len(leads) - MOST_LEADS)
+    largest = source["degradation_pct"].abs().max()
+    return Grid(
+        rows[:MOST_ROWS], leads[:MOST_LEADS], list(panels), round_limit(float(largest)),
+        (means and len(leads) > 1, means and len(rows) > 1), again, clustered, left_out,
+    )  # fmt: skip
+
+
+def panelled(source: "pd.DataFrame", by: str) -> "pd.DataFrame":
+    """The rows with the name of their `panel`: what is in this column, and their platform where there are several.
+
+    What was measured and what was not never stand in one matrix; without a number a row is of no platform then.
+    """
+    if len({*source["platform"]} - {""}) <= 1:
+        return source.assign(panel=source[by])
+    known = source[source["platform"] != ""]
+    return known.assign(panel=known[by] + ", " + known["platform"])
+
+
+def alike(source: "pd.DataFrame", names: list[str], side: str, other: str) -> list[str]:
+    """These rows (or columns) in an order in which neighbours lose alike: average linkage, leaves turned for the best.
+
+    A missing cell counts as the mean of its column, so that it pulls nowhere.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    table = source.pivot_table(index=side, columns=other, values="degradation_pct", dropna=False).reindex(names)
+    table = table.fillna(table.mean()).fillna(0.0)
+    order = leaves_list(linkage(table.to_numpy(), method="average", optimal_ordering=True))
+    return [names[place] for place in order]
+
+
+def cells_of(source: "pd.DataFrame") -> dict[tuple[str, str], Row]:
+    """The rows of one panel by antagonists and lead."""
+    return {(row["antagonists"], row["lead"]): row for row in records(source)}
+
+
+def mean_cell(row: Row | None) -> Row | None:
+    """A margin as a cell; None where it has no value."""
+    if row is None or math.isnan(row["degradation_pct"]):
+        return None
+    clear = row["degradation_low"] > 0 or row["degradation_high"] < 0
+    return row | {"verdict": "mean" if clear or math.isnan(row["degradation_low"]) else "unclear"}

@@ -1,0 +1,60 @@
+"""The figures by name."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from castmates.parallel import side_by_side
+from castmates.report.figures import (
+    attribution,
+    control,
+    counters,
+    evolution,
+    health,
+    heatmap,
+    heatmap_partitions,
+    layers,
+    pareto,
+    partitions,
+    phases,
+    sensitivity,
+    steptimes,
+    timeline,
+    topdown,
+    windows,
+)
+from castmates.report.figures.style import write
+from castmates.report.figures.texts import texts_for, write_texts
+from castmates.report.results import Results
+
+FIGURES = {
+    "heatmap": heatmap.draw,
+    "attribution": attribution.draw,
+    "windows": windows.draw,
+    "health": health.draw,
+    "control": control.draw,
+    "heatmap_partitions": heatmap_partitions.draw,
+    "partitions": partitions.draw,
+    "steptimes": steptimes.draw,
+    "sensitivity": sensitivity.draw,
+    "pareto": pareto.draw,
+    "counters": counters.draw,
+    "topdown": topdown.draw,
+    "layers": layers.draw,
+    "phases": phases.draw,
+    "evolution": evolution.draw,
+    "timeline": timeline.draw,
+}
+
+
+def draw_figure(name: str, results: Results, stem: Path) -> None:
+    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and what is said of it."""
+    figure, source = FIGURES[name](results)
+    write(figure, source, stem)
+    write_texts(texts_for(name, results), stem)
+
+
+def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
+    """Draw these figures into the folder, so many at a time."""
+    results.look_for_blocks()  # once, and not in each of the processes
+    side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)

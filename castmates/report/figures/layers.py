@@ -1,0 +1,249 @@
+"""The figure `layers`: where each lead's steps spend their time, by kind of layer, alone and beside antagonists.
+
+From profiled steps, which enter no rate: it explains, and decides nothing.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
+from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.figures.panels import fitting
+from castmates.report.figures.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, number
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "profiled, not measured"
+ALONE = "solo"
+BESIDE = 6  # co-runs of a lead that are drawn
+LINES = 12  # kinds that a panel names; the rest is one line, and the CSV has them all
+REST, WHOLE = "all other kinds", "the whole step"
+SAID = 4  # kinds that the text alternative names
+LEFT, RIGHT = 1.75, 0.15  # inches beside the axes
+LINE, HEAD = 0.2, 0.42  # inches of a kind, and above a panel
+KEYS = ["study", "member", "lead", "platform", "scene", "mix", "partition", "beside", "kind", "direction"]
+SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps"]
+Row = dict[str, Any]
+Look = tuple[str, str]  # colour, marker
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = profiles(results)[0]
+    shown = source[source["partition"] == UNMANAGED]
+    with styled():
+        if shown.empty:
+            return empty_figure(why_empty(results), caveat(results)), source
+        return _figure(shown, results), source
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    return f"No lead of the study {results.name} was profiled: only jobs that say they can be are (docs/layers.md)."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    steps = profiles(results)[1]
+    which = f"{', '.join(map(str, steps))} steps of each scene and block. " if steps else ""
+    return (
+        "Where a step of each lead spends its time, in ms, by kind of layer and direction, alone and beside "
+        f"antagonists: profiled, not measured. {which}TensorFlow's profiler was on, after the measured rounds, which "
+        "makes steps slower; the table of what measuring costs says by how much. Kinds, runtime (inside TensorFlow, "
+        "between two operations) and what is attributed to nothing add up to the step. Partitions are in the figure's "
+        "CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    source = profiles(results)[0]
+    alone = source[(source["partition"] == UNMANAGED) & (source["beside"] == ALONE)]
+    if alone.empty:
+        return why_empty(results)
+    parts = []
+    for lead, rows in panels_of(alone):
+        largest = [
+            f"{name} {number(line[ALONE]['ms_per_step'])} ms" for name, line in lines_of(rows)[:SAID] if ALONE in line
+        ]
+        parts.append(f"{lead}: {', '.join(largest)}")
+    return f"Profiled, not measured. Largest kinds of layers in a step alone: {'; '.join(parts)}."
+
+
+@once
+def profiles(results: Results) -> "tuple[pd.DataFrame, list[int]]":
+    """What a step takes by kind, and how many steps were profiled."""
+    return by_kind(results.block_parts("layers", NEEDED, NAMES))
+
+
+def by_kind(parts: "Iterable[pd.DataFrame]") -> "tuple[pd.DataFrame, list[int]]":
+    """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
+    import pandas as pd
+
+    found = layer_times(parts)
+    if found.table.empty:
+        return pd.DataFrame(columns=SHOWN), []
+    table = found.table.assign(lead=found.table["member"].map(plain), beside=_beside(found.table))
+    order = ["lead", "member", "platform", "scene", "ms_per_step"]
+    table = table.sort_values(order, ascending=[True, True, True, True, False])
+    return table[SHOWN], found.steps
+
+
+def _beside(layers: "pd.DataFrame") -> "pd.Series[str]":
+    """Who ran beside the lead, without the CPUs unless the same names sat on others too."""
+    full = layers["mix"].str.partition("+")[2]
+    names = full.map(plain)
+    seats = full.groupby([layers["member"], layers["platform"], names]).transform("nunique")
+    return names.where(seats < 2, full).where(full != "", ALONE)
+
+
+def panels_of(source: "pd.DataFrame") -> "list[tuple[str, pd.DataFrame]]":
+    """What is shown of each lead, on each of its seats and platforms; these are named where there are several."""
+    seats = source.groupby("lead")["member"].nunique().to_dict()
+    several = source["platform"].nunique() > 1
+    found = []
+    for (lead, member, platform), rows in source.groupby(["lead", "member", "platform"], sort=True):
+        name = str(member if seats[lead] > 1 else lead)
+        found.append((f"{name} ({platform})" if several else name, rows))
+    return found
+
+
+def most_changed(source: "pd.DataFrame") -> "pd.DataFrame":
+    """Each lead alone and beside those that change its whole step most: more marks in a line cannot be told apart."""
+    lead = ["member", "platform"]
+    steps = source.groupby([*lead, "beside"], sort=False)["ms_per_step"].sum().reset_index()
+    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[one] for one in lead]).transform("max")
+    steps["change"] = (steps["ms_per_step"] - alone).abs().where(steps["beside"] != ALONE, math.inf)
+    kept = steps.sort_values("change", ascending=False, kind="stable").groupby(lead).head(1 + BESIDE)
+    return source.merge(kept[[*lead, "beside"]], on=[*lead, "beside"])
+
+
+def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
+    """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
+    table: dict[str, dict[str, Row]] = {}
+    for row in records(rows):
+        name = row["kind"] if row["direction"] in ("", row["kind"]) else f"{row['kind']}, {row['direction']}"
+        table.setdefault(name, {})[row["beside"]] = row
+    order = sorted(table, key=lambda name: -max(row["ms_per_step"] for row in table[name].values()))
+    behind = [name for name in (RUNTIME, UNATTRIBUTED) if name in table]
+    kinds = [name for name in order if name not in behind]
+    found = [(name, table[name]) for name in kinds[:LINES]]
+    if rest := kinds[LINES:]:
+        found.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
+    found += [(name, table[name]) for name in behind]
+    return [*found, (WHOLE, _added(table.values()))]
+
+
+def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what lines_of gathers)
+    """The sums of several lines; a range cannot be added, so there is none."""
+    sums: dict[str, Row] = {}
+    for part in parts:
+        for beside, row in part.items():
+            so_far = sums.setdefault(beside, {"ms_per_step": 0.0, "lowest": math.nan, "highest": math.nan})
+            so_far["ms_per_step"] += row["ms_per_step"]
+    return sums
+
+
+def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    known, table = len(table), most_changed(table)
+    looks = _looks(table)
+    panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
+    count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
+    panels, more = panels[:count], len(panels) - count
+    left_out = [counted(more, "lead")] if more else []
+    left_out += [f"co-runs but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
+    note = (
+        f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
+        "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
+        + (f"Not drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
+        + stamp(results.platforms, results.name)
+    )
+    notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
+    columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
+    foot = 0.6 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
+    top = 0.08 + badge_room(caveat(results), PAGE)
+    height = top + sum(HEAD + LINE * len(lines) for _, lines in panels) + foot
+    figure = Figure(figsize=(PAGE, height))
+    y = height - top
+    for lead, lines in panels:
+        own = LINE * len(lines)
+        y -= HEAD + own
+        axes = figure.add_axes((LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height))
+        _panel(axes, lines, looks)
+        axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
+    axes.set_xlabel("ms of a step")
+    _legend(figure, looks, (foot - 0.5) / height, columns)
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _looks(table: "pd.DataFrame") -> dict[str, Look]:
+    """Colour and marker of everything that ran beside a lead; alone is ink."""
+    names = sorted({str(name) for name in table["beside"]} - {ALONE})
+    return {ALONE: (INK, "o")} | {
+        name: (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)]) for index, name in enumerate(names)
+    }
+
+
+def _panel(axes: "Axes", lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
+    for place, (name, by_company) in enumerate(lines):
+        if name in (RUNTIME, WHOLE):
+            axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
+        there = [beside for beside in looks if beside in by_company]
+        for index, beside in enumerate(there):
+            row, (colour, marker) = by_company[beside], looks[beside]
+            y = place + 0.5 * ((index + 0.5) / len(there) - 0.5)
+            if not math.isnan(row["lowest"]):
+                axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
+            face = "white" if beside == ALONE else colour
+            axes.plot([row["ms_per_step"]], [y], marker, color=colour, markerfacecolor=face, markersize=4.0, zorder=4)
+    widest = max(row["ms_per_step"] for _, by_company in lines for row in by_company.values())
+    axes.set_xlim(-0.012 * widest, 1.03 * widest)
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_yticks(range(len(lines)), [name for name, _ in lines])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    keys = [
+        Line2D(
+            [], [], linestyle="", marker=marker, color=colour, markersize=4.5,
+            markerfacecolor="white" if name == ALONE else colour, label=name if name == ALONE else f"beside {name}",
+        )
+        for name, (colour, marker) in looks.items()
+    ]  # fmt: skip
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
+    )

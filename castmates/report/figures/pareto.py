@@ -1,0 +1,134 @@
+"""The figure `pareto`: what the antagonists keep against what the lead loses; a panel per mix."""
+
+import math
+from typing import TYPE_CHECKING
+
+from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.report.figures.panels import Grid, drawn_grid
+from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
+from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import interval, number, units
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+BEYOND = (
+    "A point that would squeeze all others together is an arrow at the edge of the axes, with its loss and what is "
+    "kept in brackets. "
+)
+MANY = 6  # panels, beyond which they are lower
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = results.pareto
+    with styled():
+        panels = _panels(records(source), records(results.recommendations))
+        if not panels:
+            message = f"No partition of a mix with an antagonist is known in the study {results.name}."
+            return empty_figure(message, caveat(results)), source
+        return _figure(panels, results), source
+
+
+def _panels(rows: list[Row], advice: list[Row]) -> list[Panel]:
+    platforms = {row["platform"] for row in rows}
+    found = {(row["mix"], row["platform"]): row for row in advice}
+    panels = []
+    for key in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
+        own = [row for row in rows if (row["mix"], row["platform"]) == key and _known(row)]
+        if not any(row["partition"] != UNMANAGED for row in own):
+            continue
+        advised = found.get(key)
+        title = f"{plain(own[0]['lead'])} beside {plain(own[0]['antagonists'])}"
+        title += f" ({key[1]})" if len(platforms) > 1 else ""
+        limit = advised["limit_pct"] if advised else math.nan
+        met = advised["partition"] if advised and advised["verdict"] == "met" else ""
+        panels.append(Panel(title, own, limit, met))
+    return panels
+
+
+def _known(row: Row) -> bool:
+    return not (math.isnan(row["loss_pct"]) or math.isnan(row["kept_pct"]))
+
+
+def _figure(panels: list[Panel], results: Results) -> "Figure":
+    many = len(panels) > MANY
+    grid = drawn_grid(
+        [broken(panel.title, 44) for panel in panels],
+        notes=_key(panels, results),
+        caveat=caveat(results),
+        room=Grid(
+            width=COLUMN, axes=1.4 if many else 2.1, above=0.12, below=0.34, left=0.72 if many else 0.58, right=0.12
+        ),
+    )
+    for axes, panel in zip(grid.places, panels, strict=False):
+        paint(axes, panel)
+    beside = "rate that the\nantagonists keep (%)" if many else "rate that the antagonists keep (%)"
+    grid.labels("loss of the lead against solo (%)", beside)
+    return grid.figure
+
+
+def _key(panels: list[Panel], results: Results) -> str:
+    rows = [row for panel in panels for row in panel.rows]
+    crossed = any(not math.isnan(row["loss_low"]) for row in rows)
+    parts = ["crosses: 95 % between launches" if crossed else "no crosses: too few launches for intervals"]
+    parts += ["hollow: as found in the search; grey: dominated; stairs: the frontier; square: no partition"]
+    parts += ["filled: fresh blocks"] if any(row["stage"] == CONFIRMED for row in rows) else []
+    parts += ["arrow: beyond the axes, with its loss and what is kept"] if any(map(beyond, panels)) else []
+    limits = [panel.limit for panel in panels if not math.isnan(panel.limit)]
+    parts += [f"dashed: the limit of {limits[0]:g} %"] if limits else []
+    parts += ["bold: recommended"] if any(panel.recommended for panel in panels) else []
+    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+
+
+def caption(results: Results) -> str:
+    """What is shown, with the method of its intervals."""
+    fresh = bool((results.pareto["stage"] == CONFIRMED).any())
+    panels = _panels(records(results.pareto), records(results.recommendations))
+    return (
+        "Rate that the antagonists keep of theirs alone (mean over them) against what the lead loses against solo, "
+        "under every measured partition of a mix and without one. "
+        + _crosses(panels)
+        + "A partition is dominated if another loses less and keeps more, by the estimates. What stands out in a "
+        "search "
+        "does so partly by luck: "
+        + ("filled points are fresh blocks of a study of their own. " if fresh else "no point is confirmed yet. ")
+        + (BEYOND if any(map(beyond, panels)) else "")
+        + "Labels that would overlap are left out; the CSV has every partition. "
+    )
+
+
+def _crosses(panels: list[Panel]) -> str:
+    """What the crosses are, if some are drawn, and of how many launches the points are."""
+    rows = [row for panel in panels for row in panel.rows]
+    of = units(row["blocks"] for row in rows)
+    if any(not math.isnan(row["loss_low"]) for row in rows):
+        return f"Crosses are 95 % t intervals between launches ({of}). "
+    return f"There are too few launches for intervals ({of}). "
+
+
+def alternative(results: Results) -> str:
+    """The frontier in words."""
+    rows = [row for row in records(results.pareto) if _known(row)]
+    parts = []
+    for mix in list(dict.fromkeys(row["mix"] for row in rows))[:6]:
+        own = [row for row in rows if row["mix"] == mix and row["stage"] == SEARCH and row["frontier"]]
+        names = labels_of(row for row in rows if row["mix"] == mix)
+        points = ", ".join(
+            f"{names[row['partition']]}: {_told(row)}" for row in sorted(own, key=lambda row: row["loss_pct"])[:5]
+        )
+        fresh = [row for row in rows if row["mix"] == mix and row["stage"] == CONFIRMED]
+        told = "".join(f"; confirmed {names[row['partition']]}: {_told(row)}" for row in fresh)
+        parts.append(f"{plain(mix)}: frontier {points}{told}")
+    return f"Loss of the lead against what the antagonists keep. {'. '.join(parts)}." if parts else "Nothing is known."
+
+
+def _told(row: Row) -> str:
+    return (
+        f"loss {number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}, kept "
+        f"{number(row['kept_pct'])} % {interval(row['kept_low'], row['kept_high'])}"
+    )

@@ -1,0 +1,268 @@
+"""The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
+
+import math
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.partitions.families import family_of
+from castmates.report.figures.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import as_degradation
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = 12
+TICK = 20  # letters of a line beside the axis
+OWN = "own share, alone"
+OWN_BESIDE_PLACEBOS = "own share, beside placebos"
+ALL_WAYS = "the lead has all ways"
+BAND, LINE = "#f1dcda", "#8c1d18"  # of what is lost without a partition
+GREYS = {OWN: (INK, "o"), OWN_BESIDE_PLACEBOS: ("#7f7f7f", "d")}
+PLACEBO_AT_MASK = "placebo@mask"
+DERIVED = "solo, derived from placebo@mask"
+SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
+SHOWN += ["degradation_pct", "low", "high", "within_launch", "blocks", "verdict", "platform"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One mix on one platform."""
+
+    title: str
+    rows: list[Row]  # under partitions, against solo, and the lead's own share
+    unmanaged: Row | None
+
+    @property
+    def others(self) -> list[str]:
+        """Partitions that give the lead no ways of its own, in their order: they stand beside the axis."""
+        return list(dict.fromkeys(row["partition"] for row in self.rows if math.isnan(row["ways"])))
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    source = losses(results)
+    drawn = source[source["degradation_pct"].notna() & (source["partition"] != UNMANAGED)]
+    with styled():
+        if drawn.empty:
+            message = f"No loss under a partition is known in the study {results.name}."
+            return empty_figure(message, caveat(results)), source[SHOWN]
+        return _figure(_panels(source), results), source[SHOWN]
+
+
+def losses(results: Results) -> "pd.DataFrame":
+    """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
+    import numpy as np
+    import pandas as pd
+
+    effects = results.lead_effects("solo", under_partitions=True)
+    known = effects.assign(series=[_series(row) for row in records(effects)])
+    table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
+    within = table["degradation_low"].isna()
+    low, high = (table[name].map(as_degradation) for name in ("within_low", "within_high"))
+    return table.assign(
+        low=table["degradation_low"].where(~within, low),
+        high=table["degradation_high"].where(~within, high),
+        within_launch=within & low.notna(),
+        ways=np.asarray(table["lead_ways"].astype("float64")),
+    )
+
+
+def _series(row: Row) -> str:
+    """What partitions of one kind have in common: their name without the lead's ways."""
+    name = str(row["partition"])
+    if name == UNMANAGED:
+        return UNMANAGED
+    if not row["antagonists"]:
+        return OWN
+    ways = row["lead_ways"]
+    if ways != ways or ways is None or str(ways) == "<NA>":
+        return ALL_WAYS
+    return family_of(name, int(ways))
+
+
+def _beside_placebos(results: Results, known: "pd.DataFrame") -> "pd.DataFrame":
+    """Rate(solo) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
+    keys = ["mix", "member", "partition", "platform"]
+    at_mask = results.lead_effects(PLACEBO_AT_MASK, under_partitions=True)
+    both = known.merge(at_mask[[*keys, "slowdown", "blocks"]], on=keys, suffixes=("", "_at_mask"))
+    slowdown = both["slowdown"] / both["slowdown_at_mask"]
+    none = dict.fromkeys(("degradation_low", "degradation_high", "within_low", "within_high"), math.nan)
+    both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=100 * (1 - 1 / slowdown), **none)
+    # No row of effects says this, so that nothing of the co-run's row may be read as its own.
+    both = both.assign(baseline=DERIVED, verdict="", blocks=both[["blocks", "blocks_at_mask"]].min(axis=1))
+    return both[list(known.columns)]
+
+
+def _panels(source: "pd.DataFrame") -> list[Panel]:
+    rows = records(source)
+    alone = {(row["member"], row["platform"]) for row in rows if row["antagonists"]}
+    platforms = {row["platform"] for row in rows}
+    panels = []
+    for mix, platform in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
+        own = [row for row in rows if (row["mix"], row["platform"]) == (mix, platform)]
+        under = [row for row in own if row["partition"] != UNMANAGED]
+        if not own[0]["antagonists"] and (own[0]["member"], platform) in alone:
+            continue  # drawn into the panels of that lead's mixes
+        shares = [row for row in rows if row["series"] == OWN and row["mix"] != mix]
+        under += [row for row in shares if (row["member"], row["platform"]) == (own[0]["member"], platform)]
+        if not any(not math.isnan(row["degradation_pct"]) for row in under):
+            continue
+        beside = f" beside {plain(own[0]['antagonists'])}" if own[0]["antagonists"] else " alone"
+        title = f"{plain(own[0]['lead'])}{beside}" + (f" ({platform})" if len(platforms) > 1 else "")
+        panels.append(Panel(title, under, next((row for row in own if row["partition"] == UNMANAGED), None)))
+    return panels
+
+
+def _figure(panels: list[Panel], results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    drawn = panels[:PANELS]
+    looks = _looks(row["series"] for panel in drawn for row in panel.rows)
+    across = 2 if len(drawn) == 4 else min(3, len(drawn))
+    down = math.ceil(len(drawn) / across)
+    width = PAGE if across > 1 else COLUMN
+    titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
+    lines = max(title.count("\n") + 1 for title in titles)
+    names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
+    under_axis = 0.24 + 0.055 * names
+    notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / SMALL_LETTER))
+    columns = max(1, min(4, int(width / (0.45 + 0.062 * max(map(len, [*looks, "without a partition"]))))))
+    foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + 0.115 * len(notes)
+    head = 0.12 + badge_room(caveat(results), width)
+    row_height = 0.12 * lines + 1.35 + under_axis
+    height = head + down * row_height + foot + 0.1
+    figure = Figure(figsize=(width, height))
+    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    figure.subplots_adjust(
+        left=0.62 / width, right=1 - 0.12 / width, top=1 - (head + 0.12 * lines) / height,
+        bottom=(foot + 0.1 + under_axis) / height, hspace=(0.12 * lines + under_axis + 0.05) / 1.35, wspace=0.1,
+    )  # fmt: skip
+    places = [axes for line in grid for axes in line]
+    for axes, panel, title in zip(places, drawn, titles, strict=False):
+        _panel(axes, panel, looks)
+        axes.set_title(title, loc="left", pad=3)
+    for axes in places[len(drawn) :]:
+        axes.remove()
+    middle = (foot + height - head) / 2 / height
+    figure.text(0.07 / width, middle, "degradation of the lead (%)", rotation=90, va="center", ha="left", fontsize=8)
+    figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
+    _legend(figure, looks, foot / height, columns)
+    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _looks(series: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of everything that is drawn; the lead's own share is grey."""
+    there = set(series)
+    looks = {
+        name: (COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
+        for index, name in enumerate(sorted(there - set(GREYS)))
+    }
+    return looks | {name: look for name, look in GREYS.items() if name in there}
+
+
+def _panel(axes: "Axes", panel: Panel, looks: dict[str, tuple[str, str]]) -> None:
+    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    if panel.unmanaged is not None and not math.isnan(panel.unmanaged["degradation_pct"]):
+        row = panel.unmanaged
+        if not math.isnan(row["low"]):
+            axes.axhspan(row["low"], row["high"], color=BAND, linewidth=0, zorder=0)
+        axes.axhline(row["degradation_pct"], color=LINE, linewidth=1.0, zorder=1)
+    known = [row["ways"] for row in panel.rows if not math.isnan(row["ways"])]
+    beside, place = {}, max(known, default=0) + 1.0
+    for name in panel.others:
+        lines = len(_tick(name))
+        beside[name], place = place + lines / 2, place + lines
+    for index, (name, look) in enumerate(looks.items()):
+        here = [row for row in panel.rows if row["series"] == name and not math.isnan(row["degradation_pct"])]
+        _curve(axes, here, beside, look, (index - (len(looks) - 1) / 2) * min(0.12, 0.6 / len(looks)))
+    ticks = sorted({int(ways) for ways in known})
+    step = max(1, math.ceil(len(ticks) / 9))
+    names = ["\n".join(_tick(name)) for name in beside]
+    axes.set_xticks([*ticks[::step], *beside.values()], [*map(str, ticks[::step]), *names])
+    for label in axes.get_xticklabels()[len(ticks[::step]) :]:
+        label.set(rotation=90, fontsize=SMALL, linespacing=0.9)
+    axes.margins(x=0.06, y=0.08)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _tick(partition: str) -> list[str]:
+    """The name of a partition that stands beside the axis, in lines."""
+    return broken(partition, TICK).split("\n")
+
+
+def _curve(axes: "Axes", rows: list[Row], beside: dict[str, float], look: tuple[str, str], shift: float) -> None:
+    colour, marker = look
+    at = [(beside.get(row["partition"], row["ways"] + shift), row) for row in rows]
+    curve = sorted(((x, row["degradation_pct"]) for x, row in at if not math.isnan(row["ways"])))
+    own = bool(rows) and rows[0]["series"] in GREYS
+    axes.plot(
+        [x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=0.8,
+        linestyle=(0, (3, 2)) if own else "-", zorder=2,
+    )  # fmt: skip
+    for x, row in at:
+        if not math.isnan(row["low"]):
+            style = (0, (2, 1.2)) if row["within_launch"] else "-"
+            axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=1.2, linestyle=style, zorder=3)
+    axes.scatter(
+        [x for x, _ in at], [row["degradation_pct"] for _, row in at], s=13, marker=marker,
+        c="white" if own else colour, edgecolors=colour, linewidths=0.8, zorder=4,
+    )  # fmt: skip
+
+
+def _legend(figure: "Figure", looks: dict[str, tuple[str, str]], top: float, columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    keys = [
+        Line2D(
+            [], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=name,
+            markerfacecolor="white" if name in GREYS else colour,
+        )
+        for name, (colour, marker) in looks.items()
+    ]  # fmt: skip
+    keys.append(Line2D([], [], color=LINE, linewidth=1.0, label="without a partition"))
+    figure.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, columnspacing=1.4)
+
+
+def _each(results: Results) -> str:
+    """How large a way is, where the plan's machine told."""
+    amount = (results.plan.get("cache") or {}).get("way_bytes")
+    return f" ({amount / 2**20:.3g} MiB each)" if amount else ""
+
+
+def _key(panels: list[Panel], results: Results) -> str:
+    rows = [row for panel in panels for row in panel.rows if not math.isnan(row["degradation_pct"])]
+    parts = ["against solo"]
+    rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
+    between = [row for row in rows if not row["within_launch"] and not math.isnan(row["low"])]
+    parts += ["bars and bands: 95 % between launches"] if between else []
+    within = any(row["within_launch"] for row in rows)
+    parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
+    parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []
+    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"

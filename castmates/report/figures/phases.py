@@ -1,0 +1,239 @@
+"""The figure `phases`: how long each phase of a lead's step takes, alone and beside others, and what it loses."""
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
+from castmates.report.figures.panels import fitting
+from castmates.report.figures.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    PAGE,
+    SMALL,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, interval, number, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = 6  # leads that are drawn
+MIXES = 8  # of each: those whose step changes most
+LINE, HEAD, UNDER, LEFT = 0.34, 0.3, 0.42, 1.35  # inches of a row, above a panel, below it, and beside it
+NAME = 20  # letters of a line beside the axis
+PALE_REST = "#c9c9c9"
+ALONE = "alone"
+NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
+Row = dict[str, Any]
+Look = tuple[str, str]  # colour, marker
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the table of losses by phase."""
+    source = losses(results)
+    leads = _leads(source)
+    with styled():
+        if not leads:
+            return empty_figure(why_empty(results), caveat(results)), source
+        return _figure(leads, results), source
+
+
+@once
+def losses(results: Results) -> "pd.DataFrame":
+    """Every phase of every effect of a lead that reports phases."""
+    return estimate_phases(results.block_parts("steps", categories=NAMES), results.windows)
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    return f"No lead of the study {results.name} reported phases in a window with heartbeats (docs/phases.md)."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    drawn = _leads(losses(results))
+    some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
+    of = units(row["blocks"] for rows in drawn.values() for row in rows)
+    mixes = max((len({row["mix"] for row in rows}) for rows in drawn.values()), default=0)
+    left_out = f" The {MIXES} mixes of each lead whose step changes most are drawn." if mixes >= MIXES else ""
+    within = (
+        " Where there are fewer than three launches the interval, dashed, is the one within launch." if some else ""
+    )
+    return (
+        "Left: the mean time that each phase of a step of the lead takes, alone and beside its antagonists; the rest "
+        "is what lies in no phase. Right: how much longer each phase takes than alone, in per cent of the whole step "
+        "alone, paired within rounds, with 95 % t intervals between launches "
+        f"({of}): the parts add up to the loss of the step.{within}{left_out} Phases inside phases, phases of other "
+        "threads and partitions are in the "
+        "figure's CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    drawn = _leads(losses(results))
+    if not drawn:
+        return why_empty(results)
+    parts = []
+    for lead, rows in drawn.items():
+        for mix in dict.fromkeys(row["mix"] for row in rows):
+            own = [row for row in rows if row["mix"] == mix]
+            worst = largest_loss(own)
+            said = "no phase is slower" if worst is None else (
+                f"{worst['phase']} loses most, {number(worst['loss_pct'])} % of the step "
+                f"{interval(*_interval(worst)[:2])}"
+            )  # fmt: skip
+            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {said}")
+    more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
+    return f"Losses by phase of the step: {'; '.join(parts[:MIXES])}{more}."
+
+
+def _leads(source: "pd.DataFrame") -> dict[str, list[Row]]:
+    """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
+    found: dict[str, list[Row]] = {}
+    shown = unmanaged_against_solo(source)
+    several = shown["platform"].nunique() > 1
+    for row in records(shown):
+        if row["outermost"] or row["phase"] == STEP:
+            name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
+            found.setdefault(name, []).append(row)
+    return {lead: _most_changed(rows) for lead, rows in found.items()}
+
+
+def _most_changed(rows: list[Row]) -> list[Row]:
+    """The rows of the mixes whose step changes most, in their order."""
+    steps = sorted((row for row in rows if row["phase"] == STEP), key=lambda row: -abs(row["loss_pct"]))
+    kept = {row["mix"] for row in steps[:MIXES]}
+    return [row for row in rows if row["mix"] in kept]
+
+
+def _interval(row: Row) -> tuple[float, float, bool]:
+    """The interval to draw, and whether it is the one within launch."""
+    if math.isnan(row["loss_low"]):
+        return row["within_low"], row["within_high"], True
+    return row["loss_low"], row["loss_high"], False
+
+
+def _looks(leads: dict[str, list[Row]]) -> dict[str, Look]:
+    """Colour and marker of every part, the rest grey."""
+    names = dict.fromkeys(row["phase"] for rows in leads.values() for row in rows)
+    parts = [name for name in names if name not in (STEP, REST)]
+    looks = {name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]) for place, name in enumerate(parts)}
+    return looks | {REST: (PALE_REST, "s")}
+
+
+def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    looks = _looks(leads)
+    known = len(leads)
+    heights = [_height(rows) for rows in leads.values()]
+    count = min(PANELS, fitting([HEAD + height + UNDER for height in heights], around=1.0))
+    leads = dict(list(leads.items())[:count])
+    foot = 0.42 + 0.16 * math.ceil((len(looks) + 1) / 6)
+    top = badge_room(caveat(results), PAGE)
+    height = top + sum(HEAD + own + UNDER for own in heights[: len(leads)]) + foot
+    figure = Figure(figsize=(PAGE, height))
+    y = height - top
+    middle = LEFT + (PAGE - LEFT) * 0.5
+    for (lead, rows), own in zip(leads.items(), heights, strict=False):
+        y -= HEAD + own
+        box = (y / height, own / height)
+        left = figure.add_axes((LEFT / PAGE, box[0], (middle - LEFT - 0.12) / PAGE, box[1]))
+        right = figure.add_axes(((middle + 0.12) / PAGE, box[0], (PAGE - middle - 0.27) / PAGE, box[1]))
+        _panel(left, right, lead, rows, looks)
+        y -= UNDER
+    _legend(figure, looks, (foot - 0.05) / height)
+    more = f"{counted(known - len(leads), 'more lead')} in the CSV · " if known > len(leads) else ""
+    note = more + stamp(results.platforms, results.name)
+    figure.text(0.1 / PAGE, 0.05 / height, note, fontsize=SMALL, color=GREY)
+    badge(figure, caveat(results))
+    return figure
+
+
+def _height(rows: list[Row]) -> float:
+    """Inches of a panel: its lines, each high enough for the longest name."""
+    names = {row["mix"]: _name(row) for row in rows}
+    return (1 + len(names)) * max(LINE, *(0.06 + 0.12 * (name.count("\n") + 1) for name in names.values()))
+
+
+def _name(row: Row) -> str:
+    return broken(f"beside {plain(row['antagonists'])}", NAME)
+
+
+def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[str, Look]) -> None:
+    mixes = list(dict.fromkeys(row["mix"] for row in rows))
+    parts = [name for name in looks if any(row["phase"] == name for row in rows)]
+    of = {(row["mix"], row["phase"]): row for row in rows}
+    labels = [ALONE]
+    alone = {name: _mean([of[mix, name]["baseline_ms"] for mix in mixes if (mix, name) in of]) for name in parts}
+    _bar(left, 0, alone, looks)
+    for line, mix in enumerate(mixes, start=1):
+        own = {name: of[mix, name] for name in parts if (mix, name) in of}
+        _bar(left, line, {name: row["scene_ms"] for name, row in own.items()}, looks)
+        shown = [row | {"look": looks[name]} for name, row in own.items() if name != REST]
+        shown += [of[mix, STEP] | {"look": (INK, "|")}] if (mix, STEP) in of else []
+        for place, row in enumerate(shown):
+            _point(right, line - 0.32 + 0.64 * (place + 0.5) / len(shown), row)
+        labels.append(_name(next(iter(own.values()))))
+    for axes in (left, right):
+        axes.set_ylim(len(mixes) + 0.5, -0.5)
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+        axes.set_axisbelow(True)
+        axes.set_yticks(range(len(labels)), labels if axes is left else [])
+        axes.tick_params(axis="y", length=0)
+    left.set_xlim(left=0)
+    right.axvline(0, color=GREY, linewidth=0.6, zorder=1)
+    left.set_title(textwrap.shorten(plain(lead), 40), loc="left", pad=4, fontweight="bold")
+    left.set_xlabel("ms of a step")
+    right.set_xlabel("longer than alone, % of the step alone")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _bar(axes: "Axes", line: int, parts: dict[str, float], looks: dict[str, Look]) -> None:
+    begin = 0.0
+    for name, length in parts.items():
+        shown = max(length, 0.0)  # a rest may come out below nothing where clocks round
+        axes.barh(
+            line, shown, left=begin, height=0.62, color=looks[name][0], edgecolor="white", linewidth=0.5, zorder=2
+        )
+        begin += shown
+
+
+def _point(axes: "Axes", at: float, row: Row) -> None:
+    colour, marker = row["look"]
+    low, high, within = _interval(row)
+    if not (math.isnan(low) or math.isnan(high)):
+        style = (0, (2, 1.5)) if within else "-"
+        axes.plot([low, high], [at, at], color=colour, linewidth=1.1, linestyle=style, zorder=3)
+    size = 5.5 if marker == "|" else 3.2
+    axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
+
+
+def _legend(figure: "Figure", looks: dict[str, Look], top: float) -> None:
+    from matplotlib.lines import Line2D
+
+    def key(name: str, colour: str, marker: str) -> Line2D:
+        return Line2D([], [], linestyle="", color=colour, marker=marker, markersize=4.5, label=name)
+
+    keys = [key(name, *look) for name, look in looks.items()] + [key("whole step", INK, "|")]
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=6, handletextpad=0.2, columnspacing=1.4
+    )

@@ -1,0 +1,127 @@
+"""The figure `sensitivity`: how fast a lead is with so many ways, alone and beside others; a panel per lead."""
+
+import math
+from typing import TYPE_CHECKING
+
+from castmates.report.figures.panels import Grid, drawn_grid
+from castmates.report.figures.sensitivity_axes import (
+    ALONE,
+    Key,
+    Panel,
+    Row,
+    bottom,
+    ends_of,
+    is_shared,
+    looks_of,
+    paint,
+)
+from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.results import Results, records
+from castmates.report.text.recommendation import knee_words
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import interval, number, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+CURVES = 7  # of a panel
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data, with the knee of each point's curve."""
+    points, knees = results.sensitivity_curves, results.knees
+    keys = ["mix", "member", "curve", "platform"]
+    source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
+    with styled():
+        panels = _panels(results, records(points), records(knees))
+        if not panels:
+            message = f"No curve over the lead's ways is known in the study {results.name}."
+            return empty_figure(message, caveat(results)), source
+        return _figure(panels, results), source
+
+
+def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel]:
+    """Curves with several points, a panel for each lead; what has one point only is drawn where there is no other."""
+    found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
+    for row in points:
+        of_lead = found.setdefault((row["lead"], row["platform"]), {})
+        of_lead.setdefault((row["antagonists"], row["curve"]), []).append(row)
+    cache = results.plan.get("cache") or {}
+    ends = {(row["lead"], row["platform"], row["antagonists"], row["curve"]): row for row in knees}
+    platforms = {platform for _, platform in found}
+    panels = []
+    for (lead, platform), every in found.items():
+        curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
+        keys = sorted(curves)
+        parts = [keys[begin : begin + CURVES] for begin in range(0, len(keys), CURVES)]
+        for count, part in enumerate(parts, start=1):
+            title = plain(lead) + (f" ({platform})" if len(platforms) > 1 else "")
+            title += f", {count} of {len(parts)}" if len(parts) > 1 else ""
+            own = {key: sorted(curves[key], key=lambda row: float(row["lead_ways"])) for key in part}
+            known = {key: ends[lead, platform, *key] for key in part if (lead, platform, *key) in ends}
+            panels.append(Panel(title, own, known, cache.get("ways"), float(cache.get("way_bytes") or math.nan)))
+    return panels
+
+
+def _figure(panels: list[Panel], results: Results) -> "Figure":
+    grid = drawn_grid(
+        [broken(panel.title, 40) for panel in panels],
+        notes=_key(panels, results),
+        caveat=caveat(results),
+        room=Grid(width=COLUMN, axes=1.75, above=0.2, below=0.34, left=0.52, right=0.98),
+    )
+    for axes, panel, looks in zip(grid.places, panels, looks_of(panels), strict=False):
+        paint(axes, panel, looks)
+    grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of solo with all ways")
+    return grid.figure
+
+
+def _mask(panels: list[Panel]) -> str:
+    return "" if math.isnan(panels[0].way_bytes) else " (above: MiB in one cache)"
+
+
+def _key(panels: list[Panel], results: Results) -> str:
+    rows = [row for panel in panels for points in panel.curves.values() for row in points]
+    parts = ["bars: 95 % between launches"] if any(not ends_of(row)[2] for row in rows) else []
+    parts += ["dashed bars: within launch only"] if any(ends_of(row)[2] for row in rows) else []
+    knees = [row for panel in panels for row in panel.knees.values()]
+    if knees:
+        parts.append(
+            f"at the foot: the knee, from which on {number(knees[0]['kept_pct'], 0)} % (dotted) are kept, and its 95 % "
+            "interval"
+        )
+    parts += ["rings: some of these ways are filled by I/O too"] if any(map(is_shared, rows)) else []
+    parts += ["≈: the axis does not begin at zero"] if any(bottom(panel) for panel in panels) else []
+    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+
+
+def caption(results: Results) -> str:
+    """What is shown, with the method of its intervals."""
+    launches = units(results.sensitivity_curves["blocks"])
+    return (
+        "Rate of each lead, in per cent of its solo rate with all ways, over the ways that a partition gives it: "
+        "alone, and beside its antagonists, who have other ways. Bars are 95 % t intervals between launches "
+        f"({launches}); dashed ones speak of these launches only. The knee is the "
+        "smallest measured number of ways from which on 95 % of the solo rate are kept; its 95 % interval inverts "
+        "one-sided t-tests in a fixed order. Partitions that are alone in their kind are in the CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """The curves' ends and knees in words."""
+    knees = records(results.knees)
+    points = records(results.sensitivity_curves)
+    if not points:
+        return "No curve over the lead's ways is known."
+    parts = []
+    for row in [one for one in knees if one["fewest_ways"] != one["most_ways"]][:12]:
+        own = [one for one in points if one["mix"] == row["mix"] and one["curve"] == row["curve"]]
+        first, last = (end(own, key=lambda one: one["lead_ways"]) for end in (min, max))
+        beside = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
+        values = (
+            f"{number(one['rate_pct'])} % {interval(one['rate_low'], one['rate_high'])} with {one['lead_ways']} ways"
+            for one in (first, last)
+        )
+        parts.append(f"{plain(row['lead'])} {beside}: {', '.join(values)}; knee {knee_words(row)}")
+    return f"Rates over ways. {'. '.join(parts)}."

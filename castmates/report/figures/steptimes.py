@@ -1,0 +1,172 @@
+"""The figure `steptimes`: how the step times of each lead are distributed alone and beside others."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
+from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
+from castmates.report.figures.style import empty_figure, plain, styled
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, interval, number, units
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PANELS = 6  # leads: more are higher than a page
+LAUNCHES = 8  # of a lead that are drawn
+BESIDE = 5  # co-runs of a lead that are drawn: those with the largest change of the median
+POINTS = 80  # of a bold line
+SHOWN = ["study", "member", "scene", "what", "company", "block", "share", "ms", "low", "high", "steps", "blocks"]
+SHOWN += ["refused", "platform"]
+SAID = 6  # leads that the alternative text names
+Row = dict[str, Any]
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the quantiles with their intervals, then the lines."""
+    panels = _panels(results)
+    source = _source(results, panels)
+    with styled():
+        if not panels:
+            return empty_figure(why_empty(results), caveat(results)), source
+        return figure_of(panels, results), source
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    return f"No lead of the study {results.name} beat twice in a valid window, so no step has a length."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    leads = _leads(results)
+    known = results.latency[results.latency["role"] == "lead"]
+    most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0
+    some = f" of at most {LAUNCHES} launches of each lead, evenly spaced," if most > LAUNCHES else " of every launch"
+    left = f" {PANELS} of {counted(len(leads), 'lead')} are shown." if len(leads) > PANELS else ""
+    of = units(known.loc[known["refused"] == "", "blocks"])
+    refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
+    lacking = f" Where {' or '.join(refused)} is missing, launches have too few steps for it." if refused else ""
+    return (
+        "The share of a lead's steps that take no longer, a step being what lies between two heartbeats in one valid "
+        f"window. Faint lines:{some} by itself; bold: the same launches together, each with the same weight, a drawing "
+        "without an interval. Below: the median, p95 and p99 with 95 % t intervals between launches, over all launches "
+        f"({of}); a mark without a bar has fewer than three. Up to {BESIDE} co-runs of a lead are drawn, those that "
+        "change "
+        f"its median most, without partitions.{lacking}{left} "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    leads = _leads(results)
+    parts = []
+    for member, platform in leads[:SAID]:
+        rows = _conditions(results, member, platform)
+        labels = _labels(rows)
+        said = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
+        parts.append(f"{plain(member)}: {', '.join(said)}")
+    more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
+    return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else why_empty(results)
+
+
+def _leads(results: Results) -> list[tuple[str, str]]:
+    """Members and platforms whose median is known in some scene, in the order of the table."""
+    table = results.latency
+    known = table[(table["role"] == "lead") & table["ms"].notna()]
+    return list(dict.fromkeys(zip(known["member"], known["platform"], strict=True)))
+
+
+def _conditions(results: Results, member: str, platform: str) -> list[Row]:
+    """The rows of the median in the scenes that are drawn: the baselines, then the co-runs that change it most."""
+    table = results.latency
+    own = table[(table["member"] == member) & (table["platform"] == platform) & (table["partition"] == UNMANAGED)]
+    rows = records(own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()])
+    coruns = sorted((row for row in rows if row["kind"] == "corun"), key=lambda row: -_change(row))
+    kept = {row["scene"] for row in coruns[:BESIDE]}
+    return [row for row in rows if row["kind"] != "corun" or row["scene"] in kept]
+
+
+def _change(row: Row) -> float:
+    return abs(math.log(row["ratio"])) if row["ratio"] > 0 else 0.0
+
+
+def _labels(rows: list[Row]) -> dict[str, str]:
+    """By scene: what it is called; placebos by their CPUs where there are several."""
+    placebos = sum(row["kind"] == "placebo" for row in rows)
+    labels = {}
+    for row in rows:
+        label = f"beside {plain(row['mix']).partition('+')[2]}" if row["kind"] == "corun" else row["kind"]
+        on = f" on {row['scene'].partition(':')[2]}" if row["kind"] == "placebo" and placebos > 1 else ""
+        labels[row["scene"]] = f"{label}{on}"
+    return labels
+
+
+def _interval(row: Row) -> str:
+    return "" if math.isnan(row["ms_low"]) else f" {interval(row['ms_low'], row['ms_high'], 3)}"
+
+
+def _panels(results: Results) -> list[Panel]:
+    leads = _leads(results)[:PANELS]
+    shapes = _shapes(results, leads)
+    panels = []
+    for member, platform in leads:
+        table = results.latency[(results.latency["member"] == member) & (results.latency["platform"] == platform)]
+        curves, rows = [], _conditions(results, member, platform)
+        for row, label in zip(rows, _labels(rows).values(), strict=True):
+            lines = shapes[(shapes["member"] == member) & (shapes["platform"] == platform)]
+            lines = lines[lines["scene"] == row["scene"]]
+            values = lines[[str(share) for share in SHARES]].to_numpy(dtype=float)
+            marks = records(table[table["scene"] == row["scene"]])
+            curves.append(Curve(label, str(row["scene"]), lines, values, pooled(values), marks))
+        several = len({platform for _, platform in leads}) > 1
+        step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:g} {row['unit']}"
+        panels.append(Panel(f"{plain(member)}{f' ({platform})' if several else ''}", member, platform, step, curves))
+    return panels
+
+
+def pooled(values: np.ndarray) -> np.ndarray:
+    """Times and shares of the launches' mean distribution, each with the same weight."""
+    if not len(values):
+        return np.empty((0, 2))
+    times = np.geomspace(values.min(), values.max(), POINTS)
+    shares = [np.interp(times, one, SHARES, left=0.0, right=1.0) for one in values]
+    return np.column_stack([times, np.mean(shares, axis=0)])
+
+
+def _shapes(results: Results, leads: list[tuple[str, str]]) -> pd.DataFrame:
+    """A row per launch and scene of the leads that are drawn: the quantiles of its steps."""
+    own = results.windows[(results.windows["role"] == "lead") & results.windows["valid"]]
+    own = own[(own["beats"] > 1) & own["member"].isin([member for member, _ in leads])]
+    blocks = own.drop_duplicates(["member", "company", "block"]).sort_values(["member", "company", "block"])
+    place = blocks.groupby("member").cumcount().to_numpy()
+    count = blocks.groupby("member")["block"].transform("size").to_numpy()
+    every = np.maximum((count - 1) / (LAUNCHES - 1), 1)
+    drawn = blocks[(np.round(np.round(place / every) * every) == place)]
+    only = {(str(company), int(block)) for company, block in zip(drawn["company"], drawn["block"], strict=True)}
+    steps = results.block_table("steps", only=only, columns=COLUMNS)
+    launches = Launches.of(own)
+    found = launch_quantiles(steps, launches, SHARES)
+    return launches.table.loc[found["group"]].reset_index(drop=True).join(found.drop(columns="group"))
+
+
+def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
+    """What is drawn, as rows: intervals, launches, and the launches together."""
+    rows: list[Row] = []
+    for panel in panels:
+        for curve in panel.curves:
+            head = {"study": results.name, "member": panel.member, "scene": curve.scene, "platform": panel.platform}
+            for mark in curve.marks:
+                told = {name: mark[name] for name in ("ms", "steps", "blocks", "refused")}
+                ends = {"low": mark["ms_low"], "high": mark["ms_high"], "share": QUANTILES[mark["quantile"]]}
+                rows.append(head | told | ends | {"what": "interval"})
+            for launch, values in zip(records(curve.launches), curve.values, strict=True):
+                place = {name: launch[name] for name in ("company", "block", "steps")} | {"what": "launch"}
+                rows += [head | place | {"share": share, "ms": ms} for share, ms in zip(SHARES, values, strict=True)]
+            rows += [head | {"what": "together", "share": share, "ms": ms} for ms, share in curve.pooled.tolist()]
+    return pd.DataFrame(rows, columns=SHOWN)

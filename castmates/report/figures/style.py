@@ -1,0 +1,127 @@
+"""How every figure looks, and how it is written: SVG, PDF, PNG and the CSV of what it shows."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.files import replace, writing
+from castmates.results.csv import write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMN = 3.33  # inches: one column of a two-column paper
+PAGE = 7.0
+MANY = 10_000  # rows, beyond which a CSV is written column by column
+SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
+BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
+INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
+# Okabe and Ito's colours without the yellow, which is lost on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SHADES = "RdBu_r"  # red: slower, blue: faster; told apart with any common colour blindness
+
+STYLE_FILE = files("castmates.report.figures") / "castmates.mplstyle"
+ABOUT: Mapping[str, Mapping[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "Castmates"},
+    "pdf": {"CreationDate": None, "Creator": "Castmates", "Producer": "Castmates"},
+    "png": {"Software": "Castmates"},
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style and nothing else, without leaving a trace in the caller's settings."""
+    from matplotlib import style
+
+    with style.context(str(STYLE_FILE), after_reset=True):
+        yield
+
+
+def plain(name: str) -> str:
+    """A member's name without its CPUs: stream@1 is stream."""
+    return re.sub(r"@[\d.]+", "", name)
+
+
+def broken(name: str, width: int) -> str:
+    """The name in lines of at most `width` characters, broken after hyphens and plus signs where possible."""
+    pieces = re.sub(r"([+_.])", r"\1 ", name)
+    lines = textwrap.wrap(pieces, width, break_on_hyphens=True) or [""]
+    return "\n".join(re.sub(r"([+_.]) ", r"\1", line) for line in lines)
+
+
+def squeezed(name: str, width: int, lines: int) -> str:
+    """The name broken into at most so many lines: of a longer one the begin and the end, which tell names apart."""
+    whole = broken(name, width).split("\n")
+    if lines == 1 and len(name) > width:
+        return f"{name[: width // 2]}…{name[width // 2 + 1 - width :]}"
+    return "\n".join(whole if len(whole) <= lines else [*whole[: lines - 1], f"…{name[1 - width :]}"])
+
+
+def stamp(platforms: list[str], study: str) -> str:
+    """The line at the foot of every figure: where its numbers come from."""
+    return f"{', '.join(platforms) or 'no numbers'}\N{NO-BREAK SPACE}· study {study}"
+
+
+def badge(figure: "Figure", words: str) -> None:
+    """Put what speaks against the whole study into the upper right corner, where `badge_room` kept room for it."""
+    if words:
+        width, height = figure.get_size_inches()
+        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
+        figure.text(
+            1 - 0.08 / width, 1 - 0.07 / height, "\n".join(_badge_lines(words, width)),
+            fontsize=SMALL, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box,
+        )  # fmt: skip
+
+
+def badge_room(words: str, width: float) -> float:
+    """Inches to keep at the top of a figure of this width for the badge."""
+    return BADGE + BADGE_LINE * (len(_badge_lines(words, width)) - 1) if words else 0.0
+
+
+def _badge_lines(words: str, width: float) -> list[str]:
+    """The badge's words in lines that fit into the width."""
+    return textwrap.wrap(words, int((width - 0.25) / BADGE_LETTER), break_on_hyphens=False)
+
+
+def empty_figure(message: str, caveat: str) -> "Figure":
+    """A figure that says why there is nothing to see."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
+    badge(figure, caveat)
+    figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)
+    return figure
+
+
+def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
+    """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
+    with styled(), writing(stem):
+        for suffix, about in ABOUT.items():
+            replace(stem.with_name(f"{stem.name}.{suffix}"), partial(_save, figure, suffix, about, stem.name))
+        replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
+
+
+def _source(source: "pd.DataFrame", file: Path) -> None:
+    if len(source) > MANY:
+        write_csv(source, file)
+    else:
+        source.to_csv(file, index=False)
+
+
+def _save(figure: "Figure", suffix: str, about: Mapping[str, str | None], name: str, file: Path) -> None:
+    figure.savefig(file, format=suffix, metadata=about)
+    if suffix == "svg":
+        file.write_text(own_ids(file.read_text(encoding="utf-8"), name), encoding="utf-8")
+
+
+def own_ids(svg: str, name: str) -> str:
+    """Put the figure's name before all ids, so that several SVGs can share a page."""
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)

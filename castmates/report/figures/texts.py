@@ -1,0 +1,44 @@
+"""What is said of each figure: made when it is drawn, so that the page need not read again what it is made of."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.files import replace_text, writing
+from castmates.report.captions import alternatives, captions
+from castmates.report.results import Results
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What is said of a figure."""
+
+    caption: str
+    alternative: str  # what is read aloud in its place
+
+
+def texts_for(name: str, results: Results) -> Texts:
+    """Make them from the numbers."""
+    return Texts(captions(results, [name])[name], alternatives(results, [name])[name])
+
+
+def write_texts(texts: Texts, stem: Path) -> None:
+    """Write STEM.txt and STEM.alt.txt; and STEM.rst, which is the caption as `snakemake --report` wants it."""
+    # Set apart: what reStructuredText would take for markup, and the braces of the template that it becomes.
+    marked = re.sub(r"([\\*_`|])", r"\\\1", texts.caption)
+    marked = re.sub(r"[{}]", lambda brace: f"{{{{ '{brace[0]}' }}}}", marked)
+    for suffix, text in {"txt": texts.caption, "alt.txt": texts.alternative, "rst": marked}.items():
+        with writing(file := stem.with_name(f"{stem.name}.{suffix}")):
+            replace_text(file, text + "\n")
+
+
+def texts_of(stem: Path) -> Texts:
+    """Read what was written when the figure was drawn."""
+    try:
+        found = [stem.with_name(f"{stem.name}.{suffix}").read_text(encoding="utf-8") for suffix in ("txt", "alt.txt")]
+    except FileNotFoundError as problem:
+        raise CastmatesError(
+            f"{problem.filename}: the figure's text is not there; draw it with scripts/draw_figures.py first."
+        ) from None
+    return Texts(*(text.strip() for text in found))

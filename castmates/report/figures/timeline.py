@@ -1,0 +1,275 @@
+"""The figure `timeline`: the members' cache occupancy and memory bandwidth over time, with the masks that were set."""
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from castmates.report.figures.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    INK,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    empty_figure,
+    plain,
+    squeezed,
+    stamp,
+    styled,
+)
+from castmates.report.figures.timeline_rows import (
+    BANDWIDTH,
+    OCCUPANCY,
+    RULE,
+    SHOWN,
+    Span,
+    Timeline,
+    cache_bytes,
+    peak_bandwidth,
+    timeline,
+)
+from castmates.report.results import Results
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, number
+from castmates.study import masks
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+FEW = 6  # windows that fit into one column
+MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
+NAME, LINES = 22, 3  # letters and lines of a window's name
+SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
+MIB, GB = 2**20, 1e9
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data."""
+    import pandas as pd
+
+    found = timeline(results)
+    with styled():
+        if found is None:
+            return empty_figure(_why_empty(results), caveat(results)), pd.DataFrame(columns=SHOWN)
+        return _figure(found, results), found.source
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    found = timeline(results)
+    if found is None:
+        return f"{_why_empty(results)} "
+    some = f"the first {len(found.spans)} windows" if found.left_out else "all windows"
+    peak = "" if peak_bandwidth(results) else " The peak bandwidth of this machine is not known."
+    return (
+        f"One block, chosen by a rule and not by eye: {RULE}, block {found.block} of {found.company} ({found.of} to "
+        f"choose from). Drawn are {some} of its middle round ({found.round} of {found.rounds}), in the order in which "
+        "they were measured; the others are in the figure's CSV. Above: the ways that each member may fill. Middle: "
+        "occupancy of the last-level cache by member, stacked, the lead lowest; the step line is what the lead's mask "
+        "allows. Below: bandwidth to memory by member. Settle times are hatched, windows shaded, rejected ones red; "
+        f"triangles mark changes of the masks. A sample every {number(found.period, 2)} s; one launch, hence no "
+        f"interval.{peak} "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    found = timeline(results)
+    if found is None:
+        return _why_empty(results)
+    inside = found.samples[(found.samples["metric"] == OCCUPANCY) & ~found.samples["settling"]]
+    means = inside.groupby("member")["value"].mean() / MIB
+    parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in found.members if name in means]
+    changes = sum(span.changed for span in found.spans)
+    return (
+        f"Occupancy and bandwidth over {counted(len(found.spans), 'window')} of one block, with "
+        f"{counted(changes, 'change')} of the masks; mean occupancy inside the windows: {', '.join(parts)}."
+    )
+
+
+def _why_empty(results: Results) -> str:
+    return f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
+
+
+def _figure(found: Timeline, results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    width = COLUMN if len(found.spans) <= FEW else PAGE
+    labels = [_label(span) for span in found.spans]
+    under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
+    looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(found.members)}
+    notes = textwrap.wrap(_note(found, results), int((width - 0.2) / SMALL_LETTER))
+    masked = any(span.masks for span in found.spans)
+    keys = _keys(found, looks, masked, cache_bytes(results), peak_bandwidth(results))
+    columns = max(1, int((width - 0.1) / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys))))
+    legend = 0.15 * -(-len(keys) // columns) + 0.08
+    head = 0.2 + badge_room(caveat(results), width)
+    foot = 0.1 + 0.115 * len(notes)
+    panels = [MASKS] * masked + [LEVELS, RATES]
+    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + legend + foot
+    figure = Figure(figsize=(width, height))
+    top = head
+    axes: list[Axes] = []
+    for high in panels:
+        place = (LEFT / width, 1 - (top + high) / height, (width - LEFT - 0.1) / width, high / height)
+        axes.append(figure.add_axes(place, sharex=axes[0] if axes else None))
+        top += high + BETWEEN
+    if masked:
+        _masks(axes[0], found, looks)
+    _levels(axes[-2], found, looks, cache_bytes(results))
+    _rates(axes[-1], found, looks, peak_bandwidth(results))
+    for one in axes:
+        _windows(one, found.spans, last=one is axes[-1])
+    _changes(axes[0], found.spans)
+    _names(axes[-1], found.spans, labels)
+    axes[-1].set_xlim(found.spans[0].switch, found.spans[-1].close)
+    figure.legend(
+        handles=keys, loc="upper center", bbox_to_anchor=(0.5, (foot + legend) / height), ncols=columns,
+        columnspacing=1.2, handlelength=1.6, borderpad=0, borderaxespad=0,
+    )  # fmt: skip
+    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _masks(axes: "Axes", found: Timeline, looks: dict[str, str]) -> None:
+    """The ways of each member in each window, side by side, so that shared ones show as shared."""
+    from matplotlib.patches import Rectangle
+
+    for span in found.spans:
+        there = [name for name in looks if name in span.masks]
+        wide = (span.close - span.switch) / max(1, len(there))
+        for index, name in enumerate(there):
+            for run in masks.runs(span.masks[name]):
+                ways = masks.positions(run)
+                corner = (span.switch + (index + 0.1) * wide, ways[0])
+                axes.add_patch(Rectangle(corner, 0.8 * wide, len(ways), facecolor=looks[name], linewidth=0, zorder=3))
+    top = max(mask.bit_length() for span in found.spans for mask in span.masks.values())
+    axes.set_ylim(0, top)
+    axes.set_yticks([0, top])
+    axes.set_ylabel("ways")
+
+
+def _levels(axes: "Axes", found: Timeline, looks: dict[str, str], size: float | None) -> None:
+    samples = found.samples[found.samples["metric"] == OCCUPANCY]
+    for span in found.spans:
+        here = samples[samples["window"] == span.window].pivot_table(
+            index="seconds", columns="member", values="value", dropna=False
+        )
+        # A sample that somebody lacks is a gap: a stack without one of its parts would be too low.
+        here = here.reindex(columns=found.members).dropna() / MIB
+        if len(here):
+            axes.stackplot(
+                here.index, here.T.to_numpy(), colors=[looks[name] for name in found.members], linewidth=0, zorder=2
+            )
+    if size is not None:
+        axes.axhline(size / MIB, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
+        lead, way = found.members[0], size / MIB / max(1, _all_ways(found))
+        for span in found.spans:
+            if lead in span.masks:
+                allowed = way * masks.popcount(span.masks[lead])
+                axes.plot([span.switch, span.close], [allowed] * 2, color="white", linewidth=2.4, zorder=4)
+                axes.plot([span.switch, span.close], [allowed] * 2, color=INK, linewidth=1.2, zorder=5)
+        axes.set_ylim(0, 1.06 * size / MIB)
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_ylabel("occupancy\n(MiB)")
+
+
+def _all_ways(found: Timeline) -> int:
+    return max((mask.bit_length() for span in found.spans for mask in span.masks.values()), default=0)
+
+
+def _rates(axes: "Axes", found: Timeline, looks: dict[str, str], peak: float | None) -> None:
+    samples = found.samples[found.samples["metric"] == BANDWIDTH]
+    for (_, member), here in samples.groupby(["window", "member"], sort=False):
+        axes.plot(
+            here["seconds"], here["value"] / GB, color=looks[str(member)], marker="o", markersize=1.8, linewidth=1.0,
+            zorder=3,
+        )  # fmt: skip
+    if peak is not None:
+        axes.axhline(peak / GB, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), zorder=2)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("bandwidth\n(GB/s)")
+    axes.set_xlabel("seconds", labelpad=1)
+
+
+def _windows(axes: "Axes", spans: list[Span], last: bool) -> None:
+    for span in spans:
+        if span.open > span.switch:
+            axes.axvspan(
+                span.switch, span.open, facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, zorder=0
+            )
+        axes.axvspan(span.open, span.close, facecolor=SHADE if span.valid else LOST, linewidth=0, zorder=0)
+        if span.changed:
+            axes.axvline(span.switch, color=INK, linewidth=0.6, linestyle=(0, (2, 2)), zorder=1)
+    axes.tick_params(labelbottom=last, bottom=last, pad=2)
+    axes.yaxis.set_label_coords(-0.3 / _inches(axes)[0], 0.5)
+
+
+def _inches(axes: "Axes") -> tuple[float, float]:
+    """Width and height of a panel."""
+    box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+    return box.width, box.height
+
+
+def _changes(axes: "Axes", spans: list[Span]) -> None:
+    at = [span.switch for span in spans if span.changed]
+    axes.plot(
+        at, [1.06] * len(at), linestyle="", marker="v", markersize=3.5, color=INK, clip_on=False,
+        transform=axes.get_xaxis_transform(),
+    )  # fmt: skip
+
+
+def _names(axes: "Axes", spans: list[Span], labels: list[str]) -> None:
+    """The scene of each window, below the axis of time."""
+    down = 0.4 / _inches(axes)[1]
+    for span, label in zip(spans, labels, strict=True):
+        axes.text(
+            (span.switch + span.close) / 2, -down, label, rotation=90, ha="center", va="top", fontsize=SMALL,
+            linespacing=0.95, multialignment="right", transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
+
+
+def _label(span: Span) -> str:
+    """What ran, and under which partition: of long names the begin and the end."""
+    masked = span.partition not in ("", UNMANAGED)
+    under = squeezed(span.partition, NAME, LINES - 1).split("\n") if masked else []
+    return "\n".join([squeezed(plain(span.what), NAME, LINES - len(under)), *under])
+
+
+def _keys(
+    found: Timeline, looks: dict[str, str], masked: bool, size: float | None, peak: float | None
+) -> "list[Line2D | Patch]":
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    short = {name: plain(name) for name in looks}
+    names = {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in looks}
+    keys: list[Line2D | Patch] = [Patch(facecolor=colour, label=names[name]) for name, colour in looks.items()]
+    keys += [Line2D([], [], color=INK, linewidth=1.2, label="the lead's mask")] if masked and size else []
+    keys += [Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label="cache size")] if size else []
+    keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
+    keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
+    keys.append(Patch(facecolor=SHADE, label="window"))
+    lost = any(not span.valid for span in found.spans)
+    keys += [Patch(facecolor=LOST, label="rejected window")] if lost else []
+    changed = any(span.changed for span in found.spans)
+    keys += [Line2D([], [], linestyle="", marker="v", markersize=3.5, color=INK, label="masks change")] * changed
+    return keys
+
+
+def _note(found: Timeline, results: Results) -> str:
+    left = f"; {counted(found.left_out, 'more window')} of the round in the CSV" if found.left_out else ""
+    return (
+        f"block {found.block} of {found.company}, the median of {found.of} by the lead's total rate; "
+        f"round {found.round} of {found.rounds}{left}; a sample every {number(found.period, 2)} s · "
+        f"{stamp(results.platforms, results.name)}"
+    )

@@ -1,0 +1,188 @@
+"""What the figure `timeline` is made of: one representative block's occupancy and bandwidth, windows and masks."""
+
+import re
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from castmates.report.results import Results
+from castmates.study.spec import UNMANAGED
+from castmates.study.written import bytes_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OCCUPANCY, BANDWIDTH = "llc_occupancy", "mbm_total"
+MONITORS = ("resctrl", "pqos")
+WINDOWS = 16  # that are drawn, side by side as they were measured
+SHOWN = [
+    "study",
+    "company",
+    "block",
+    "round",
+    "window",
+    "scene",
+    "partition",
+    "seconds",
+    "settling",
+    "member",
+    "metric",
+]
+SHOWN += ["value", "valid", "drawn", "platform"]
+RULE = "the block of the first lead whose lead did the median work in a second of its valid windows"
+
+
+@dataclass(frozen=True)
+class Span:
+    """One window on the figure's clock, in seconds; it settles from `switch` to `open`."""
+
+    window: int
+    what: str
+    partition: str
+    switch: float
+    open: float
+    close: float
+    valid: bool
+    masks: dict[str, int]  # member -> ways, where the kernel said so
+    changed: bool  # whether the masks are others than in the window before
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What is drawn."""
+
+    company: str
+    block: int
+    of: int  # blocks that it was chosen from
+    round: int
+    rounds: int
+    left_out: int  # windows of the round that are not drawn
+    members: list[str]  # the lead first
+    spans: list[Span]
+    source: "pd.DataFrame"
+
+    @property
+    def samples(self) -> "pd.DataFrame":
+        """The samples of the windows that are drawn."""
+        return self.source[self.source["drawn"]]
+
+    @property
+    def period(self) -> float:
+        """Seconds between two samples of a member, in the middle; NaN where there are none."""
+        one = self.source[self.source["metric"] == OCCUPANCY].sort_values("seconds")
+        gaps = one.groupby(["window", "member"])["seconds"].diff()
+        return float(gaps.median())
+
+
+def timeline(results: Results) -> Timeline | None:
+    """The representative block; None where no block has samples of a monitor."""
+    chosen = representative(results)
+    if chosen is None:
+        return None
+    company, block, of = chosen
+    here = (results.windows["company"] == company) & (results.windows["block"] == block)
+    windows = results.windows[here].sort_values(["window", "role"], ascending=[True, False])
+    samples = results.block_table("samples", [(company, block)])
+    samples = samples[samples["source"].isin(MONITORS) & samples["metric"].isin([OCCUPANCY, BANDWIDTH])]
+    members = [name for name in dict.fromkeys(windows["member"]) if (samples["subject"] == name).any()]
+    if not members:
+        return None
+    lead = windows.loc[windows["role"] == "lead", "member"].iloc[0]
+    rounds = sorted(windows["round"].unique())
+    middle = rounds[(len(rounds) - 1) // 2]
+    numbers = list(dict.fromkeys(windows.loc[windows["round"] == middle, "window"]))
+    begin = _begin(windows[windows["window"] == numbers[0]])
+    return Timeline(
+        company, block, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
+        sorted(members, key=lambda name: name != lead), _spans(windows, numbers[:WINDOWS], begin),
+        _source(windows, samples[samples["subject"].isin(members)], numbers[:WINDOWS], begin),
+    )  # fmt: skip
+
+
+def representative(results: Results) -> tuple[str, int, int] | None:
+    """The block that stands for the others, by a rule and not by eye, and of how many it is one."""
+    leads = list(dict.fromkeys(results.effects["lead"]))
+    rows = results.windows[results.windows["role"] == "lead"]
+    mixes = set(results.effects["mix"])
+    rows = rows[rows["valid"] & (rows["rate"] > 0)]
+    for lead in leads:
+        companies = list(dict.fromkeys(rows.loc[(rows["workload"] == lead) & rows["mix"].isin(mixes), "company"]))
+        if companies:
+            own = rows[rows["company"] == companies[0]]
+            spent = own["units"] / own["rate"]
+            totals = own.assign(spent=spent).groupby("block")[["units", "spent"]].sum()
+            order = (totals["units"] / totals["spent"]).sort_values(kind="stable").index
+            return companies[0], int(order[(len(order) - 1) // 2]), len(order)
+    return None
+
+
+def cache_bytes(results: Results) -> float | None:
+    """The size of a last-level cache, where the plan's machine told."""
+    cache = results.plan.get("cache") or {}
+    return cache["way_bytes"] * cache["ways"] if cache.get("way_bytes") and cache.get("ways") else None
+
+
+def peak_bandwidth(results: Results) -> float | None:
+    """Bytes that the memory moves in a second at most, where that is known."""
+    said = (results.machine.get("model") or {}).get("bandwidth")
+    return float(bytes_of(said)) if said else None
+
+
+def mask_of(schemata: str) -> int | None:
+    """The ways of the first cache that a group may fill, with code or data; None where nothing was said."""
+    found = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
+    return reduce(or_, (int(mask, 16) for mask in found)) if found else None
+
+
+def _begin(rows: "pd.DataFrame") -> int:
+    """When a window's scene was set; for old results, when it was opened."""
+    return int(rows["switch_ns"].fillna(rows["open_ns"]).iloc[0])
+
+
+def _spans(windows: "pd.DataFrame", numbers: list[int], begin: int) -> list[Span]:
+    spans: list[Span] = []
+    before: tuple[str, dict[str, int]] | None = None
+    for number in numbers:
+        rows = windows[windows["window"] == number]
+        first = rows.iloc[0]
+        found = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
+        masks = {name: mask for name, mask in found.items() if mask is not None}
+        now = (str(first["partition"]), masks)
+        spans.append(
+            Span(
+                int(number), _what(first), now[0], (_begin(rows) - begin) / 1e9, (first["open_ns"] - begin) / 1e9,
+                (first["close_ns"] - begin) / 1e9, bool(rows["valid"].all()), masks,
+                before is not None and _differ(before, now),
+            )
+        )  # fmt: skip
+        before = now
+    return spans
+
+
+def _differ(before: tuple[str, dict[str, int]], now: tuple[str, dict[str, int]]) -> bool:
+    """Another partition, or another mask of somebody who ran in both windows."""
+    return before[0] != now[0] or any(before[1].get(name, mask) != mask for name, mask in now[1].items())
+
+
+def _what(row: "pd.Series[Any]") -> str:
+    """What a window's scene is called on the figure."""
+    kind, mix = str(row["kind"]), str(row["mix"])
+    if kind == "corun":
+        return f"beside {mix.partition('+')[2]}"
+    return f"{row['workload']} alone" if kind == "alone" else kind
+
+
+def _source(windows: "pd.DataFrame", samples: "pd.DataFrame", drawn: list[int], begin: int) -> "pd.DataFrame":
+    import pandas as pd
+
+    once = windows.groupby("window", as_index=False).agg(
+        round=("round", "first"), scene=("scene", "first"), partition=("partition", "first"), valid=("valid", "all"),
+        open_ns=("open_ns", "first"),
+    )  # fmt: skip
+    rows = samples.rename(columns={"subject": "member"}).merge(once, on="window", how="inner")
+    rows["seconds"] = (rows["t_ns"] - begin) / 1e9
+    rows["settling"] = rows["t_ns"] < rows["open_ns"]
+    rows["drawn"] = rows["window"].isin(drawn)
+    rows["partition"] = rows["partition"].fillna(UNMANAGED)
+    return pd.DataFrame(rows[SHOWN].sort_values(["seconds", "member", "metric"], ignore_index=True, kind="stable"))

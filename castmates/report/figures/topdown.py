@@ -1,0 +1,253 @@
+"""The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
+from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
+from castmates.analysis.explanations.topdown import tables as shares_and_changes
+from castmates.report.figures.panels import fitting
+from castmates.report.figures.style import (
+    COLOURS,
+    GREY,
+    INK,
+    PAGE,
+    SMALL,
+    SMALL_LETTER,
+    badge,
+    badge_room,
+    broken,
+    empty_figure,
+    plain,
+    stamp,
+    styled,
+)
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, interval, number, units
+from castmates.study.spec import UNMANAGED
+from castmates.study.topdown_tree import children, of_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
+LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
+LOOKS = dict(zip(of_level(1), ("#e69f00", "#cc79a7", "#009e73", "#0072b2", "#9a9a9a"), strict=True))
+# Of each family of level 2 one is hatched; the other is what remains.
+HATCHED = ("Fetch_Latency", "Branch_Mispredicts", "Heavy_Operations", "Retiring_Microcode", "Memory_Bound")
+DRAWN = 12  # values that the text alternative names
+_ON_HATCH = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+Row = dict[str, Any]
+
+
+def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+    """The figure and its source data: the shares of every scene, and their changes against solo."""
+    import pandas as pd
+
+    table, change = tables(results)
+    keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
+    told = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    source = table.merge(told, on=[*keys, "kind"], how="left") if len(change) else table
+    with styled():
+        shown = drawn(table)
+        if shown.empty:
+            return empty_figure(why_empty(results), caveat(results)), pd.DataFrame(source)
+        return _figure(shown, change, results), pd.DataFrame(source)
+
+
+@once
+def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """The shares, and their changes against solo."""
+    return shares_and_changes(results.block_parts("topdown", NEEDED, NAMES), results.windows)
+
+
+def drawn(table: "pd.DataFrame") -> "pd.DataFrame":
+    """What has a bar: whole windows without a partition."""
+    return table[(table["phase"] == "") & (table["partition"] == UNMANAGED)]
+
+
+def why_empty(results: Results) -> str:
+    """Why there is nothing to draw."""
+    status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)
+    if status:
+        return f"Top-Down is {status} here: {reason}."
+    return f"No valid window of the study {results.name} has a Top-Down metric of its lead."
+
+
+def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> "Figure":
+    from matplotlib.figure import Figure
+
+    panels = [rows for _, rows in table.groupby(["platform", "lead", "member"], sort=False)]
+    count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
+    panels, more = panels[:count], len(panels) - count
+    heights = [_height(rows) for rows in panels]
+    key = _key(table, change, results) + (f"; {counted(more, 'more lead')} in the CSV" if more else "")
+    notes = textwrap.wrap(key, int((PAGE - 0.2) / SMALL_LETTER))
+    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
+    foot = 0.95 + 0.115 * len(notes)
+    top = 0.08 + badge_room(caveat(results), PAGE)
+    height = top + sum(HEAD + one for one in heights) + foot
+    figure = Figure(figsize=(PAGE, height))
+    y = height - top
+    for rows, own in zip(panels, heights, strict=True):
+        y -= HEAD + own
+        box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
+        _panel(figure.add_axes(box), rows, change, is_last=rows is panels[-1])
+    _legend(figure, table, (foot - 0.45) / height)
+    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
+    badge(figure, caveat(results))
+    return figure
+
+
+def _height(rows: "pd.DataFrame") -> float:
+    """Room for a panel's bars, and for the longest name beside one."""
+    names = [_label(mix) for mix, _ in _scenes(rows)]
+    return len(names) * max(LINE, *(0.05 + 0.11 * (name.count("\n") + 1) for name in names))
+
+
+def _label(mix: str) -> str:
+    return broken(f"beside {_beside(mix)}", 24) if mix else "alone"
+
+
+def _scenes(rows: "pd.DataFrame") -> list[tuple[str, dict[str, Row]]]:
+    """Each scene's shares by category, solo first."""
+    return [
+        (str(mix), {row["metric"]: row for row in records(group)})
+        for (_, mix), group in rows.groupby(["kind", "mix"], sort=False)
+    ]
+
+
+def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: bool) -> None:
+    first = records(rows)[0]
+    ticks = []
+    for y, (mix, told) in enumerate(_scenes(rows)):
+        ticks.append(_label(mix))
+        _bar(axes, y, told)
+        mine = [one for one in records(change) if _is_of(one, first, mix)]
+        axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
+    axes.set_yticks(range(len(ticks)), ticks)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(ticks) - 0.5, -0.5)
+    axes.set_xlim(0, 100)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(plain(str(first["lead"])), loc="left", pad=4, fontweight="bold")
+    if is_last:
+        axes.set_xlabel("per cent of the processor's slots")
+    else:
+        axes.tick_params(axis="x", labelbottom=False)
+
+
+def _bar(axes: "Axes", y: float, told: dict[str, Row]) -> None:
+    """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
+    at = 0.0
+    for name, colour in LOOKS.items():
+        if name not in told:
+            continue
+        row = told[name]
+        width = max(row["share"], 0.0)
+        pale = 0.5 if row["running"] < FULLY_COUNTED else 1.0
+        axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
+        below = {child: told[child]["share"] for child in children(name) if child in told}
+        marked = [child for child in below if child in HATCHED]
+        if marked and sum(below.values()) > 0:
+            # Levels may come from different rounds: the part is drawn as large as it is among its siblings.
+            part = width * max(below[marked[0]], 0.0) / sum(below.values())
+            axes.barh(y, part, left=at, height=0.68, color="none", edgecolor="white", hatch="/////", linewidth=0)
+        if width >= 7:
+            axes.text(
+                at + width / 2, y, f"{row['share']:.0f}", va="center", ha="center", fontsize=SMALL, bbox=_ON_HATCH
+            )
+        at += width
+
+
+def _is_of(one: Row, first: Row, mix: str) -> bool:
+    same = all(one[key] == first[key] for key in ("platform", "lead", "member"))
+    return same and one["mix"] == mix and one["partition"] == UNMANAGED and one["phase"] == ""
+
+
+def _words(change: list[Row]) -> str:
+    """The category of level 1 that changed most, in points, and what of level 2 did."""
+    said = []
+    for level in (1, 2):
+        of = [one for one in change if one["level"] == level]
+        if of:
+            said.append(_change(max(of, key=lambda one: abs(one["points"]))))
+    return "\n".join(said)
+
+
+def _change(one: Row) -> str:
+    low, high = ("points_low", "points_high") if not math.isnan(one["points_low"]) else ("within_low", "within_high")
+    name = one["metric"].replace("_", " ")
+    sign = "+" if one["points"] >= 0 else ""
+    return f"{name} {sign}{number(one['points'])} {interval(one[low], one[high])}".strip()
+
+
+def _legend(figure: "Figure", table: "pd.DataFrame", top: float) -> None:
+    from matplotlib.patches import Patch
+
+    there = set(table["metric"])
+    keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in LOOKS.items() if name in there]
+    marked = [name.replace("_", " ") for name in HATCHED if name in there]
+    if marked:
+        label = "of which " + ", ".join(marked)
+        keys.append(Patch(facecolor=COLOURS[0], edgecolor="white", hatch="/////", linewidth=0, label=label))
+    figure.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=min(3, len(keys)),
+                  handletextpad=0.4, columnspacing=1.2)  # fmt: skip
+
+
+def _key(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> str:
+    parts = ["right: the largest change against alone, in points, with its 95 % interval"] if len(change) else []
+    if len(change):
+        within = change["points_low"].isna().any()
+        parts.append("within launch where there are fewer than three launches" if within else "between launches")
+    if (table["running"] < FULLY_COUNTED).any():
+        parts.append("pale: counted for part of the time only, as the counters were lent out in turn, and in no change")
+    if results.partitioned:
+        parts.append("co-runs under partitions are in the CSV")
+    return "; ".join(parts)
+
+
+def _beside(mix: str) -> str:
+    return plain(mix).partition("+")[2] or plain(mix)
+
+
+def caption(results: Results) -> str:
+    """What the figure shows, and what it is made of."""
+    table, change = tables(results)
+    if drawn(table).empty:
+        return f"{why_empty(results)} "
+    of = units(drawn(change)["blocks"] if len(change) else [])
+    return (
+        "Top-Down analysis of each lead: the share of its processors' issue slots that retired work, and what the "
+        "others were lost to, alone and beside its antagonists, as perf's own metrics give it; the hatched part of a "
+        "category is the share of level 2 that the legend names. At the right the category of either level that "
+        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval "
+        f"between launches ({of}), which is not widened for having been picked; what was "
+        f"counted for less than {FULLY_COUNTED:.0%} of the time is in no change. Level 3, phases and partitions are "
+        "in the figure's CSV. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """The figure in words."""
+    table, change = tables(results)
+    if drawn(table).empty:
+        return why_empty(results)
+    of_scene: dict[tuple[str, str], list[Row]] = {}
+    for one in records(change):
+        if one["level"] == 1 and not one["phase"] and one["partition"] == UNMANAGED:
+            of_scene.setdefault((one["lead"], one["mix"]), []).append(one)
+    told = [max(of, key=lambda one: abs(one["points"])) for of in of_scene.values()]
+    parts = [f"{plain(one['lead'])} beside {_beside(one['mix'])}: {_change(one)}" for one in told[:DRAWN]]
+    more = f"; and {len(told) - DRAWN} more" if len(told) > DRAWN else ""
+    if not parts:
+        alone = [one for one in records(drawn(table)) if one["level"] == 1]
+        return "Top-Down shares: " + "; ".join(
+            f"{plain(one['lead'])} {one['metric'].replace('_', ' ')} {number(one['share'])} %" for one in alone[:DRAWN]
+        ) + "."  # fmt: skip
+    return f"Largest changes of Top-Down shares against alone, in points: {'; '.join(parts)}{more}."

@@ -1,0 +1,211 @@
+"""The report: one self-contained HTML page, verdict first."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import castmates
+from castmates.analysis.effects.rejections import BIAS_LEVEL, BIAS_POINTS
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.report.figures.style import plain
+from castmates.report.figures.texts import Texts, texts_for, texts_of
+from castmates.report.page.contents import contents, figure_parts
+from castmates.report.page.long_tables import folded
+from castmates.report.results import Results, records
+from castmates.report.text import (
+    attribution,
+    costs,
+    design,
+    health,
+    latency,
+    machine,
+    recommendation,
+    resources,
+    system,
+    verdict,
+    words,
+)
+from castmates.report.text.stamps import first_words, origin, stamped, stamps
+from castmates.study.figure_names import figure_names
+
+TEMPLATES = files("castmates.report.page") / "templates"
+
+
+def write_page(results: Results, figures: Path, output: Path) -> None:
+    """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
+    names = shown(results)
+    drawings = {name: inline_svg(figures / f"{name}.svg") for name in names}
+    replace_text(output, page(results, drawings, {name: texts_of(figures / name) for name in names}))
+
+
+def shown(results: Results) -> list[str]:
+    """The figures of the page."""
+    return figure_names(results.study, results.partitioned, results.phases, results.watched)
+
+
+def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None) -> str:
+    """The page's HTML; the figures' texts are made anew where they are not given."""
+    texts = texts or {name: texts_for(name, results) for name in shown(results)}
+    return folded(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
+
+
+def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
+    """What all pages are made with."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader("castmates.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": words.number, "plain": plain, "marked": marked}
+    return made
+
+
+def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
+    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    from markupsafe import Markup, escape
+
+    text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
+    return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
+
+
+def inline_svg(file: Path) -> str:
+    """The svg element of a drawn figure; its text alternative is the page's."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
+    # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
+    element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    # HTML knows svg elements without their namespaces, which are addresses too.
+    head, _, rest = element.partition(">")
+    head = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", head)
+    return head.replace("<svg", f'<svg aria-hidden="true" focusable="false"{_size(head)}', 1) + ">" + rest
+
+
+def _size(head: str) -> str:
+    """The drawing's size as a style: it holds also while the drawing is out of sight and not laid out."""
+    width, height = (re.search(rf'\s{side}="([\d.]+)(pt|px)?"', head) for side in ("width", "height"))
+    if not width or not height:
+        return ""
+    return f' style="width: {width[1]}{width[2] or "px"}; aspect-ratio: {width[1]} / {height[1]}"'
+
+
+def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    names = shown(results)
+    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    parts, rejections = figure_parts(names), health.rejections(results.windows)
+    return {
+        "results": results,
+        "lang": "en-GB",
+        "css": Markup(sources["report.css"]),
+        "script": Markup(sources["report.js"]),
+        "platform_state": "measured" if results.platforms == ["measured"] else "other",
+        "platform_name": " and ".join(results.platforms) or "no numbers",
+        "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
+        "platform_words": words.platform_words(results.platforms),
+        "verdict": verdict.verdict(results),
+        "stamped": stamped(results),
+        "first": first_words(results),
+        "running_head": " · ".join(
+            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+        ),
+        "stamps": stamps(results),
+        "checks": health.checks(results),
+        "health": health.summary(results),
+        "rejections": rejections,
+        "rejected": words.rejection_sentence(results.blocks, results.windows),
+        "carryover": [health.carryover(row) for row in records(results.carryover)],
+        "figures": {
+            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption}
+            for name in names
+        },
+        "figure_parts": parts,
+        "contents": contents(parts, rejected=bool(rejections)),
+        "attribution": attribution.rows(results),
+        "costs": costs.rows(results),
+        "latency": latency.rows(results),
+        "latency_needed": latency.needed(),
+        "latency_refused": latency.refusals(results),
+        "resources": resources.rows(results),
+        "resources_lacking": resources.lacking(results),
+        "system": system.rows(results),
+        "system_words": system.sentences(results),
+        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "advice": recommendation.context(results),
+        "effects": [_effect(row) for row in records(results.effects)],
+        "partitioned": results.partitioned,
+        "notes": list(results.plan.get("notes") or ()),
+        "controls": [health.control(row) for row in records(results.controls)],
+        "blocks": _blocks(results),
+        "settled": bool(health.settles(results)),
+        "origins": machine.origins(results.records, results.machine),
+        "cast": design.cast(results.plan),
+        "machine": machine.described(results.machine),
+        "lacks": machine.lacks(results.machine, results.partitioned),
+        "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
+        "effect_level": f"{EFFECT_LEVEL:g}",
+        "control_level": words.percent_of(CONTROL_LEVEL),
+        "designs": design.designs(results.plan),
+        "provenance": _provenance(results),
+        "bias_level": words.percent_of(BIAS_LEVEL),
+        "bias_points": round(100 * BIAS_POINTS),
+    }
+
+
+def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
+    few = row["verdict"] == "too few blocks"
+    low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
+    return {
+        **row,
+        "interval": "–" if row["verdict"] == "no data" else words.interval(low, high) + few * health.WITHIN,
+        "half": (high - low) / 2,
+        "rejection_pct": 100 * row["rejection_rate"],
+        "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],
+    }
+
+
+def _blocks(results: Results) -> list[dict[str, Any]]:
+    """The blocks, with what each found out about its settle time."""
+    nan = float("nan")
+    found = health.settles(results)
+    rows = []
+    for row in records(results.blocks):
+        settle = found.get((row["company"], row["block"]), {})
+        steady = settle.get("steady_after")
+        rows.append({**row, "settle": settle.get("seconds", nan), "steady_after": nan if steady is None else steady})
+    return rows
+
+
+def _provenance(results: Results) -> list[tuple[str, str]]:
+    """Which study, which seed, which versions."""
+    rows = [("Study", results.name)]
+    if results.study:
+        rows.append(("Seed", str(results.study.seed)))
+    rows += [("Blocks in the plan", str(len(results.plan.get("blocks") or []))), ("Castmates", castmates.__version__)]
+    rows.append(("Snakemake", _version("snakemake")))
+    found: dict[str, set[str]] = {}
+    for record in results.records:
+        for name, version in (record.get("versions") or {}).items():
+            found.setdefault(str(name), set()).add(str(version))
+    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(found.items())]
+    freezers = sorted({str(record["freezer"]) for record in results.records if record.get("freezer")})
+    return [*rows, ("Members are frozen by", ", ".join(freezers))] if freezers else rows
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed here"

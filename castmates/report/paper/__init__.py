@@ -1,0 +1,1 @@
+"""What a paper needs: figures, LaTeX tables, methods, an RO-Crate."""

@@ -1,0 +1,86 @@
+"""The tables of a paper on step times: quantiles with intervals, without a partition, and of each lead under them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from castmates.report.figures.style import plain
+from castmates.report.paper import latex
+from castmates.report.paper.words import BETWEEN, beside, ends, file_name, flag, flagged, source
+from castmates.report.results import Results, records
+from castmates.report.text import latency
+from castmates.report.text.words import number
+from castmates.study.spec import UNMANAGED
+
+Row = Mapping[str, Any]
+HEADS = ["Quantile", "ms", "95 % interval", "n", "Ratio", "95 % interval", "n"]
+ALONE = {"solo": "nobody", "alone": "nobody", "placebo": "placebos"}  # whom a scene without a mix has beside a member
+
+
+def tables(results: Results) -> dict[str, str]:
+    """Name of the file -> LaTeX."""
+    rows = _rows(results)
+    managed = [row for row in rows if row["partition"] != UNMANAGED and row["role"] == "lead"]
+    bare = [row for row in rows if row["partition"] == UNMANAGED]
+    found = {"latency.tex": _unmanaged(results, bare)} if bare else {}
+    for mix in dict.fromkeys(row["mix"] for row in managed if row["mix"]):
+        own = [row for row in managed if row["mix"] == mix]
+        found[file_name("latency", mix)] = _under_partitions(results, mix, own)
+    return found
+
+
+def _rows(results: Results) -> list[Row]:
+    """The table's rows with who else is in their mix."""
+    mixes = {row["mix"]: (row["lead"], row["antagonists"]) for row in records(results.effects)}
+    return [
+        row | dict(zip(("lead", "antagonists"), mixes.get(row["mix"], ("", "")), strict=True))
+        for row in records(results.latency)
+    ]
+
+
+def _unmanaged(results: Results, rows: list[Row]) -> str:
+    caption = f"Step times without a partition. {_told(results, rows)}"
+    cells = list(_without_repeats(([plain(row["member"]), _beside(row)], _numbers(row)) for row in rows))
+    return latex.tables("tab:castmates-latency", caption, ["Member", "Beside", *HEADS], "lllrrrrrr", cells)
+
+
+def _under_partitions(results: Results, mix: str, rows: list[Row]) -> str:
+    caption = f"{plain(mix)}: step times of the lead under partitions. {_told(results, rows)}"
+    cells = list(_without_repeats(([row["partition"]], _numbers(row)) for row in rows))
+    label = f"tab:castmates-latency-{mix.replace('+', '-')}"
+    return latex.tables(label, caption, ["Partition", *HEADS], "llrrrrrr", cells)
+
+
+def _beside(row: Row) -> str:
+    return ALONE[row["kind"]] if row["kind"] in ALONE else beside(row)
+
+
+def _without_repeats(rows: Iterable[tuple[list[str], list[str]]]) -> Iterator[list[str]]:
+    """The rows; what they are of stands on the first of those that are of the same."""
+    before: list[str] = []
+    for names, numbers in rows:
+        yield [*([""] * len(names) if names == before else names), *numbers]
+        before = names
+
+
+def _numbers(row: Row) -> list[str]:
+    if row["refused"]:
+        return [row["quantile"], "refused", "–", str(row["blocks"]), "–", "–", "–"]
+    digits = latency.digits(row["ms"])
+    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["blocks"])]
+    if not row["blocks_paired"]:
+        return [row["quantile"], *values, "–", "–", "–"]
+    ratio = [number(row["ratio"], 3), ends(row["ratio_low"], row["ratio_high"], 3) + flag(row)]
+    return [row["quantile"], *values, *ratio, str(row["blocks_paired"])]
+
+
+def _told(results: Results, rows: list[Row]) -> str:
+    refused = (
+        f" A quantile is refused below {latency.needed()} steps in a launch (p50, p95, p99), and where more than a "
+        "tenth of the launches have fewer."
+        if any(row["refused"] for row in rows)
+        else ""
+    )
+    return (
+        "Each launch has quantiles of its own; the ratio is to the member's steps without any other, in the same "
+        f"launch and without a partition. {BETWEEN} with enough steps{flagged(rows)}.{refused} {source(results)}"
+    )

@@ -1,0 +1,266 @@
+"""The methods paragraph of a paper, from what the study recorded: what was not recorded is not claimed."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
+from castmates.analysis.partitions.recommendation import MET, WRONG
+from castmates.report.paper import latex
+from castmates.report.results import Results
+from castmates.report.text import latency, words
+from castmates.report.text.machine import described
+from castmates.report.text.stamps import origin, stamped
+from castmates.report.text.words import counted, listed, percent_of
+from castmates.study.cpus import format_cpu_list
+from castmates.study.schedule import block_seed
+from castmates.study.spec import UNMANAGED
+
+Facts = Mapping[str, Any]
+Paragraph = tuple[str, str]  # a heading and its sentences
+OF_BLOCKS = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}
+
+
+def paragraphs(results: Results) -> list[Paragraph]:
+    """Heading by heading, in the past tense."""
+    found = {
+        "Origin": _origin(results),
+        "Design": _design(results),
+        "Members": _members(results),
+        "Machine": _machine(results),
+        "Isolation": _isolation(results),
+        "Windows": _windows(results),
+        "Statistics": _statistics(results),
+        "Software": _software(results),
+    }
+    return [
+        (heading, " ".join(said)) for heading, sentences in found.items() if (said := [one for one in sentences if one])
+    ]
+
+
+def as_markdown(found: Sequence[Paragraph]) -> str:
+    """A paragraph per heading."""
+    return "".join(f"**{heading}.** {text}\n\n" for heading, text in found)
+
+
+def as_latex(found: Sequence[Paragraph]) -> str:
+    """The same for LaTeX."""
+    return "".join(f"\\paragraph{{{latex.escaped(heading)}.}} {latex.escaped(text)}\n\n" for heading, text in found)
+
+
+def _origin(results: Results) -> Iterable[str]:
+    if not results.platforms:
+        yield f"The study {results.name} has no measured block."
+    elif not origin(results):
+        yield f"The study {results.name} was measured on {_hosts(results)}."
+    else:
+        yield f"The study {results.name} is {origin(results)}. {words.platform_words(results.platforms)}"
+        if results.platforms == ["modelled"]:
+            yield "No program was started: a block, a launch and a window are those of the model."
+
+
+def _hosts(results: Results) -> str:
+    hosts = sorted({str(record["host"]) for record in _measured(results) if record.get("host")})
+    return (
+        f"the host {hosts[0]}"
+        if len(hosts) == 1
+        else f"the hosts {listed(hosts)}"
+        if hosts
+        else "a host without a name"
+    )
+
+
+def _design(results: Results) -> Iterable[str]:
+    blocks = _measured(results)
+    designs = [(record.get("spec") or {}).get("design") or {} for record in blocks]
+    if not designs:
+        return
+    yield (
+        f"Each of {counted(len(blocks), 'block')} launched a lead and its antagonists once, and measured every scene "
+        "(the lead alone, the lead beside placebos, each co-run, each antagonist alone) in rounds, each in fresh "
+        "random order."
+    )
+    rounds, window, settle = (_values(designs, name) for name in ("rounds", "window", "settle"))
+    yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."
+    steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
+    if steps and longest:
+        yield f"Where needed a window was stretched, to {longest} s at most, for {steps} steps of every active member."
+    if all("rounds" in record for record in blocks):
+        complete = sum(int(record["rounds"]) for record in blocks)
+        yield f"The blocks hold {complete} rounds without a rejected window."
+    if (seed := _seed(results)) is not None:
+        yield f"All random orders derive from the seed {seed}."
+
+
+def _seed(results: Results) -> int | None:
+    """The study's seed, where the seeds that the blocks recorded derive from it."""
+    if results.study is None:
+        return None
+    specs = [record.get("spec") or {} for record in _measured(results)]
+    derived = [
+        spec.get("seed")
+        == block_seed(results.study.seed, (spec.get("company") or {}).get("id", ""), spec.get("number", 0))
+        for spec in specs
+    ]
+    return results.study.seed if derived and all(derived) else None
+
+
+def _members(results: Results) -> Iterable[str]:
+    ours = {"lead": set(results.effects["lead"]), "antagonist": _antagonists(results)}
+    told: dict[str, dict[str, None]] = {"lead": {}, "antagonist": {}}
+    for record in _measured(results):
+        for member in ((record.get("spec") or {}).get("company") or {}).get("members") or ():
+            role, workload = str(member.get("role")), str(member.get("workload"))
+            cpus = format_cpu_list(member.get("cpus") or ())
+            where = f"{'CPU' if cpus.isdigit() else 'CPUs'} {cpus}" if cpus else ""
+            only = "" if workload in ours.get(role, ()) else "in the controls only"
+            facts = "; ".join(filter(None, [f"unit of progress: {member.get('unit')}", where, only]))
+            told.setdefault(role, {}).setdefault(f"{workload} ({facts})")
+    for role, names in told.items():
+        if names:
+            yield (
+                f"The {role}s were {listed(list(names))}." if len(names) > 1 else f"The {role} was {next(iter(names))}."
+            )
+
+
+def _antagonists(results: Results) -> set[str]:
+    return {name for names in results.effects["antagonists"] for name in names.split("+") if name}
+
+
+def _machine(results: Results) -> Iterable[str]:
+    facts = results.machine
+    known = dict(described(facts))
+    if not known:
+        yield "Nothing was recorded of the machine."
+        return
+    terms = [term for term in known if term not in ("Host", "Read at")]
+    yield "As recorded: " + "; ".join(f"{_lower(term)} {known[term]}" for term in terms) + "."
+    siblings = (facts.get("topology") or {}).get("siblings")
+    if siblings == []:
+        yield "No CPU was reported to share its core with another one."
+    elif siblings:
+        yield f"CPUs reported to share a core: {'; '.join(map(str, siblings))}."
+    lacking = [
+        what
+        for key, what in (("governors", "the frequency governor"), ("turbo", "turbo"))
+        if key in facts and facts[key] is None
+    ]
+    if lacking:
+        yield f"Not readable there: {listed(lacking)}."
+
+
+def _lower(term: str) -> str:
+    return term if term[1:2].isupper() else term[:1].lower() + term[1:]
+
+
+def _isolation(results: Results) -> Iterable[str]:
+    blocks = _measured(results)
+    measured = results.platforms == ["measured"]
+    if measured and any(_cpus(record) for record in blocks):
+        yield "Every program was bound to the CPUs named above."
+    if measured and (freezers := _distinct(record.get("freezer") for record in blocks)):
+        yield f"Members that took no part in a scene were frozen by {listed(freezers)}."
+    hardware = [record.get("hardware") or {} for record in blocks]
+    allocators = _distinct((one.get("allocator") or {}).get("allocation") for one in hardware)
+    partitions = [name for name in dict.fromkeys(results.effects["partition"]) if name != UNMANAGED]
+    if partitions:
+        by = f" by {listed(allocators)}" if allocators else ""
+        yield f"The last-level cache was shared out{by} in {counted(len(partitions), 'partition')}."
+        ways = _distinct((one.get("allocator") or {}).get("ways") for one in hardware)
+        yield f"Its ways: {ways[0]}." if len(ways) == 1 else ""
+        witnessed = _distinct((one.get("masks") or {}).get("masks") for one in hardware)
+        yield f"Masks were {witnessed[0]}." if len(witnessed) == 1 else ""
+        yield results.masks[1] if results.masks else ""
+    else:
+        yield f"No cache partition was set ({'; '.join(allocators)})." if allocators else "No cache partition was set."
+    prepared = _distinct(
+        f"{knob} {value}"
+        for record in blocks
+        for knob, value in (record.get("prepared") or {}).items()
+        if isinstance(value, str)
+    )
+    yield f"Set for the blocks and put back after them: {listed(prepared)}." if prepared else ""
+
+
+def _windows(results: Results) -> Iterable[str]:
+    yield words.rejection_sentence(results.blocks, results.windows)
+    lost = results.windows[~results.windows["valid"]].drop_duplicates(["company", "block", "window"])
+    reasons = Counter(kind for text in lost["reasons"] for kind in words.kinds_of(text))
+    if len(reasons) > 3:
+        yield "All reasons: " + ", ".join(f"{kind} ({count})" for kind, count in reasons.most_common()) + "."
+    failed = int((results.blocks["status"] == "failed").sum())
+    yield f"{counted(failed, 'block')} failed." if failed else ""
+
+
+def _statistics(results: Results) -> Iterable[str]:
+    yield (
+        "Slowdown is the baseline's rate over the scene's, paired inside rounds, its logarithm averaged over the "
+        "rounds of a launch; degradation is one minus its inverse."
+    )
+    if results.effects["slowdown_low"].notna().any():
+        yield "Intervals are 95 % t intervals with launches as units."
+    if (results.effects["verdict"] == "too few blocks").any():
+        yield "Where there are fewer than three launches, intervals are within launch and speak of these launches only."
+    margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
+    yield (
+        f"A change is called slower or faster where p, Holm-adjusted over the rows of a baseline, is below "
+        f"{EFFECT_LEVEL:g}, and equivalent to none where its interval lies inside {margin}; controls are judged at "
+        f"{CONTROL_LEVEL:g}."
+    )
+    yield from _of_steps_and_shares(results)
+    yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"
+
+
+def _of_steps_and_shares(results: Results) -> Iterable[str]:
+    """How step times, knees and recommendations came about, where there are any."""
+    if (results.latency["refused"] == "").any():
+        yield (
+            "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
+            f"{latency.needed()} steps (p50, p95, p99); one was refused where more than a tenth of the launches had "
+            "fewer."
+        )
+    if len(results.knees):
+        yield (
+            "The knee of a lead is the smallest measured number of ways from which on it kept "
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its 95 % interval inverts one-sided t tests in "
+            "a fixed order."
+        )
+    if len(results.recommendations):
+        yield (
+            "A lead mask is recommended where the one-sided upper bound of the lead's loss, at "
+            f"{percent_of(1 - WRONG)} or, where there are several kinds of partition, more, is at most "
+            f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
+            "mask down."
+        )
+        met = results.recommendations[results.recommendations["verdict"] == MET]
+        if again := int((met["confirmed_blocks"] > 0).sum()):
+            yield (
+                f"{again} of {counted(len(met), 'recommended mask')} {'was' if again == 1 else 'were'} measured again "
+                "in fresh launches, on which no choice rests."
+            )
+
+
+def _software(results: Results) -> Iterable[str]:
+    found = {
+        name: _distinct((record.get("versions") or {}).get(key) for record in _measured(results))
+        for key, name in OF_BLOCKS.items()
+    }
+    told = [f"{name} {' and '.join(versions)}" for name, versions in found.items() if versions]
+    yield f"The blocks were run with {listed(told)}." if told else ""
+
+
+def _measured(results: Results) -> list[Facts]:
+    return [record for record in results.records if record.get("status") == "measured"]
+
+
+def _cpus(record: Facts) -> bool:
+    return any((member or {}).get("cpus") for member in (record.get("members") or {}).values())
+
+
+def _values(designs: Sequence[Facts], name: str) -> str:
+    """3; or 3 and 4 where designs differ."""
+    return listed(_distinct(f"{design[name]:g}" for design in designs if design.get(name) is not None) or [""])
+
+
+def _distinct(values: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(str(value) for value in values if value))

@@ -1,0 +1,171 @@
+"""A study's results -> a folder for a paper: figures, LaTeX tables, methods, citation, and an RO-Crate of it all."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import castmates
+from castmates.pipeline import confirm
+from castmates.project import read_record
+from castmates.report import captions
+from castmates.report.figures.index import draw_figure
+from castmates.report.figures.style import ABOUT
+from castmates.report.page.page import shown
+from castmates.report.paper import citation, crate, latex, methods
+from castmates.report.paper.folder import Folder, may_write
+from castmates.report.paper.tables import paper_tables
+from castmates.report.results import Results, read_results
+from castmates.report.text.stamps import first_words
+from castmates.report.text.words import platform_words
+from castmates.results.find import find
+
+CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
+TABLES = {
+    "csv": "The table {name} of the study, a row per line.",
+    "parquet": "The table {name} of the study, with its types.",
+}
+OF_A_BLOCK = "What the block recorded of itself: members, versions, ledger, seed."
+DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it shows, its caption, its words in its place
+
+
+def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
+    """Write everything; the folder is an RO-Crate then."""
+    place, study_file = find(named)
+    results = read_results(place, study_file)
+    target = output or place / "paper"
+    if output is not None:  # the study's own folder is ours, also where an earlier run was ended amid it
+        may_write(output)
+    folder = Folder(target)
+    about = _about(results, licence, authors)
+    folder.begin(crate.begun(about))
+    inputs = _inputs(folder, results, study_file)
+    figures = _figures(folder, results)
+    tables = _tables(folder, results)
+    said = methods.paragraphs(results)
+    folder.text("methods.md", methods.as_markdown(said), "The methods paragraph, in Markdown.")
+    folder.text("methods.tex", methods.as_latex(said), "The methods paragraph, in LaTeX.")
+    _citation(folder, results)
+    folder.text(
+        "paper.tex", _document(results, figures, tables), "A document with all of it, to look at and to cut from."
+    )
+    _crate(folder, results, inputs, about)
+    return target
+
+
+def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[str]:
+    """The study file and the plan, and what else the study recorded of itself and its machine."""
+    if study_file is not None:
+        folder.copy(study_file, f"{results.name}.yaml", "The study file.")
+    given = [*folder.about, "plan.json"]
+    folder.copy(results.folder / "plan.json", "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
+    if (results.folder / "machine.json").is_file():
+        folder.copy(results.folder / "machine.json", "machine.json", "The machine's facts, as they were read.")
+    for file in sorted((results.folder / "tables").glob("*.*")):
+        if about := TABLES.get(file.suffix[1:]):
+            folder.copy(file, f"data/{file.name}", about.format(name=file.stem))
+    return given
+
+
+def _figures(folder: Folder, results: Results) -> list[str]:
+    """Copies of what the study drew; what it has not drawn yet, or only from older tables, is drawn here."""
+    names = shown(results)
+    analysed = max((file.stat().st_mtime for file in (results.folder / "tables").glob("*.parquet")), default=0.0)
+    told = captions.captions(results, names)
+    for name in names:
+        drawn = {suffix: results.folder / "figures" / f"{name}.{suffix}" for suffix in DRAWN}
+        if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
+            for suffix, file in drawn.items():
+                folder.copy(file, f"figures/{name}.{suffix}", told[name])
+        else:
+            draw_figure(name, results, folder.place / "figures" / name)
+            (folder.place / "figures" / f"{name}.rst").unlink(missing_ok=True)  # for Snakemake's own report alone
+            folder.about |= {f"figures/{name}.{suffix}": told[name] for suffix in DRAWN}
+    return names
+
+
+def _tables(folder: Folder, results: Results) -> list[str]:
+    found = paper_tables(results)
+    for name, text in found.items():
+        folder.text(
+            f"tables/{name}", text, f"{first_words(results)}A table for LaTeX, with the packages booktabs and graphicx."
+        )
+    return list(found)
+
+
+def _citation(folder: Folder, results: Results) -> None:
+    """The tool's own entry, where the project has a citation file."""
+    if CITATION.is_file():
+        cited = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
+        versions = {str((record.get("versions") or {}).get("castmates", "")) for record in results.records} - {""}
+        version = versions.pop() if len(versions) == 1 else castmates.__version__
+        folder.text("castmates.bib", citation.as_bibtex(cited, version), "How to cite Castmates, for BibTeX.")
+        folder.copy(CITATION, "CITATION.cff", "How to cite Castmates.")
+
+
+def _document(results: Results, figures: Sequence[str], tables: Sequence[str]) -> str:
+    """A document that sets everything, so that it can be seen to compile."""
+    told = captions.captions(results, figures)
+    drawn = [
+        "\\begin{figure}\n\\centering\n"
+        f"\\includegraphics[width=\\linewidth,height=0.7\\textheight,keepaspectratio]{{figures/{name}.pdf}}\n"
+        f"\\caption{{{latex.escaped(told[name])}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
+        for name in figures
+    ]
+    set_ = [f"\\input{{tables/{name.removesuffix('.tex')}}}\n\\clearpage" for name in tables]
+    parts = [
+        "\\documentclass{article}",
+        "\\usepackage[T1]{fontenc}",
+        "\\usepackage{booktabs,graphicx,textcomp}",
+        "\\usepackage[margin=2cm]{geometry}",
+        "\\begin{document}",
+        f"\\section*{{{latex.escaped(results.title)}}}",
+        "\\input{methods}",
+        *drawn,
+        *set_,
+        *(["\\nocite{castmates}", "\\bibliographystyle{plain}", "\\bibliography{castmates}"] * CITATION.is_file()),
+        "\\end{document}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _about(results: Results, licence: str, authors: Sequence[str]) -> crate.About:
+    return crate.About(
+        name=results.title,
+        description=f"{platform_words(results.platforms)} Figures, tables and records of the "
+        f"Castmates study {results.name}.",
+        published=datetime.now(UTC).isoformat(timespec="seconds"),
+        licence=licence,
+        authors=authors,
+        version=castmates.__version__,
+    )
+
+
+def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate.About) -> None:
+    records: dict[str, Mapping[str, Any]] = {}
+    for record in results.records:
+        spec = record.get("spec") or {}
+        path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
+        folder.copy(results.folder / path, path, OF_A_BLOCK)
+        records[path] = record
+    runs = [crate.Run("", inputs, records), *_confirming(folder, results)]
+    folder.finish(crate.metadata(about, folder.parts(), runs))
+
+
+def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
+    """The fresh blocks behind confirmed numbers: their study, and what each measured."""
+    runs = []
+    for file in confirm.study_files(results.folder):
+        place, top = results.folder.parent / file.stem, f"confirm/{file.stem}/"
+        folder.copy(file, f"{top}{file.name}", "The study of fresh blocks that confirm a partition.")
+        records = {}
+        for record in sorted(place.glob(f"blocks/*/*/{crate.RECORD}")):
+            path = f"{top}{record.relative_to(place)}"
+            folder.copy(record, path, OF_A_BLOCK)
+            windows = record.with_name("windows.parquet")
+            folder.copy(windows, f"{top}{windows.relative_to(place)}", "What the block measured, window by window.")
+            records[path] = read_record(record)
+        runs.append(crate.Run(top, [f"{top}{file.name}"], records))
+    return runs

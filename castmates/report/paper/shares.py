@@ -1,0 +1,118 @@
+"""The tables of a paper on shares of the cache: a lead's rate with so many ways, its knees, what is recommended."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.analysis.partitions import recommendation as verdicts
+from castmates.report.figures.style import plain
+from castmates.report.paper import latex
+from castmates.report.paper.words import BETWEEN, FEW, WITHIN, ends, source
+from castmates.report.results import Results, records
+from castmates.report.text.recommendation import count_of, knee_words, measured_ways
+from castmates.report.text.words import interval, number
+
+Row = Mapping[str, Any]
+
+
+def tables(results: Results) -> dict[str, str]:
+    """Name of the file -> LaTeX."""
+    found = {
+        "sensitivity.tex": _sensitivity(results),
+        "knees.tex": _knees(results),
+        "recommendations.tex": _recommendations(results),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _sensitivity(results: Results) -> str:
+    """How fast each lead is with so many ways; points of one curve stand together."""
+    rows = records(results.sensitivity_curves)
+    if not rows:
+        return ""
+    curves: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        curves.setdefault(tuple(row[name] for name in ("mix", "member", "curve", "platform")), []).append(row)
+    cells = [
+        [*(_curve(row) if not place else ["", "", ""]), str(row["lead_ways"]), *_rate(row)]
+        for own in curves.values()
+        for place, row in enumerate(sorted(own, key=lambda row: row["lead_ways"]))
+    ]
+    few = any(math.isnan(row["rate_low"]) for row in rows)
+    caption = (
+        "Rate of the leads with so many ways of their own, in per cent of the rate solo with all ways. "
+        f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
+    )
+    heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
+    return latex.tables("tab:castmates-sensitivity", caption, heads, "lllrrrr", cells)
+
+
+def _curve(row: Row) -> list[str]:
+    return [plain(row["lead"]), row["antagonists"].replace("+", ", ") or "nobody", row["curve"]]
+
+
+def _rate(row: Row) -> list[str]:
+    few = math.isnan(row["rate_low"])
+    low, high = (row["within_low"], row["within_high"]) if few else (row["rate_low"], row["rate_high"])
+    mark = WITHIN if few and not math.isnan(low) else ""
+    return [number(row["rate_pct"]), ends(low, high) + mark, str(row["blocks"])]
+
+
+def _knees(results: Results) -> str:
+    rows = records(results.knees)
+    if not rows:
+        return ""
+    caption = (
+        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its solo rate with all ways, of the "
+        "numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
+        "The 95 % interval inverts one-sided t tests in a fixed order, with launches as units; "
+        f"n is the number of launches of the point that has fewest. {source(results)}"
+    )
+    cells = [
+        [*_curve(row), number(count_of(row["knee"]), 0), knee_words(row), measured_ways(row, results),
+         str(row["blocks"])]
+        for row in rows
+    ]  # fmt: skip
+    heads = ["Lead", "Beside", "Kind of partition", "Knee (ways)", "95 % interval", "Measured", "n"]
+    return latex.tables("tab:castmates-knees", caption, heads, "lllrllr", cells)
+
+
+def _recommendations(results: Results) -> str:
+    """What was chosen in the search, and below it what fresh launches say of it."""
+    rows = records(results.recommendations)
+    if not rows:
+        return ""
+    fresh = [row for row in rows if row["confirmed_blocks"]]
+    caption = (
+        f"The smallest lead mask of each mix that keeps the lead's loss within {rows[0]['limit_pct']:g} % (met), or "
+        "the one that comes nearest. Estimates of the search chose the mask, and so tend to be too good, by luck"
+        + ("; those of fresh launches, of a study of its own, do not" if fresh else "")
+        + ". The upper bound of the loss is one-sided, at 97.5 % or, where there are several kinds of partition, more. "
+        f"Others keep: mean rate of the antagonists in per cent of their own alone. {BETWEEN}. {source(results)}"
+    )
+    cells = [line for row in rows for line in _advice(row)]
+    heads = ["Mix", "Partition", "Ways", "Estimate", "Loss (%)", "Bound (%)", "Others keep (%)", "n", "Verdict"]
+    return latex.tables("tab:castmates-recommendations", caption, heads, "llrlrrrrl", cells)
+
+
+def _advice(row: Row) -> list[list[str]]:
+    if row["verdict"] == verdicts.NO_SWEEP:
+        return [[plain(row["mix"]), *["–"] * 6, str(row["blocks"]), row["verdict"]]]
+    ways = f"{row['lead_ways']} of {row['cache_ways']}" if count_of(row["cache_ways"]) > 0 else str(row["lead_ways"])
+    waits = f", {verdicts.NOT_YET}" if row["confirmation"] == verdicts.NOT_YET else ""
+    found = [
+        [plain(row["mix"]), row["partition"], ways, "search", _with_ends(row, "loss"), number(row["bound_pct"]),
+         _with_ends(row, "kept"), str(row["blocks"]), row["verdict"] + waits]
+    ]  # fmt: skip
+    if row["confirmed_in"]:
+        found.append(
+            ["", "", "", "fresh launches", _with_ends(row, "confirmed_loss"), "–", _with_ends(row, "confirmed_kept"),
+             str(row["confirmed_blocks"]), row["confirmation"]]
+        )  # fmt: skip
+    return found
+
+
+def _with_ends(row: Row, name: str) -> str:
+    """2.5 [2.0, 3.0]."""
+    value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
+    return number(value) if math.isnan(low) else f"{number(value)} {interval(low, high)}"

@@ -1,0 +1,154 @@
+"""The tables of a paper: effects, what they are due to, the members together, controls. Captions say the platform."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
+from castmates.analysis.partitions.attribution_parts import TOTAL
+from castmates.report.figures.style import plain
+from castmates.report.paper import latency, latex, shares
+from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
+from castmates.report.results import Results, records
+from castmates.report.text import attribution, health, system
+from castmates.report.text.words import interval, number, percent_of, within
+from castmates.study.spec import UNMANAGED
+
+SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
+Row = Mapping[str, Any]
+HEADS = ["Member", "Beside", "Against", "Degradation (%)", "95 % interval", "n", "Verdict"]
+
+
+def paper_tables(results: Results) -> dict[str, str]:
+    """Name of the file -> LaTeX."""
+    found = {
+        "effects.tex": _effects(results, "lead", "the leads"),
+        "antagonists.tex": _effects(results, "antagonist", "the antagonists"),
+        "attribution.tex": _attribution(results),
+        "system.tex": _system(results),
+        **latency.tables(results),
+        **shares.tables(results),
+        "controls.tex": _controls(results),
+    }
+    for mix in dict.fromkeys(results.effects.loc[results.effects["partition"] != UNMANAGED, "mix"]):
+        found[file_name("partitions", mix)] = _partitions(results, mix)
+    return {name: text for name, text in found.items() if text}
+
+
+def _effects(results: Results, role: str, who: str) -> str:
+    table = results.effects
+    rows = records(table[(table["role"] == role) & (table["partition"] == UNMANAGED)])
+    if not rows:
+        return ""
+    caption = (
+        f"Degradation of {who} without a partition, in per cent of the rate of the baseline. {_told(results, rows)}"
+    )
+    cells = [[plain(row["member"]), beside(row), row["baseline"], *_numbers(row)] for row in rows]
+    return latex.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
+
+
+def _partitions(results: Results, mix: str) -> str:
+    """The lead's rows under partitions: what it loses against solo, and what the partition changes."""
+    table = results.effects
+    rows = records(table[(table["mix"] == mix) & (table["role"] == "lead") & (table["partition"] != UNMANAGED)])
+    heads = ["Partition", "Ways", "Against", *HEADS[3:]]
+    caption = (
+        f"{plain(mix)}: degradation of the lead under partitions, in per cent of the rate of the baseline; against "
+        f"unmanaged, negative numbers are what the partition gives back. {_told(results, rows)}"
+    )
+    cells = [[row["partition"], _ways(row), row["baseline"], *_numbers(row)] for row in rows]
+    return latex.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
+
+
+def _attribution(results: Results) -> str:
+    """What the losses are due to, in points of the solo rate, which add up."""
+    rows = [(total, row) for total, parts in attribution.mixes(results) for row in (total, *parts) if row["blocks"]]
+    if not rows:
+        return ""
+    cells = [
+        [
+            attribution.who(total) if row["part"] == TOTAL else "",
+            row["part"] if row["part_of"] in ("", TOTAL) else f"– of which {row['part']}",
+            number(row["points"]),
+            ends(row["points_low"], row["points_high"]) + flag(row),
+            str(row["blocks"]),
+            attribution.WORDS.get(row["verdict"], row["verdict"]),
+        ]
+        for total, row in rows
+    ]
+    isolated = dict.fromkeys(f"{attribution.who(total)}: {attribution.isolation(total)}" for total, _ in rows)
+    caption = (
+        "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
+        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}. {source(results)}"
+    )
+    heads = ["Mix", "Part", "Points", *HEADS[4:]]
+    return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
+
+
+def _system(results: Results) -> str:
+    """What the members of a mix give together, without a partition."""
+    rows = [row for row in system.rows(results) if row["partition"] == UNMANAGED]
+    if not rows:
+        return ""
+    caption = (
+        "What the members of a mix give together without a partition: system throughput (STP), average normalised "
+        "turnaround time (ANTT) and unfairness, geometric means over launches with 95 % t intervals between launches; "
+        f"n is the number of launches in which every member has a pair{flagged(rows)}. {source(results)}"
+    )
+    places = [place for place, metric in enumerate(system.COLUMNS) if metric in SYSTEM]
+    heads = ["Mix", *(system.COLUMNS[metric][0] for metric in SYSTEM), "n"]
+    cells = [
+        [plain(row["mix"]), *(_cell(row["cells"][place]) + flag(row) for place in places), str(row["blocks"])]
+        for row in rows
+    ]
+    return latex.tables("tab:castmates-system", caption, heads, "l" + "r" * (len(heads) - 1), cells)
+
+
+def _cell(cell: Row) -> str:
+    return f"{cell['text']} {cell['interval']}".strip()
+
+
+def _controls(results: Results) -> str:
+    rows = [health.control(row) for row in records(results.controls)]
+    if not rows:
+        return ""
+    caption = (
+        "Controls: rates that must not differ (A/A, negative) or must (positive). Intervals are 95 % t intervals "
+        f"between launches unless marked; n is the number of launches. {source(results)}"
+    )
+    cells = [
+        [
+            row["control"],
+            row["what"],
+            row["compared"],
+            number(row["ratio"], 3),
+            row["interval"],
+            str(row["blocks"]),
+            row["verdict"],
+        ]
+        for row in rows
+    ]
+    heads = ["Control", "Of", "Rates", "Ratio", "95 % interval", "n", "Verdict"]
+    return latex.tables("tab:castmates-controls", caption, heads, "lllrrrl", cells)
+
+
+def _numbers(row: Row) -> list[str]:
+    few = row["verdict"] == "too few blocks"
+    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    shown = "–" if row["verdict"] == "no data" else interval(low, high) + few * WITHIN + flag(row)
+    return [number(row["degradation_pct"]), shown, str(row["blocks"]), row["verdict"]]
+
+
+def _told(results: Results, rows: list[dict[str, Any]]) -> str:
+    few = any(row["verdict"] == "too few blocks" for row in rows)
+    margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
+    return (
+        BETWEEN
+        + (f"; {WITHIN} {FEW}" if few else "")
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same baseline; equivalent means inside "
+        f"{margin}. {source(results)}"
+    )
+
+
+def _ways(row: Row) -> str:
+    ways = str(row["lead_ways"])
+    return "all" if ways in ("<NA>", "nan", "None") else ways

@@ -1,0 +1,1 @@
+"""Numbers as sentences and rows; draws nothing."""

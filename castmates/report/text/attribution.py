@@ -1,0 +1,140 @@
+"""What each lead's loss is due to, in words: sentences for the verdict, lines for the page's table."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL
+from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
+from castmates.analysis.partitions.isolated import NAMED, ONLY
+from castmates.report.figures.style import plain
+from castmates.report.results import Results, records
+from castmates.report.text.health import WITHIN
+from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of
+
+Row = Mapping[str, Any]
+WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
+
+
+def mixes(results: Results) -> Iterator[tuple[Row, list[Row]]]:
+    """The total of each mix on each platform, with all its parts in their order."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in records(results.attribution):
+        groups.setdefault((row["mix"], row["member"], row["platform"]), []).append(row)
+    for rows in groups.values():
+        yield rows[0], [row for row in rows if row["part"] != TOTAL]
+
+
+def leaves(parts: list[Row]) -> list[Row]:
+    """The parts that consist of no others: they stand side by side in the waterfall."""
+    split = any(row["part"] in DETAILS for row in parts)
+    return [row for row in parts if not (split and row["part"] == NOT_GIVEN_BACK)]
+
+
+def who(total: Row) -> str:
+    """`bert-train beside stream`."""
+    return f"{plain(total['lead'])} beside {plain(total['antagonists'])}"
+
+
+def isolation(total: Row) -> str:
+    """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
+    estimated = counted(int(total["blocks"]), "launch")
+    if not total["partition"]:
+        return f"{total['note']}; {estimated}" if total["blocks"] else str(total["note"])
+    how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
+        total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
+    )
+    others = f"{total['blocks']} others" if total["blocks_choosing"] else estimated
+    note = f"; {total['note']}" if total["note"] else ""
+    return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
+
+
+def ways(total: Row) -> str:
+    """`4 of 11 ways`."""
+    own, all_ways = total["lead_ways"], total["cache_ways"]
+    return f"{own} of {all_ways} ways" if all_ways == all_ways and str(all_ways) != "<NA>" else f"{own} ways"
+
+
+def given_back(results: Results) -> dict[tuple[str, str, str], str]:
+    """By mix, member and platform: what ways of its own give the lead back, as the end of a sentence on its loss."""
+    comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
+    return {
+        (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)
+        + (BIASED if row["possibly_biased"] else "")
+        for _, parts in mixes(results)
+        for row in parts
+        if row["part"] == CAPACITY
+    }
+
+
+def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
+    """Say it in points of the solo rate, no further than the interval of these very points allows."""
+    own, verdict = ways(row), row["verdict"]
+    if verdict == "too few blocks":
+        return f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']}), and no more can be said"
+    low, high = row["points_low"], row["points_high"]
+    points = f"{number(row['points'])} points {interval(low, high)}"
+    about = f"{row['partition']}, {_launches(row)}"
+    if verdict == "slower" and low > 0:
+        return f"{own} give back {points} ({about})"
+    if verdict == "faster" and high < 0:
+        return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
+    if verdict in WORDS:
+        done = "give something back" if verdict == "slower" else "cost something"
+        return f"{own} {done}, but how many points the data cannot tell ({points}; {about})"
+    if verdict == "equivalent":
+        size = percent_of(margin) if margin is not None else "the study's margin"
+        return f"{own} change its rate by no more than {size} ({points}; {about})"
+    if round(low, 1) > 0 or round(high, 1) < 0:
+        alone = row["p_value"] < EFFECT_LEVEL  # that Holm's adjustment alone makes it unclear
+        chance = f"chance can produce as much in {counted(comparisons, 'comparison')}"
+        but = chance if alone else "in log terms, by which it is judged, the interval holds zero"
+        return f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but {but}"
+    return f"whether {own} give anything back the data cannot tell ({points}; {about})"
+
+
+def _gave_back(row: Row) -> str:
+    """What was seen in too few launches: a gift or a loss, with the interval within launch where there is one."""
+    sign = -1 if row["points"] < 0 else 1
+    low, high = sorted(sign * end for end in ends(row))
+    points = f"{number(sign * row['points'])} points{'' if math.isnan(low) else f' {interval(low, high)}'}"
+    return f"it lost {points} more under {ways(row)}" if sign < 0 else f"{ways(row)} gave back {points}"
+
+
+def _launches(row: Row) -> str:
+    chose = int(row["blocks_choosing"])
+    if not chose:
+        return counted(int(row["blocks"]), "launch")
+    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others"
+
+
+def ends(row: Row) -> tuple[float, float]:
+    """The interval of the points between launches; within launch where there is none."""
+    if math.isnan(row["points_low"]):
+        return row["points_within_low"], row["points_within_high"]
+    return row["points_low"], row["points_high"]
+
+
+def _interval(row: Row) -> str:
+    low, high = ends(row)
+    if math.isnan(low):
+        return number(low)
+    return interval(low, high) + (WITHIN if math.isnan(row["points_low"]) else "")
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """The lines of the page's table, one for each part of each mix."""
+    found = []
+    for total, parts in mixes(results):
+        for row in [total, *parts]:
+            found.append(
+                {
+                    **row,
+                    "who": who(total),
+                    "interval": _interval(row),
+                    "half": (ends(row)[1] - ends(row)[0]) / 2,
+                    "word": WORDS.get(row["verdict"], row["verdict"]),
+                    "isolation": isolation(total),
+                }
+            )
+    return found

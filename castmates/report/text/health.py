@@ -1,0 +1,234 @@
+"""The health panel: what was rejected, repeated or failed, how the controls came out, and carry-over."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from castmates.analysis.effects.mask_stamp import VERIFIED
+from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
+from castmates.report.figures.style import plain
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text.design import designed_rounds
+from castmates.report.text.words import (
+    counted,
+    failure_sentence,
+    interval,
+    kinds_of,
+    listed,
+    number,
+    rejection_sentence,
+)
+from castmates.study.looks import reached_words
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
+WITHIN = " within launch"
+Row = Mapping[str, Any]
+
+
+def summary(results: Results) -> list[tuple[str, str]]:
+    """Each question on the study's health with its answer."""
+    rows = [
+        ("Controls", results.stamp[1]),
+        ("Sensitivity", results.sensitivity[1]),
+        ("Carry-over", carryover_sentence(records(results.carryover))),
+        ("Windows", rejection_sentence(results.blocks, results.windows)),
+        ("Biased effects", biased_sentence(records(results.effects))),
+        ("Precision", reached_words(results.looks)),
+        ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
+        ("Blocks", failure_sentence(results.blocks)),
+        ("Settle time", settle_sentence(settles(results))),
+    ]
+    return [(term, text) for term, text in rows if text]
+
+
+def checks(results: Results) -> list[tuple[str, str]]:
+    """What the verdict at the top must not leave out, each with its state: bad news, and how much was lost."""
+    found = [(results.stamp[0], results.stamp[1])]
+    if results.sensitivity[0] != SENSITIVE:
+        found.append((results.sensitivity[0], results.sensitivity[1]))
+    if results.masks and results.masks[0] != VERIFIED:
+        found.append((results.masks[0], results.masks[1]))
+    if (results.carryover["verdict"] == SEEN).any():
+        found.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
+    if results.effects["possibly_biased"].any():
+        found.append(("biased", biased_sentence(records(results.effects))))
+    lost = rejection_sentence(results.blocks, results.windows)
+    return [*found, ("", f"{lost} {failure_sentence(results.blocks)}")]
+
+
+def rejections(windows: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Windows kept and rejected by kind of scene, with the kinds of reasons; a window is counted once."""
+    once = windows.drop_duplicates(["company", "block", "window"])
+    rows = []
+    for kind in [name for name in KINDS if (once["kind"] == name).any()]:
+        here = once[once["kind"] == kind]
+        lost = int((~here["valid"]).sum())
+        reasons = Counter(reason for text in here.loc[~here["valid"], "reasons"] for reason in kinds_of(text))
+        rows.append(
+            {
+                "kind": kind,
+                "kept": len(here) - lost,
+                "rejected": lost,
+                "share": 100 * lost / len(here),
+                "reasons": ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common()) or "–",
+            }
+        )
+    return rows
+
+
+def control(row: Row) -> dict[str, Any]:
+    """A control as the page's table shows it."""
+    few = row["verdict"] == "too few blocks"
+    low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
+    none = row["verdict"] == "no data"
+    return {
+        **row,
+        "what": control_name(row),
+        "compared": compared(row),
+        "interval": "–" if none else interval(low, high, 3) + few * WITHIN,
+    }
+
+
+def control_name(row: Row) -> str:
+    """Who is compared: the lead, or the mix of a control."""
+    return plain(row["mix"] or row["lead"]) + ("" if row["mix"] or row["study_lead"] else " (of a control)")
+
+
+def compared(row: Row) -> str:
+    """What is divided by what."""
+    return f"{row['baseline']} / co-run" if row["mix"] else "solo / solo again"
+
+
+def carryover_sentence(rows: Sequence[Row]) -> str:
+    """What the leads' windows say of the scene before, and whether any antagonist's say more."""
+    told = []
+    for role, who in (("lead", ""), ("antagonist", "the antagonist ")):
+        own = [row for row in rows if row["role"] == role]
+        seen = [f"{who}{plain(row['member'])} ({_change(row)})" for row in own if row["verdict"] == SEEN]
+        told += [f"{SEEN} for {listed(seen)}"] if seen else []
+        if role == "lead":
+            none = [f"{plain(row['member'])} (±{_bound(row)} %)" for row in own if row["verdict"] == NONE_SEEN]
+            few = [plain(row["member"]) for row in own if row["verdict"] == TOO_FEW_WINDOWS]
+            told += [f"{NONE_SEEN} for {listed(none)}"] if none else []
+            told += [f"{TOO_FEW_WINDOWS} for {listed(few)}"] if few else []
+    return f"From the scene before: {'; '.join(told)}." if told else ""
+
+
+def carryover(row: Row) -> dict[str, Any]:
+    """A member's carry-over as the page's table shows it."""
+    there = row["verdict"] != TOO_FEW_WINDOWS
+    return {
+        **row,
+        "interval": interval(row["change_low"], row["change_high"]) if there else "–",
+        "said": f"{NONE_SEEN} (±{_bound(row)} %)" if row["verdict"] == NONE_SEEN else row["verdict"],
+    }
+
+
+def biased_sentence(rows: Sequence[Row]) -> str:
+    """Which effects may be biased by what was rejected."""
+    marked = [_effect(row) for row in rows if row["possibly_biased"]]
+    if not rows:
+        return ""
+    if not marked:
+        return _largest_excess(rows)
+    return f"Rejected more often than the baseline, hence possibly biased: {listed(marked)}."
+
+
+def _largest_excess(rows: Sequence[Row]) -> str:
+    """How much more often than its baseline a scene was rejected at most, where no effect is flagged."""
+    excess = [(row["rejection_rate"] - row["baseline_rejection_rate"], row) for row in rows]
+    known = [(points, row) for points, row in excess if not math.isnan(points)]
+    if not known:
+        return ""
+    points, row = max(known, key=lambda one: one[0])
+    if points <= 0:
+        return "No scene was rejected more often than its baseline."
+    most = f"{number(100 * points)} points ({_effect(row)})"
+    return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
+
+
+def _effect(row: Row) -> str:
+    under = "" if row["partition"] == UNMANAGED else f" under {row['partition']}"
+    return f"{plain(row['member'])} in {row['mix']}{under} against {row['baseline']}"
+
+
+def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
+    """How many of the spare rounds were used to repeat rounds with a rejected window."""
+    begun = (
+        windows[["company", "block", "round"]].sort_values("round").drop_duplicates(["company", "block"], keep="last")
+    )
+    last = {(row["company"], row["block"]): int(row["round"]) for row in records(begun)}
+    used = {block: max(0, number - designed[block][0]) for block, number in last.items() if block in designed}
+    allowed = sum(designed[block][1] for block in used)
+    if not used:
+        return ""
+    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'block')}"
+    return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
+
+
+@once
+def settles(results: Results) -> dict[tuple[str, int], Row]:
+    """What each block found out about its settle time, as far as it says so."""
+    found: dict[tuple[str, int], Row] = {}
+    for record in results.records:
+        spec, settle = record.get("spec") or {}, record.get("settle")
+        if isinstance(settle, Mapping) and "seconds" in settle:
+            asked = (spec.get("design") or {}).get("settle")
+            found[(spec.get("company") or {}).get("id", ""), spec.get("number", 0)] = {**settle, "asked": asked}
+    return found
+
+
+def settle_sentence(found: Mapping[tuple[str, int], Row]) -> str:
+    """Which settle times were used, when rates were seen to be steady, and where they were not."""
+    if not found:
+        return ""
+    blocks = list(found.values())
+    never = [f"{company}/{block}" for (company, block), one in found.items() if one.get("unsteady")]
+    steady = [one["steady_after"] for one in blocks if not one.get("unsteady") and one.get("steady_after") is not None]
+    unseen = len(blocks) - len(never) - len(steady)
+    said = [f"{_seconds([one['seconds'] for one in blocks])} waited after a change of scene"]
+    if steady:
+        slowest = Counter(plain(str(one["slowest"])) for one in blocks if one.get("slowest"))
+        who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
+        said.append(f"rates were steady after {_seconds(steady)}{who}")
+    if unseen:
+        where = f" in {unseen} of {counted(len(blocks), 'block')}" if unseen < len(blocks) else ""
+        said.append(f"it was not seen when rates became steady{where}")
+    if never:
+        said.append(
+            f"rates did not become steady within the longest settle time in {len(never)} of "
+            f"{counted(len(blocks), 'block')}: {listed(never)}"
+        )
+    return f"{'; '.join(said)}.{_raise_it(blocks)}"
+
+
+def _raise_it(blocks: Sequence[Row]) -> str:
+    """What to do where most blocks lost a round because they had to wait longer than they were told to."""
+    raised = [one["seconds"] for one in blocks if one.get("asked") is not None and one["seconds"] > one["asked"] + 1e-4]
+    if 2 * len(raised) <= len(blocks):
+        return ""
+    longest = math.ceil(round(100 * max(raised), 6)) / 100
+    return f" {len(raised)} of {counted(len(blocks), 'block')} had to raise it: raise budget.settle to {longest:g}."
+
+
+def _seconds(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    if number(low, 2) == number(high, 2):
+        return f"{number(low, 2)} s"
+    return f"{number(low, 2)} to {number(high, 2)} s (median {number(median(values), 2)})"
+
+
+def _change(row: Row) -> str:
+    return f"{number(row['change_pct'])} % {interval(row['change_low'], row['change_high'])}"
+
+
+def _bound(row: Row) -> str:
+    """The largest change, either way, that the interval leaves possible."""
+    return number(max(abs(row["change_low"]), abs(row["change_high"])))

@@ -1,0 +1,75 @@
+"""How long steps take: rows of the page's table, and why some quantiles are refused."""
+
+from typing import Any
+
+from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
+from castmates.report.figures.style import plain
+from castmates.report.results import Results, records
+from castmates.report.text.words import counted, interval, listed, number
+
+Row = dict[str, Any]
+
+
+def rows(results: Results) -> list[Row]:
+    """A row per member, scene and platform, with a cell for each quantile."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for one in records(results.latency):
+        row = found.setdefault(
+            (one["member"], one["scene"], one["platform"]),
+            one | {"cells": {}, "launches": one["blocks"] + one["blocks_few"]},
+        )
+        row["cells"][one["quantile"]] = _cell(one)
+    return [row | {"cells": [row["cells"][name] for name in QUANTILES], "step": _step(row)} for row in found.values()]
+
+
+def needed() -> str:
+    """How many steps of a launch each quantile needs."""
+    return listed([str(fewest_steps(share)) for share in QUANTILES.values()])
+
+
+def refusals(results: Results) -> list[str]:
+    """For each member and quantile, in how many scenes it is refused, and why in the first of them."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in records(results.latency):
+        groups.setdefault((row["member"], row["quantile"]), []).append(row)
+    said = []
+    for (member, quantile), scenes in groups.items():
+        if refused := [row for row in scenes if row["refused"]]:
+            said.append(
+                f"{quantile} of {plain(member)} is refused in {_which(len(refused), len(scenes))}; "
+                f"in {refused[0]['scene']}: {refused[0]['refused']}."
+            )
+    return said
+
+
+def _which(refused: int, scenes: int) -> str:
+    """In its only scene; in both scenes; in all 3 scenes; in 2 of 3 scenes."""
+    if refused < scenes:
+        return f"{refused} of {counted(scenes, 'scene')}"
+    return {1: "its only scene", 2: "both scenes"}.get(scenes, f"all {scenes} scenes")
+
+
+def _cell(row: Row) -> Row:
+    if row["refused"]:
+        return {"value": "", "ms": "refused", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
+    places = digits(row["ms"])
+    return {
+        "value": row["ms"],
+        "ms": number(row["ms"], places),
+        "ms_interval": interval(row["ms_low"], row["ms_high"], places) if row["ms_low"] == row["ms_low"] else "",
+        "ratio": f"× {number(row['ratio'], 3)}" if row["blocks_paired"] else "",
+        "ratio_interval": interval(row["ratio_low"], row["ratio_high"], 3)
+        if row["ratio_low"] == row["ratio_low"]
+        else "",
+        "left": f"{row['blocks']} launches" if row["blocks_few"] else "",
+    }
+
+
+def digits(ms: float) -> int:
+    """Decimals that leave about four digits."""
+    return 4 if ms < 1 else 3 if ms < 10 else 2 if ms < 100 else 1
+
+
+def _step(row: Row) -> str:
+    """What a step of the member is: 1 step, 4096 load."""
+    return f"{row['units']:g} {row['unit']}" if row["units"] == row["units"] else row["unit"]

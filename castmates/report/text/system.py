@@ -1,0 +1,70 @@
+"""What the members of a mix give together: rows of the page's table, and sentences."""
+
+import math
+from typing import Any
+
+from castmates.analysis.effects.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
+from castmates.report.figures.style import plain
+from castmates.report.results import Results, records
+from castmates.report.text.words import BIASED, counted, interval, number
+from castmates.study.spec import UNMANAGED
+
+COLUMNS = {  # in the order of the table: heading, digits
+    STP: ("STP", 2),
+    ANTT: ("ANTT", 2),
+    HARMONIC: ("Harmonic speedup", 2),
+    UNFAIRNESS: ("Unfairness", 2),
+    MAX_SLOWDOWN: ("Max slowdown", 2),
+    JAIN: ("Jain", 3),
+}
+SAID = 6  # mixes that the sentences name; the table has them all
+Row = dict[str, Any]
+
+
+def rows(results: Results) -> list[Row]:
+    """A row per mix, partition and platform, with a cell for each metric."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for one in records(results.system):
+        row = found.setdefault((one["mix"], one["partition"], one["platform"]), one | {"cells": []})
+        digits = COLUMNS[one["metric"]][1]
+        known = not math.isnan(one["low"])
+        row["cells"].append(
+            {
+                "value": one["value"],
+                "text": number(one["value"], digits),
+                "interval": interval(one["low"], one["high"], digits) if known else "",
+            }
+        )
+    return list(found.values())
+
+
+def sentences(results: Results) -> list[str]:
+    """How much the members of each unmanaged mix get done together, the worst first; what cannot be said, and why."""
+    table = results.system
+    stp = records(table[(table["metric"] == STP) & (table["partition"] == UNMANAGED)])
+    known = sorted((row for row in stp if not math.isnan(row["low"])), key=lambda row: row["value"] / row["members"])
+    said = [_sentence(row) for row in known[:SAID]]
+    if len(known) > SAID:
+        said.append(f"{counted(len(known) - SAID, 'further mix')} in the table.")
+    few = [row for row in stp if math.isnan(row["low"])]
+    if few:
+        said.append(
+            f"{counted(len(few), 'mix')} {'has' if len(few) == 1 else 'have'} fewer than three launches in which every "
+            "member has a valid pair: no interval."
+        )
+    lost = sum(row["blocks_incomplete"] for row in records(table[table["metric"] == STP]))
+    if lost:
+        said.append(
+            f"{counted(lost, 'time')} a launch was left out of a mix or partition, because one of its members has no "
+            "valid pair in it."
+        )
+    return said
+
+
+def _sentence(row: Row) -> str:
+    values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
+    return (
+        f"{plain(row['lead'])} and {plain(row['antagonists']).replace('+', ', ')} together get {values} times the work "
+        f"done that one does alone; {row['members']} would be no loss "
+        f"({counted(row['blocks'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
+    )

@@ -1,0 +1,273 @@
+"""Numbers -> plain sentences; pure, so that what the page claims can be tested."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from castmates.report.figures.style import plain
+from castmates.study.spec import UNMANAGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLATFORMS = {
+    "measured": "Measured: every number comes from real runs.",
+    "emulated": "Emulated: a real kernel, but cache occupancy and counters are invented. This is not a measurement.",
+    "modelled": "Modelled: the numbers come from a model. This is not a measurement.",
+}
+NO_PLATFORM = "No numbers: nothing was measured."
+BIASED = " (possibly biased by rejected windows)"
+NEARLY = "nearly clear"  # unclear, though the interval by itself excludes zero
+Row = Mapping[str, Any]
+
+
+def number(value: float, digits: int = 1) -> str:
+    """The number with a real minus sign; no minus before a zero; a dash where there is none."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
+def interval(low: float, high: float, digits: int = 1) -> str:
+    """[low, high]."""
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def percent_of(share: float) -> str:
+    """A share in per cent without needless decimals: 0.02 is 2 %."""
+    return f"{100 * share:.3g} %"
+
+
+def counted(count: int, thing: str) -> str:
+    """1 launch, 5 launches."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'x')) else 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def as_degradation(slowdown: float) -> float:
+    """Slowdown -> degradation in per cent."""
+    return 100 * (1 - 1 / slowdown) if slowdown else math.nan
+
+
+def platform_words(platforms: Iterable[str]) -> str:
+    """Where the numbers come from, in whole sentences."""
+    return " ".join(PLATFORMS.get(name, f"Platform: {name}.") for name in platforms) or NO_PLATFORM
+
+
+def within(row: Row) -> tuple[float, float]:
+    """The within-launch interval as degradation."""
+    return as_degradation(row["within_low"]), as_degradation(row["within_high"])
+
+
+def units(counts: Iterable[int]) -> str:
+    """Of how many launches numbers are, where there are any: 1 launch; 5 launches; 2 to 5 launches."""
+    known = [int(count) for count in counts if count == count and count > 0]
+    if not known:
+        return "no launches"
+    low, high = min(known), max(known)
+    return counted(high, "launch") if low == high else f"{low} to {high} launches"
+
+
+def launches(blocks: int) -> str:
+    """What a within-launch interval speaks of."""
+    return "this launch" if blocks == 1 else f"these {blocks} launches"
+
+
+def lead_sentences(
+    lead: str,
+    rows: Sequence[Row],
+    margin: float | None,
+    comparisons: int,
+    given_back: Mapping[tuple[str, str, str], str] = {},
+) -> list[str]:
+    """What one lead loses beside each of its antagonists, one of so many comparisons: the heaviest loss first.
+
+    A loss of which it is known what ways of its own give back (by mix, member and platform) has a sentence of its own.
+    """
+    ordered = sorted(rows, key=lambda row: -row["degradation_pct"] if row["blocks"] else math.inf)
+    groups: dict[str, list[Row]] = {}
+    for row in ordered:
+        groups.setdefault(NEARLY if _nearly(row) else row["verdict"], []).append(row)
+    said = {
+        "slower": _changed("loses", 1),
+        "faster": _changed("gains", -1),
+        "equivalent": lambda group: _equivalent(group, margin),
+        NEARLY: lambda group: _nearly_clear(group, comparisons),
+        "unclear": _unclear,
+        "too few blocks": _too_few,
+        "no data": lambda group: f"has no data beside {listed([_beside(row) for row in group])}",
+    }
+    ended = [row for row in groups.get("slower", ()) if given_back and _of_mix(row) in given_back]
+    if ended:
+        groups["slower"] = [row for row in groups["slower"] if row not in ended]
+    return [
+        *(f"{plain(lead)} {said['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
+        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if groups.get(verdict)),
+    ]
+
+
+def _of_mix(row: Row) -> tuple[str, str, str]:
+    return row["mix"], row["member"], row["platform"]
+
+
+def partition_sentences(rows: Iterable[Row]) -> list[str]:
+    """How far apart the losses of a mix under its partitions are; which one is best is not for these numbers to say."""
+    mixes: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
+            mixes.setdefault((row["lead"], row["antagonists"], row["platform"]), []).append(row)
+    several = len({platform for _, _, platform in mixes}) > 1
+    said = []
+    for (lead, beside, platform), found in mixes.items():
+        who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
+        who += f" ({platform})" if several else ""
+        said.append(f"{who} loses {_under_one(found[0]) if len(found) == 1 else _under_several(found)}.")
+    return said
+
+
+def _under_one(row: Row) -> str:
+    blocks = int(row["blocks"])
+    if row["verdict"] == "too few blocks":
+        of = f"{interval(*within(row))} within {launches(blocks)}"
+    else:
+        of = f"{interval(row['degradation_low'], row['degradation_high'])} ({units([blocks])})"
+    return f"{number(row['degradation_pct'])} % {of} against solo under 1 partition"
+
+
+def _under_several(rows: Sequence[Row]) -> str:
+    losses = [row["degradation_pct"] for row in rows]
+    ends = [number(min(losses)), number(max(losses))]
+    values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
+    of = units(row["blocks"] for row in rows)
+    under = counted(len(rows), "partition")
+    return f"{values} against solo under {under} ({of}); the figure and the table show each with its interval"
+
+
+def _changed(verb: str, sign: int) -> Any:  # noqa: ANN401 (a function of rows)
+    def tell(group: Sequence[Row]) -> str:
+        parts = []
+        for row in group:
+            low, high = sorted(sign * row[key] for key in ("degradation_low", "degradation_high"))
+            value = number(sign * row["degradation_pct"])
+            parts.append(
+                f"{value} % {interval(low, high)} beside {_beside(row)} ({counted(int(row['blocks']), 'launch')})"
+            )
+        return f"{verb} {listed(parts)}"
+
+    return tell
+
+
+def _equivalent(group: Sequence[Row], margin: float | None) -> str:
+    size = percent_of(margin) if margin is not None else "the study's margin"
+    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
+    return f"shows no change larger than {size} beside {listed(parts)}"
+
+
+def _unclear(group: Sequence[Row]) -> str:
+    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
+    return f"may or may not change beside {listed(parts)}: the data cannot tell"
+
+
+def _nearly(row: Row) -> bool:
+    """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
+    low, high = round(row["degradation_low"], 1), round(row["degradation_high"], 1)
+    return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
+
+
+def _nearly_clear(group: Sequence[Row], comparisons: int) -> str:
+    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
+    which = "the interval excludes" if len(group) == 1 else "each interval excludes"
+    return (
+        f"may have changed beside {listed(parts)}: taken alone, {which} zero, "
+        f"but chance can produce as much in {counted(comparisons, 'comparison')}"
+    )
+
+
+def _too_few(group: Sequence[Row]) -> str:
+    parts = []
+    for row in group:
+        value = row["degradation_pct"]
+        sign = -1 if value < 0 else 1
+        low, high = sorted(sign * bound for bound in within(row))
+        parts.append(
+            f"{'gained' if value < 0 else 'lost'} {number(sign * value)} % {interval(low, high)} beside {_beside(row)} "
+            f"within {launches(int(row['blocks']))}"
+        )
+    return f"{listed(parts)}; that is too few launches to speak of any other"
+
+
+def _beside(row: Row) -> str:
+    name = plain(row["antagonists"])
+    under = "" if row["partition"] in ("", UNMANAGED) else f" under {row['partition']}"
+    return f"{name}{under}{BIASED if row['possibly_biased'] else ''}"
+
+
+def _value(row: Row) -> str:
+    return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+
+
+def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
+    """How many windows were rejected, and the commonest reasons."""
+    total, rejected = int(blocks["windows"].sum()), int(blocks["windows_rejected"].sum())
+    if not total:
+        return "No window was measured."
+    if not rejected:
+        return f"None of the {total} windows was rejected."
+    share = number(100 * rejected / total)
+    verb = "was" if rejected == 1 else "were"
+    return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
+
+
+def _reasons(windows: "pd.DataFrame") -> str:
+    """The commonest kinds of reasons ("kind: detail")."""
+    refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
+    top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
+    return f", most often for {listed([f'{kind} ({count})' for kind, count in top])}" if top else ""
+
+
+def kinds_of(reasons: str) -> list[str]:
+    """The kinds of the reasons ("kind: detail", separated by semicolons), each once."""
+    kinds = (part.partition(":")[0].strip() for part in reasons.split(";"))
+    return [kind for kind in dict.fromkeys(kinds) if kind]
+
+
+def failure_sentence(blocks: "pd.DataFrame") -> str:
+    """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
+    failed = blocks[blocks["status"] == "failed"]
+    unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
+    if failed.empty:
+        first = {0: "There are no blocks.", 1: "The only block was measured."}.get(
+            len(blocks), f"All {len(blocks)} blocks were measured."
+        )
+    else:
+        first = f"{len(failed)} of {counted(len(blocks), 'block')} failed: {_failures(failed)}. {_retry(len(failed))}"
+    return f"{first} {_unclean(unclean, after_failures=not failed.empty)}" if unclean else first
+
+
+def _failures(failed: "pd.DataFrame") -> str:
+    """The first reasons."""
+    reasons = list(dict.fromkeys(reason.rstrip(".") for reason in failed["reason"] if reason))
+    more = f"; and {len(reasons) - 3} further reasons, in the table of blocks" if len(reasons) > 3 else ""
+    return f"{'; '.join(reasons[:3]) or 'no reason was given'}{more}"
+
+
+def _unclean(count: int, after_failures: bool) -> str:
+    said = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
+    if after_failures:
+        return f"{said}; `castmates retry` forgets {_them(count)} too."
+    return f"{said}. {_retry(count)}"
+
+
+def _retry(count: int) -> str:
+    them = _them(count)
+    return f"`castmates retry` forgets {them}, so that the next sweep measures {them} again."
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"

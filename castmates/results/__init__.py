@@ -1,0 +1,1 @@
+"""What lies in results/<study>: paths, records, tables, plans."""

@@ -1,0 +1,161 @@
+"""Reads the tables that blocks left, of thousands of blocks: whole, or in parts that fit into memory."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.errors import CastmatesError
+from castmates.results.columns.study import BLOCK_TABLES, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+BLOCKS_AT_A_TIME = 500
+BUNDLES = "bundles"  # the folder of tables that are gathered already, in results/<study>
+NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
+
+
+def read(
+    places: Sequence[Path], name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """One table of the blocks in these folders, in their order; with these columns alone, where some are given.
+
+    A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
+    The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
+    """
+    return _frame(_read(_files(places, name), name, columns, categories), name, columns, categories)
+
+
+def parts(
+    places: Sequence[Path],
+    name: str,
+    columns: Sequence[str] | None = None,
+    blocks: int = BLOCKS_AT_A_TIME,
+    categories: Sequence[str] = (),
+) -> Iterator["pd.DataFrame"]:
+    """The same rows in the same order, so many blocks at a time; a part without rows is left out."""
+    for begin in range(0, len(places), blocks):
+        tables = _read(_files(places[begin : begin + blocks], name), name, columns, categories)
+        part = _frame(tables, name, columns, categories)
+        if len(part):
+            yield part
+
+
+def gather(places: Sequence[Path], name: str, file: Path) -> None:
+    """Write one table of all these blocks into one file, which is read like that of one block."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    types = BLOCK_TABLES[name]
+    # As they are stored, a few names and their places: nothing is spelled out for each row, to be found again after.
+    names = [column for column, kind in types.items() if kind == "str"]
+    plain = pa.Schema.from_pandas(frame([], types), preserve_index=False)
+    tables = _read(_files(places, name), name, None, names) or [plain.empty_table()]
+    whole = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
+    coded = pa.dictionary(pa.int32(), pa.string())
+    contract = [field.with_type(coded) if field.name in names else field for field in plain]
+    schema = pa.schema([*contract, *(field for field in whole.schema if field.name not in types)])
+    times = [field.name for field in schema if field.name.endswith("_ns")]
+    few = [field.name for field in schema if field.name not in times and not pa.types.is_floating(field.type)]
+    with ParquetWriter(
+        file, schema, compression="lz4", store_schema=False, write_statistics=False,
+        use_dictionary=few, column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+    ) as writer:  # fmt: skip
+        writer.add_key_value_metadata(plain.metadata)  # what pandas wants to know of the types
+        writer.write_table(_fitted(whole, schema), row_group_size=max(1, whole.num_rows))
+
+
+def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows of the table by their blocks, which lie in these folders, in this order."""
+    import numpy as np
+    import pandas as pd
+
+    ranks = {(place.parts[-2], place.parts[-1]): rank for rank, place in enumerate(places)}
+    launch = table.groupby(["company", "block"], sort=False, observed=True).ngroup().to_numpy()
+    first = table[["company", "block"]].drop_duplicates()
+    told = np.array([ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64)
+    return pd.DataFrame(table.iloc[np.argsort(told[launch], kind="stable")]).reset_index(drop=True)
+
+
+def _files(places: Sequence[Path], name: str) -> list[Path]:
+    return [place / f"{name}.parquet" for place in places]
+
+
+def _fitted(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":
+    """The table with exactly the columns and types of the schema."""
+    import pyarrow as pa
+
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _read(
+    files: Sequence[Path], name: str, columns: Sequence[str] | None, categories: Sequence[str] = ()
+) -> "list[pa.Table]":
+    """The tables that have rows, one file after the other: threads mostly wait for each other."""
+    tables = (_table(file, name, columns, categories) for file in files)
+    return [table for table in tables if table is not None]
+
+
+def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Sequence[str]) -> "pa.Table | None":
+    import pyarrow as pa
+
+    try:
+        with _opened(file, categories) as opened:
+            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - {*opened.schema_arrow.names}):
+                raise ValueError(f"it has no column '{min(lacking)}'")
+            if not opened.metadata.num_rows:
+                return None
+            return opened.read(columns=None if columns is None else list(columns), use_threads=False)
+    except FileNotFoundError as problem:
+        if name != NEEDED:
+            return None
+        raise _unreadable(file, problem) from None
+    except (OSError, ValueError, pa.ArrowException) as problem:
+        raise _unreadable(file, problem) from None
+
+
+def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return ParquetFile(file, pre_buffer=False, read_dictionary=list(categories))
+    except KeyError:  # a block from before one of these columns was written
+        with ParquetFile(file, pre_buffer=False) as plain:
+            there = [name for name in categories if name in plain.schema_arrow.names]
+        return ParquetFile(file, pre_buffer=False, read_dictionary=there)
+
+
+def _unreadable(file: Path, problem: Exception) -> CastmatesError:
+    why = str(problem).splitlines()[0].rstrip(".:")
+    again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the block measured"
+    return CastmatesError(f"{file} cannot be read ({why}); remove {file.parent} to have {again} again.")
+
+
+def _frame(
+    tables: "Sequence[pa.Table]", name: str, columns: Sequence[str] | None, categories: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """The rows of all, with the types of the data contract; `categories` as they were read."""
+    import pandas as pd
+    import pyarrow as pa
+
+    types = {column: BLOCK_TABLES[name].get(column, "float64") for column in columns or BLOCK_TABLES[name]}
+    types |= dict.fromkeys(categories, "category")
+    if not tables:
+        return frame([], types)
+    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    own = [column for column in whole.column_names if column not in types] if columns is None else []
+    found = {}
+    for column in (*types, *own):
+        values = whole[column] if column in whole.column_names else pa.nulls(whole.num_rows)
+        # By way of floats, nanoseconds would lose their last digits.
+        series = values.to_pandas(
+            types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
+        )
+        found[column] = series.astype(types[column]) if column in types else series
+    return pd.DataFrame(found)

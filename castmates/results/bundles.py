@@ -1,0 +1,72 @@
+"""The tables of all blocks of a study, gathered in bundles while it is measured: thousands of small files are slow."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.files import replace, replace_text
+from castmates.results import block_tables
+from castmates.results.columns.study import BLOCK_TABLES
+from castmates.study.bundles import bundles
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIST = "blocks.json"
+
+
+def gather_bundle(blocks: Path, paths: Sequence[str], folder: Path) -> None:
+    """Write each table of these blocks into one file, and last the list of the blocks."""
+    places = [blocks / path for path in paths]
+    for name in BLOCK_TABLES:
+        replace(folder / f"{name}.parquet", partial(block_tables.gather, places, name))
+    replace_text(folder / LIST, json.dumps(list(paths), indent=1) + "\n")  # last: a bundle without it is not whole
+
+
+@dataclass(frozen=True)
+class StudyBlocks:
+    """The measured blocks of a study, by the folders that they lie in: results/<study>/blocks/<company>/<n>."""
+
+    results: Path
+    places: Sequence[Path]
+
+    def read(self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()) -> "pd.DataFrame":
+        """One table of all blocks, in the order of the blocks."""
+        if not self._bundles:
+            return block_tables.read(self.places, name, columns, categories)
+        return block_tables.in_order_of(self.places, block_tables.read(self._bundles, name, columns, categories))
+
+    def parts(
+        self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
+    ) -> Iterator["pd.DataFrame"]:
+        """The same rows, some whole blocks at a time: bundle by bundle, where there are any."""
+        if not self._bundles:
+            return block_tables.parts(self.places, name, columns, categories=categories)
+        return block_tables.parts(self._bundles, name, columns, blocks=1, categories=categories)
+
+    def together(self) -> list[Sequence[Path]]:
+        """Folders to read together, for those who want several tables of the same blocks at a time."""
+        if self._bundles:
+            return [[folder] for folder in self._bundles]
+        size = block_tables.BLOCKS_AT_A_TIME
+        return [self.places[begin : begin + size] for begin in range(0, len(self.places), size)]
+
+    @cached_property
+    def _bundles(self) -> list[Path]:
+        """The folders of the bundles; none where these are not of just these blocks, as after a block was forgotten."""
+        expected = bundles(f"{place.parts[-2]}/{place.parts[-1]}" for place in self.places)
+        folders = {name: self.results / block_tables.BUNDLES / name for name in expected}
+        return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []
+
+
+def _listed(folder: Path) -> set[str]:
+    """The blocks that a bundle has; none where it is not whole: a table that is not there would be one without rows."""
+    if not all((folder / f"{name}.parquet").is_file() for name in BLOCK_TABLES):
+        return set()
+    try:
+        return set(json.loads((folder / LIST).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return set()

@@ -1,0 +1,1 @@
+"""The data contract: every column of every table."""

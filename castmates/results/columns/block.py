@@ -1,0 +1,138 @@
+"""The data contract of a block: the columns of the tables that it leaves. castmates/results/columns/study.py has the study's.
+
+Other people's scripts read these tables: add columns at the end, never rename or reorder.
+"""
+
+from collections.abc import Mapping
+
+Columns = Mapping[str, str]  # column -> pandas dtype
+
+# blocks/<company>/<n>/windows.parquet: a row per window and active member. A rejected window stays, with its reasons.
+WINDOWS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "round": "int64",  # 1, 2, …; spare rounds go on counting
+    "position": "int64",  # place in the round's random order, from 1
+    "window": "int64",  # number within the block, from 1
+    "scene": "str",  # solo, solo-again, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
+    "kind": "str",  # solo, solo-again, placebo, corun, alone
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "member": "str",  # stream@1
+    "workload": "str",
+    "role": "str",  # lead, antagonist
+    "unit": "str",
+    "open_ns": "int64",  # the window's edges, CLOCK_MONOTONIC
+    "close_ns": "int64",
+    "first_ns": "Int64",  # first and last heartbeat inside the window
+    "last_ns": "Int64",
+    "beats": "int64",
+    "units": "float64",  # done between the first and the last heartbeat
+    "rate": "float64",  # units per second; NaN where the member beat fewer than twice
+    "valid": "bool",  # the ledger of the whole window is clean
+    "reasons": "str",  # why not, separated by "; "
+    "platform": "str",
+    "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
+    "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
+    "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
+}
+
+# blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes `<phase>_s`, the
+# seconds that the step spent in it, for each phase that a member of the block reports.
+STEPS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "member": "str",
+    "t_ns": "int64",
+    "units": "int64",  # since the member's start
+    "platform": "str",
+    "begin_ns": "Int64",  # of the step, where its phases are reported
+}
+
+# blocks/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are counted.
+COUNTERS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "round": "int64",
+    "scene": "str",
+    "member": "str",
+    "event": "str",
+    "set": "str",
+    "value": "float64",  # NaN unless the status is counted or scaled; a zero was counted
+    "status": "str",  # counted, scaled, not supported, not counted
+    "running": "float64",  # share of its time for which it was counted; NaN where it was not wanted
+    "scope": "str",  # cgroup, thread, cpu, process
+    "source": "str",
+    "phase": "str",  # "" for the whole window
+    "note": "str",
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.
+TOPDOWN: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "round": "int64",
+    "scene": "str",
+    "member": "str",
+    "level": "int64",
+    "metric": "str",  # in TMA's words: Frontend_Bound …
+    "value": "float64",  # a share of all slots, from 0 to 1
+    "status": "str",
+    "running": "float64",  # of the least counted event behind it
+    "scope": "str",
+    "source": "str",
+    "phase": "str",
+    "note": "str",
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.
+LAYERS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "scene": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "layer": "str",  # scope
+    "kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input
+    "calls": "float64",  # in a step
+    "ms_per_step": "float64",
+    "share": "float64",  # of the step
+    "steps": "int64",  # that were profiled
+    "platform": "str",
+}
+
+# blocks/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.
+SAMPLES: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "window": "int64",
+    "t_ns": "int64",
+    "source": "str",
+    "subject": "str",  # a member, or "cpu0", "host" …
+    "metric": "str",
+    "value": "float64",  # NaN where there was none; `note` says why
+    "note": "str",
+    "platform": "str",
+}
+
+BLOCK_TABLES: Mapping[str, Columns] = {
+    "windows": WINDOWS,
+    "steps": STEPS,
+    "samples": SAMPLES,
+    "counters": COUNTERS,
+    "topdown": TOPDOWN,
+    "layers": LAYERS,
+}

@@ -1,0 +1,118 @@
+"""Further tables of the data contract: what shares of the cache do, and which one is recommended."""
+
+from castmates.results.columns.study import Columns
+
+# tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
+# that gives the lead ways of its own.
+SENSITIVITY: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # "" where the lead is alone
+    "member": "str",
+    "curve": "str",  # the kind of partition: its name without the lead's ways
+    "partition": "str",
+    "lead_ways": "int64",
+    "lead_bytes": "float64",  # what they hold in one cache; NaN where the machine does not tell
+    "shared_ways": "Int64",  # of these, ways that I/O fills too; NA where that is not known
+    "rate_pct": "float64",  # of its solo rate with all ways
+    "rate_low": "float64",  # 95 % between launches; NaN below three blocks
+    "rate_high": "float64",
+    "within_low": "float64",  # 95 % within launch
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+
+# tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.
+KNEES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "member": "str",
+    "curve": "str",
+    "kept_pct": "float64",  # what counts as kept
+    "knee": "Int64",  # NA where no measured number of ways keeps it
+    "knee_low": "Int64",  # 95 %; NA where every measured number is shown to be too small
+    "knee_high": "Int64",  # NA where no measured number is shown to be enough
+    "fewest_ways": "int64",  # that were measured
+    "most_ways": "int64",
+    "points": "int64",  # with an interval between launches
+    "blocks": "int64",  # of the point that has fewest
+    "verdict": "str",  # known, between, at least, not reached, too few blocks
+    "platform": "str",
+}
+
+# tables/pareto.csv: what a lead loses and what its antagonists keep under every partition of a mix.
+PARETO: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "lead_ways": "Int64",
+    "lead_bytes": "float64",
+    "stage": "str",  # search; confirmed: fresh blocks of another study, which measure this partition alone
+    "source": "str",  # the study that the blocks are of
+    "loss_pct": "float64",  # of the lead against solo
+    "loss_low": "float64",
+    "loss_high": "float64",
+    "kept_pct": "float64",  # mean over the antagonists of their rate against being alone
+    "kept_low": "float64",
+    "kept_high": "float64",
+    "stp": "float64",  # system throughput: sum of all members' rates over their own alone
+    "stp_low": "float64",
+    "stp_high": "float64",
+    "frontier": "bool",  # no other partition of the same stage loses less and keeps more, as estimated
+    "blocks": "int64",
+    "refused": "int64",  # blocks of a confirming study that do not count
+    "why_refused": "str",
+    "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
+    "platform": "str",
+}
+
+# tables/recommendations.csv: the smallest lead mask that keeps the wanted limit; a row per mix of several members.
+RECOMMENDATIONS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "limit_pct": "float64",
+    "verdict": "str",  # met, not met, too few blocks, no sweep
+    "partition": "str",  # where the limit is not met the one that comes nearest
+    "lead_ways": "Int64",
+    "lead_bytes": "float64",
+    "cache_ways": "Int64",
+    "loss_pct": "float64",
+    "loss_low": "float64",
+    "loss_high": "float64",
+    "bound_pct": "float64",  # upper bound of the loss, adjusted for the kinds of partition that were looked at
+    "confidence": "float64",  # of that bound, one-sided
+    "masks": "int64",  # that were looked at
+    "kinds": "int64",  # of partition among them
+    "larger_beyond": "int64",  # where the limit is not met: larger masks of the same kind that miss it too
+    "blocks": "int64",
+    "kept_pct": "float64",
+    "kept_low": "float64",
+    "kept_high": "float64",
+    "stp": "float64",
+    "stp_low": "float64",
+    "stp_high": "float64",
+    "confirmation": "str",  # confirmed, exceeded, unclear, too few blocks, not confirmed yet; "" where nothing is met
+    "confirmed_in": "str",  # the confirming study
+    "confirmed_loss_pct": "float64",
+    "confirmed_loss_low": "float64",
+    "confirmed_loss_high": "float64",
+    "confirmed_kept_pct": "float64",
+    "confirmed_kept_low": "float64",
+    "confirmed_kept_high": "float64",
+    "confirmed_stp": "float64",
+    "confirmed_stp_low": "float64",
+    "confirmed_stp_high": "float64",
+    "confirmed_blocks": "int64",
+    "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
+    "confirmed_design": "str",  # how it measured otherwise than the search
+    "platform": "str",
+}

@@ -1,0 +1,318 @@
+"""The data contract: the columns of every table that a study leaves, in order, with their types.
+
+Other people's scripts read these tables: add columns at the end, never rename or reorder.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from castmates.results.columns.block import BLOCK_TABLES as BLOCK_TABLES
+from castmates.results.columns.block import COUNTERS as COUNTERS
+from castmates.results.columns.block import LAYERS as LAYERS
+from castmates.results.columns.block import SAMPLES as SAMPLES
+from castmates.results.columns.block import STEPS as STEPS
+from castmates.results.columns.block import TOPDOWN as TOPDOWN
+from castmates.results.columns.block import WINDOWS as WINDOWS
+from castmates.results.columns.block import Columns as Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# tables/effects.csv and .parquet: a row per mix × partition × baseline × member.
+EFFECTS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+"
+    "member": "str",
+    "role": "str",
+    "partition": "str",
+    "lead_ways": "Int64",  # NA where no mask was set
+    "baseline": "str",  # for the lead solo, placebo; under a partition also placebo@mask, unmanaged; else alone
+    "metric": "str",  # rate
+    "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
+    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",  # complete pairs, over all blocks
+    "windows_valid": "int64",  # of the scene
+    "windows_rejected": "int64",
+    "platform": "str",
+    # Added after the promised columns.
+    "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; speaks of these launches only
+    "within_high": "float64",
+    "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
+    "p_holm": "float64",  # adjusted over the study's rows of this baseline, those under partitions by themselves
+    "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
+    "baseline_windows_valid": "int64",
+    "baseline_windows_rejected": "int64",
+    "rejection_rate": "float64",  # share of the scene's windows; NaN where there was none
+    "baseline_rejection_rate": "float64",
+    "possibly_biased": "bool",  # the scene was rejected more often than its baseline
+}
+
+# tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
+ATTRIBUTION: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+"
+    "member": "str",
+    "part": "str",  # total, busy neighbour, not given back, own smaller share, despite own ways, cache capacity …
+    "part_of": "str",  # whose part it is: parts of the same one add up to it; "" for the total
+    "start": "str",  # solo, placebo, placebo@mask, isolated; the part is log rate(start) - log rate(end)
+    "end": "str",  # …, unmanaged
+    "log": "float64",
+    "log_low": "float64",  # 95 % between launches; NaN below three blocks
+    "log_high": "float64",
+    "degradation_pct": "float64",  # the same in per cent of the rate at `start`
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "points": "float64",  # percentage points of the solo rate; they add up too
+    "points_low": "float64",
+    "points_high": "float64",
+    "blocks": "int64",  # that estimate
+    "rounds": "int64",  # in which every stage was measured, over these blocks
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the study's rows of this part
+    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "within_low": "float64",  # 95 % within launch, in log terms
+    "within_high": "float64",
+    "partition": "str",  # under which lead and antagonists are isolated; "" where there is none
+    "lead_ways": "Int64",
+    "cache_ways": "Int64",
+    "how": "str",  # named, the only one, chosen
+    "candidates": "int64",  # partitions that isolate, of which it is one
+    "blocks_choosing": "int64",  # that chose it, and do not estimate
+    "note": "str",  # what could not be told apart, and why
+    "platform": "str",
+    "points_within_low": "float64",  # 95 % within launch, of the points
+    "points_within_high": "float64",
+    "possibly_biased": "bool",  # a co-run at either end was rejected more often than a baseline, as in effects
+}
+
+# tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
+CONTROLS: Columns = {
+    "study": "str",
+    "lead": "str",
+    "control": "str",  # A/A, positive, negative
+    "ratio": "float64",  # rate(baseline) / rate(scene); of A/A: rate(solo) / rate(solo-again)
+    "ratio_low": "float64",
+    "ratio_high": "float64",
+    "within_low": "float64",
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses")
+    "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a family of its own
+    "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
+    "platform": "str",
+    # Added later.
+    "mix": "str",  # of the positive and the negative control
+    "baseline": "str",  # solo; of the negative control placebo
+    "study_lead": "bool",  # False where the lead plays only in the controls
+}
+
+# tables/carryover.csv: whether the scene before a window tells its rate; a row per member.
+CARRYOVER: Columns = {
+    "study": "str",
+    "member": "str",
+    "workload": "str",
+    "role": "str",
+    "change_pct": "float64",  # of the rate where others ran in the window before, against where only the lead did
+    "change_low": "float64",  # 95 %, launches as units; NaN below three blocks
+    "change_high": "float64",
+    "detectable_pct": "float64",  # a change that would have been found in four studies of five
+    "blocks": "int64",  # that can tell
+    "windows": "int64",
+    "windows_after_others": "int64",
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the members of the same role
+    "verdict": "str",  # none seen, seen, too few windows
+    "platform": "str",
+}
+
+# tables/blocks.csv: a row per block, also of failed ones.
+BLOCKS: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "lead": "str",
+    "status": "str",  # measured, failed
+    "reason": "str",  # why it failed
+    "started": "str",  # ISO 8601, UTC
+    "launch_seconds": "float64",
+    "total_seconds": "float64",
+    "rounds": "int64",  # rounds without a rejected window
+    "windows": "int64",
+    "windows_rejected": "int64",
+    "platform": "str",
+}
+
+# tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells are there.
+MARGINS: Columns = {
+    "study": "str",
+    "margin": "str",  # sensitivity of a lead, contentiousness of an antagonist
+    "who": "str",
+    "baseline": "str",  # solo, placebo
+    "slowdown": "float64",  # geometric mean over the cells; NaN where one is missing
+    "slowdown_low": "float64",  # 95 % between launches; NaN where a company has fewer than three
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",  # 100 × (1 - 1/slowdown)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "cells": "int64",  # that were measured
+    "cells_of": "int64",  # that a whole row or column has
+    "blocks": "int64",  # launches in which all the cells of their company were measured
+    "platform": "str",
+}
+
+# tables/stamps.csv: what is stamped on the whole study, a row per stamp.
+STAMPS: Columns = {
+    "study": "str",
+    "stamp": "str",  # origin only where not all was measured; control, sensitivity; masks only where some were set
+    "word": "str",
+    "good": "bool",  # never where not all was measured
+    "sentence": "str",
+    "platform": "str",  # of the numbers that it speaks of; several are separated by ", "
+}
+
+# tables/system.csv: what the members of a mix give together; a row per mix × partition × metric. The lead's slowdown is
+# against solo, an antagonist's against being alone.
+SYSTEM: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "lead_ways": "Int64",  # NA where no mask was set
+    "members": "int64",
+    "metric": "str",  # STP, ANTT, harmonic speedup, unfairness, max slowdown, Jain
+    "value": "float64",  # geometric mean over blocks of the metric of each block
+    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "high": "float64",
+    "blocks": "int64",  # in which every member has a pair
+    "blocks_incomplete": "int64",  # measured ones in which some member has none
+    "platform": "str",
+    # Added later.
+    "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
+}
+
+# What `castmates compare A B --output FOLDER` writes: a row per mix × member × baseline × partition of either study.
+COMPARISON: Columns = {
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "member": "str",  # without CPUs; the second antagonist of the same program is stream#2
+    "role": "str",
+    "baseline": "str",
+    "partition_a": "str",
+    "partition_b": "str",  # another name where only what it gives is the same
+    "masks": "str",  # same, differ; "" without a partition, and where only one study has it
+    "lead_ways_a": "Int64",
+    "lead_ways_b": "Int64",
+    "where": "str",  # both, only in A, only in B
+    "platform_a": "str",
+    "platform_b": "str",
+    "slowdown_a": "float64",
+    "slowdown_a_low": "float64",  # 95 % between launches, t
+    "slowdown_a_high": "float64",
+    "slowdown_b": "float64",
+    "slowdown_b_low": "float64",
+    "slowdown_b_high": "float64",
+    "blocks_a": "int64",
+    "blocks_b": "int64",
+    "rounds_a": "int64",
+    "rounds_b": "int64",
+    "ratio": "float64",  # slowdown B / slowdown A; none across platforms
+    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both; NaN below three on either side
+    "ratio_high": "float64",
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the rows of this baseline, those under partitions by themselves
+    "verdict": "str",  # loses more in B, loses less in B, equivalent, unclear, too few blocks, no data, …
+    "unit": "str",  # of progress; "" where the studies count in different ones
+    "baseline_rate_a": "float64",  # units per second, geometric mean over launches
+    "baseline_rate_b": "float64",
+    "baseline_rate_ratio": "float64",  # B / A, with Welch's interval
+    "baseline_rate_ratio_low": "float64",
+    "baseline_rate_ratio_high": "float64",
+    "scene_rate_ratio": "float64",  # the same of the scene, such as the co-run
+    "scene_rate_ratio_low": "float64",
+    "scene_rate_ratio_high": "float64",
+}
+
+# tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two
+# heartbeats in one valid window. Each block has quantiles of its own; where it has too few steps, none.
+LATENCY: Columns = {
+    "study": "str",
+    "member": "str",
+    "workload": "str",
+    "role": "str",
+    "kind": "str",  # solo, placebo, corun, alone
+    "scene": "str",  # solo, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "unit": "str",
+    "units": "float64",  # that a step covers
+    "quantile": "str",  # p50, p95, p99
+    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where refused
+    "ms_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ms_high": "float64",
+    "baseline": "str",  # solo for a lead, alone for an antagonist; "" for a baseline itself
+    "ratio": "float64",  # over the baseline's, paired by block
+    "ratio_low": "float64",  # 95 % between launches
+    "ratio_high": "float64",
+    "blocks": "int64",  # with enough steps
+    "blocks_few": "int64",  # with too few, which are left out
+    "blocks_paired": "int64",  # in which the baseline has enough too
+    "steps": "int64",  # in the blocks with enough
+    "steps_needed": "int64",  # of a block
+    "refused": "str",  # why there is no number; "" where there is one
+    "platform": "str",
+    # Added later.
+    "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
+}
+
+# tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
+# partition × member × metric. Each value is over the rounds in which both windows have one.
+RESOURCES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "lead_ways": "Int64",
+    "member": "str",
+    "role": "str",
+    "metric": "str",  # cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …
+    "unit": "str",  # bytes, bytes per second, per cent of slots; "" for a ratio of two counts
+    "baseline": "str",  # solo, alone
+    "value": "float64",  # geometric mean over blocks; of shares the arithmetic one
+    "value_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
+    "value_high": "float64",
+    "baseline_value": "float64",
+    "baseline_low": "float64",
+    "baseline_high": "float64",
+    "scale": "str",  # of the change: ratio, points
+    "change": "float64",  # value over the baseline's; of shares their difference
+    "change_low": "float64",
+    "change_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+
+
+def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
+    """A table with exactly these columns and types, also when there are no rows."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=list(columns))
+    # Whole numbers beside None have become floats there, which tell no neighbours apart above 2**53.
+    rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]
+    for name in rounded:
+        table[name] = pd.Series([row.get(name) for row in rows], dtype="object").astype("Int64")
+    return table.astype(dict(columns))

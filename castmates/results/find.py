@@ -1,0 +1,112 @@
+"""Finds a study that somebody names on the command line, by its file or by its results, and reads what it measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from castmates.errors import CastmatesError
+from castmates.project import RESULTS, read_plan, read_record
+from castmates.results import block_tables
+from castmates.study.looks import part_of
+from castmates.study.model import Study
+from castmates.study.reading import read, value_of
+from castmates.study.spec import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", f"{RESULTS}/*/confirm/*.yaml")
+# What effects are made of; windows of older blocks lack columns that were added since.
+NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is on disk of one study."""
+
+    folder: Path
+    plan: Plan  # its measured blocks only
+    windows: "pd.DataFrame"  # the columns of NEEDED
+    records: tuple[Mapping[str, Any], ...]  # the block.json of these blocks
+    machine: Mapping[str, Any]
+    study: Study | None  # where its file is known
+
+
+def find(named: Path) -> tuple[Path, Path | None]:
+    """The results folder, and the study file where it is known: given by either of the two."""
+    if named.is_dir():
+        files = _files_of(_results(named))
+        return named, files[0] if len(files) == 1 else None
+    _refuse_missing(named)
+    folder = RESULTS / _study(named).name
+    if not (folder / "plan.json").is_file():
+        raise CastmatesError(
+            f"{named}: this study has no results in {folder} yet; run snakemake --cores all --config study={named}"
+        )
+    return folder, named
+
+
+def study_file(named: Path) -> Path:
+    """The file of a study that is given by it, or by its results folder."""
+    if not named.is_dir():
+        _refuse_missing(named)
+        return named
+    name, files = _results(named).resolve().name, _files_of(named)
+    if len(files) != 1:
+        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file in config/ has"
+        raise CastmatesError(f"{named}: {who} the name '{name}'; give the study's own file.")
+    if named.resolve() != (RESULTS / name).resolve():
+        raise CastmatesError(f"{named}: the results of {files[0]} are in {RESULTS / name}; give one of these two.")
+    return files[0]
+
+
+def read_measured(named: Path) -> Measured:
+    """Everything that a comparison needs of a study."""
+    from castmates.report.results import read_json
+
+    folder, file = find(named)
+    plan = read_plan(folder / "plan.json")
+    there = [block.path for block in plan.blocks if (folder / "blocks" / block.path / "block.json").is_file()]
+    if not there:
+        raise CastmatesError(f"{folder}: none of its {len(plan.blocks)} planned blocks is measured yet.")
+    plan = part_of(plan, there)
+    places = [folder / "blocks" / block.path for block in plan.blocks]
+    return Measured(
+        folder=folder,
+        plan=plan,
+        windows=block_tables.read(places, "windows", NEEDED),
+        records=tuple(read_record(place / "block.json") for place in places),
+        machine=read_json(folder / "machine.json"),
+        study=_study(file) if file else None,
+    )
+
+
+def _results(folder: Path) -> Path:
+    if not (folder / "plan.json").is_file():
+        raise CastmatesError(f"{folder}: there is no plan.json in it; give a study file, or a folder results/<study>.")
+    return folder
+
+
+def _refuse_missing(named: Path) -> None:
+    if not named.exists():
+        raise CastmatesError(
+            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
+            "results/<study>."
+        )
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The study files of the project that have this folder's name."""
+    name = folder.resolve().name
+    files = (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)) if file.is_file())
+    texts = ((file, file.read_text(encoding="utf-8", errors="replace")) for file in files)
+    # Reading YAML takes a while: only where the name is somewhere in it.
+    return [file for file, text in texts if name in text and value_of(text, "name") == name]
+
+
+def _study(file: Path) -> Study:
+    try:
+        return read(Study, file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the study cannot be read: {problem}.") from None

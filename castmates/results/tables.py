@@ -1,0 +1,58 @@
+"""Reads the tables that a study's analysis left; where one cannot be used, says which command makes it anew."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.errors import CastmatesError
+from castmates.results.columns.study import Columns, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables in results/<study>/tables."""
+
+    folder: Path
+    study_file: Path | None = None
+
+    @property
+    def make(self) -> str:
+        """The command that makes what is missing."""
+        return f"run `snakemake --cores all --config study={self.study_file or 'STUDY.yaml'}`"
+
+    @property
+    def again(self) -> str:
+        """The command that makes them anew from the blocks, as Snakemake does not where there is a table."""
+        return f"{self.make.removesuffix('`')} --forcerun gather_blocks estimate_effects`"
+
+    def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
+        """A table that every analysed study has."""
+        import pandas as pd
+
+        file = self.folder / "tables" / f"{name}.parquet"
+        try:
+            table = pd.read_parquet(file)
+        except FileNotFoundError:
+            raise CastmatesError(f"{file}: the table is not there; {self.make}.") from None
+        except (OSError, ValueError) as problem:
+            why = str(problem).splitlines()[0].rstrip(".")
+            raise CastmatesError(f"{file}: this is no table ({why}); {self.again}.") from None
+        if table.empty:
+            return frame([], columns)
+        if lacking := [column for column in columns if column not in table.columns]:
+            raise CastmatesError(
+                f"{file}: an earlier version wrote this table, without {', '.join(lacking)}; {self.again}: the blocks "
+                "are analysed again, and measured again only where this version cannot read them."
+            )
+        try:
+            return table[list(columns)].astype(dict(columns))
+        except ValueError as problem:
+            raise CastmatesError(f"{file}: this is no table of this version ({problem}); {self.again}.") from None
+
+    def later(self, name: str, columns: Columns) -> "pd.DataFrame":
+        """A table that studies analysed by an earlier version lack: empty there."""
+        there = (self.folder / "tables" / f"{name}.parquet").exists()
+        return self.needed(name, columns) if there else frame([], columns)

@@ -1,0 +1,1 @@
+"""What a block measures after its rounds."""

@@ -1,0 +1,187 @@
+"""Profiles the lead in solo and co-run scenes after the measured rounds, where it says that it can be profiled.
+
+What is traced runs slower: profiled steps enter no rate. How much slower is told from as many steps right before and
+right after them.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from castmates.analysis.explanations import layers
+from castmates.runner.after_rounds.collector_costs import told
+from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.starts import placebo_member
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.stage import Stage
+from castmates.study.schedule import round_order
+from castmates.study.spec import Block, Scene
+from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
+
+if TYPE_CHECKING:
+    from castmates.runner.block import Outcome
+
+KINDS = ("solo", "corun")
+LOOK = 0.1  # seconds between two looks for the answer
+PATIENCE = 60.0  # seconds, and …
+SLOWER = 10.0  # … so many times the usual length of the steps
+NAME = "profiler"
+SPOILT = "its page was removed, replaced or cut"
+# What an answer that is not as it should be makes of the code that reads it.
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+Found = TypeVar("Found")
+OF = "rate of the lead in the steps that are profiled, which enter no rate"
+
+
+class NoAnswer(Exception):
+    """A scene that was not profiled; the message says why."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """What came of a scene."""
+
+    rows: list[dict[str, Any]]  # of tables.LAYERS
+    log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
+
+
+def offer(block: Block, lead: Start, folder: Path) -> None:
+    """Give the lead, before it is launched, the page through which it can be asked, where profiles are wanted."""
+    if block.design.counters.profile:
+        path = folder / f"{lead.name}.profile"
+        Page.create(path).close()
+        lead.environment[VARIABLE] = str(path)
+
+
+def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str], None]) -> None:
+    """Profile the lead in every solo and co-run scene, and write down what its layers took."""
+    lead = block.company.lead.name
+    path = stage.cast[lead].start.environment.get(VARIABLE)
+    if path is None:
+        return
+    try:
+        page = Page(Path(path))
+    except PageError:
+        say(f"{lead} cannot be profiled: {SPOILT}")
+        return
+    try:
+        if not page.sound:
+            say(f"{lead} cannot be profiled: {SPOILT}")
+        elif not page.able:
+            say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
+        else:
+            _profile_scenes(stage, block, outcome, page, say)
+    except WorkloadFailed as failure:
+        raise WorkloadFailed(
+            f"{failure}, while {lead} was profiled; 'counters: {{profile: 0}}' leaves that out"
+        ) from None
+    finally:
+        page.close()
+
+
+def _profile_scenes(stage: Stage, block: Block, outcome: "Outcome", page: Page, say: Callable[[str], None]) -> None:
+    logs: list[float] = []
+    scenes = [
+        scene for scene in round_order(block, 0) if scene.kind in KINDS and block.company.lead.name in scene.active
+    ]
+    for scene in scenes:
+        try:
+            found = _one(stage, block, outcome, page, scene)
+        except (NoAnswer, PageError) as problem:
+            say(f"the scene {scene.name} was not profiled: {problem}")
+            break  # what did not answer once may be busy with that profile still
+        outcome.layers += found.rows
+        logs.append(found.log)
+    if logs:
+        outcome.costs[NAME] = told(logs, of=OF)
+        say(f"profiled {block.design.counters.profile} steps of {block.company.lead.name} in {len(logs)} scenes")
+
+
+def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scene) -> Profiled:
+    """Set the scene, see some usual steps, have as many profiled, and see usual ones again."""
+    steps, lead = block.design.counters.profile, block.company.lead.name
+    eviction.give(stage, scene.shares)
+    stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
+    settle = outcome.settling.seconds if outcome.settling else block.design.settle
+    stage.sleep_until(stage.now_ns() + int(settle * 1e9))
+    patience = PATIENCE + SLOWER * steps * _step_seconds(outcome, lead)
+    before = _usual_steps(stage, lead, steps, patience)
+    if not page.sound:
+        raise NoAnswer(SPOILT)
+    number = page.ask(steps)
+    answer = _awaited(stage, lambda: page.answered(number), patience)
+    try:
+        rows, seconds = _understood(block, outcome, scene, answer)
+    except UNREADABLE:
+        raise NoAnswer("its answer is not as docs/layers.md says") from None
+    after = _usual_steps(stage, lead, steps, patience)
+    return Profiled(rows, math.log(math.sqrt(before * after) / seconds))
+
+
+def _understood(
+    block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]
+) -> tuple[list[dict[str, Any]], float]:
+    """The rows of an answer, and the mean seconds of its steps."""
+    lead = block.company.lead.name
+    if "error" in answer:
+        raise NoAnswer(f"the profiler of {lead} says: {answer['error']}")
+    if not answer["step_seconds"]:
+        raise NoAnswer(f"the trace that {lead} made has none of its steps")
+    if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
+        raise NoAnswer(f"the steps of {lead} show no operations, as where XLA has compiled them into one (--xla)")
+    for name, type_, *_ in answer["operations"]:
+        (name + type_).encode()  # words, and such as can be written down
+    rows = _rows(block, outcome, scene, answer)
+    seconds = sum(answer["step_seconds"]) / len(answer["step_seconds"])
+    if not all(math.isfinite(number) for number in (math.log(seconds), *(row["ms_per_step"] for row in rows))):
+        raise ValueError("a number that is none")
+    return rows, seconds
+
+
+def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:
+    """The mean seconds of the next steps."""
+    stage.forget_beats()
+    records = _awaited(stage, lambda: found if len(found := stage.cast[lead].records) > steps else None, patience)
+    return (records[-1][0] - records[0][0]) / 1e9 / (len(records) - 1)
+
+
+def _awaited(stage: Stage, look: Callable[[], Found | None], patience: float) -> Found:
+    """What comes when the lead has gone on for a while."""
+    deadline = time.monotonic() + patience
+    while (found := look()) is None:
+        if time.monotonic() > deadline:
+            raise NoAnswer(f"nothing came for {patience:.0f} s")
+        stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
+    return found
+
+
+def _step_seconds(outcome: "Outcome", lead: str) -> float:
+    """How long a step of the lead takes in the middle."""
+    rates = [one.rate for window in outcome.windows if (one := window.progress.get(lead)) and one.rate > 0]
+    return 1 / median(rates) if rates else 1.0
+
+
+def _rows(block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of tables.LAYERS."""
+    operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
+    return [
+        {
+            "scene": scene.name,
+            "mix": scene.mix,
+            "partition": scene.partition,
+            "member": block.company.lead.name,
+            "layer": row.place.layer,
+            "kind": row.place.kind,
+            "direction": row.place.direction,
+            "calls": row.calls,
+            "ms_per_step": row.ms_per_step,
+            "share": row.share,
+            "steps": len(answer["step_seconds"]),
+            "platform": outcome.platform,
+        }
+        for row in layers.rows(operations, answer["step_seconds"])
+    ]

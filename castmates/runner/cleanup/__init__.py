@@ -1,0 +1,1 @@
+"""Putting back what a block changed, also after a kill."""

@@ -1,0 +1,1 @@
+"""A block's processes: starting, freezing, reading what they write."""

@@ -1,0 +1,183 @@
+"""Hold members still and let them go on: by control groups where they can be had, by signals elsewhere."""
+
+from pathlib import Path
+from typing import Protocol
+
+from castmates.errors import CastmatesError
+from castmates.linux import cgroups
+from castmates.linux.marks import Kin
+from castmates.linux.owned_names import group_name
+from castmates.linux.processes import is_stopped
+from castmates.runner.processes.task_bound import TaskBound
+
+_CHANGE_S, _KILL_S = 5.0, 10.0
+
+
+class Freezer(Protocol):
+    """Freezes, thaws and kills whole process trees by the member's name."""
+
+    kind: str
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Take charge of a member; called by the parent right after launch, the pid leads its own session."""
+
+    def freeze(self, name: str) -> None:
+        """Stop the member's whole tree and return when it stands still."""
+
+    def thaw(self, name: str) -> None:
+        """Let the member's whole tree go on."""
+
+    def is_frozen(self, name: str) -> bool:
+        """Check that the member lives and no thread of it can run."""
+
+    def kill(self, name: str) -> None:
+        """Kill the member's whole tree, frozen or not, and return when all are gone."""
+
+    def stragglers(self, name: str) -> list[int]:
+        """List the processes of the member that still live, its leader among them."""
+
+    def group_of(self, name: str) -> Path | None:
+        """Name the control group that holds the member and nobody else; None where there is none."""
+
+    def groups(self) -> list[Path]:
+        """List the control groups that the warden must guard."""
+
+    def close(self) -> None:
+        """Kill whoever is left and remove what was made; safe to call twice."""
+
+
+class CgroupFreezer:
+    """Freezes members in control groups of their own, which no child can leave."""
+
+    kind = "cgroup"
+
+    def __init__(self, home: Path, name_hint: str) -> None:
+        name = group_name(name_hint)
+        self._root = cgroups.make(home, name)
+        self._members: dict[str, Path] = {}
+        self._bound = TaskBound(name)
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Move the member, and the children that it may already have, into a new group."""
+        group = cgroups.make(self._root, f"{len(self._members)}.{name}")
+        self._members[name] = group
+        family = Kin(pid)
+        family.stop(_CHANGE_S)  # so that nobody is born while they move
+        while outside := {p.pid for p in family.living()} - set(cgroups.processes(group)):
+            for each in outside:
+                try:
+                    cgroups.move(group, each)
+                except ProcessLookupError:
+                    continue
+                except OSError as error:
+                    raise CastmatesError(f"member {name} cannot be moved into {group}: {error.strerror}") from None
+        self._bound.adopt(group, cgroups.processes(group))
+        family.resume()
+        if not cgroups.event(group, "populated"):
+            raise CastmatesError(f"member {name} ended right after its launch; see its log")
+
+    def freeze(self, name: str) -> None:
+        """Freeze the group and wait for the kernel to say that it is."""
+        if not cgroups.freeze(self._members[name], True, _CHANGE_S):
+            raise CastmatesError(f"member {name} did not freeze within {_CHANGE_S:g} s: it waits for a device")
+
+    def thaw(self, name: str) -> None:
+        """Thaw the group and wait for the kernel to say that it is."""
+        if not cgroups.freeze(self._members[name], False, _CHANGE_S):
+            raise CastmatesError(f"member {name} did not thaw within {_CHANGE_S:g} s")
+
+    def is_frozen(self, name: str) -> bool:
+        """Ask the kernel."""
+        group = self._members[name]
+        return group.is_dir() and cgroups.event(group, "frozen") and cgroups.event(group, "populated")
+
+    def kill(self, name: str) -> None:
+        """Kill the group and remove it."""
+        group = self._members[name]
+        if group.is_dir():
+            if not cgroups.kill(group, _KILL_S):
+                raise CastmatesError(f"member {name} could not be killed within {_KILL_S:g} s: {self.stragglers(name)}")
+            cgroups.remove(group)
+
+    def stragglers(self, name: str) -> list[int]:
+        """List the group's living processes."""
+        group = self._members[name]
+        if not group.is_dir() or not cgroups.event(group, "populated"):
+            return []
+        return cgroups.processes(group)
+
+    def group_of(self, name: str) -> Path | None:
+        """Name the member's own group."""
+        return self._members[name]
+
+    def groups(self) -> list[Path]:
+        """Name the one group that holds all others, and the one that bounds them."""
+        return [self._root, *self._bound.groups()]
+
+    def close(self) -> None:
+        """Kill every member and remove all groups."""
+        for name in self._members:
+            self.kill(name)
+        cgroups.remove(self._root)
+        self._bound.close()
+
+
+class SignalFreezer:
+    """Freezes members with SIGSTOP, found through /proc by parentage, session, process group and mark."""
+
+    kind = "signals"
+
+    def __init__(self) -> None:
+        self._members: dict[str, Kin] = {}
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Remember the member and who it is, so that its number cannot be taken for another's."""
+        family = Kin(pid)
+        family.stop(_CHANGE_S)  # so that nobody is born while we look
+        living = family.living()
+        family.resume()
+        if not living:
+            raise CastmatesError(f"member {name} ended right after its launch; see its log")
+        self._members[name] = family
+
+    def freeze(self, name: str) -> None:
+        """Stop everyone, look again for new children, and return when nobody runs."""
+        if running := self._members[name].stop(_CHANGE_S):
+            raise CastmatesError(f"member {name} did not stop within {_CHANGE_S:g} s: processes {running} run on")
+
+    def thaw(self, name: str) -> None:
+        """Let everyone go on."""
+        self._members[name].resume()
+
+    def is_frozen(self, name: str) -> bool:
+        """Read the state of every thread."""
+        living = self._members[name].living()
+        return bool(living) and all(is_stopped(process.pid) for process in living)
+
+    def kill(self, name: str) -> None:
+        """Kill everyone and look again until nobody is left."""
+        if left := self._members[name].kill(_KILL_S):
+            raise CastmatesError(f"member {name} could not be killed within {_KILL_S:g} s: {left}")
+
+    def stragglers(self, name: str) -> list[int]:
+        """List those who live."""
+        return [process.pid for process in self._members[name].living()]
+
+    def group_of(self, name: str) -> Path | None:  # noqa: ARG002
+        """Name none."""
+        return None
+
+    def groups(self) -> list[Path]:
+        """Name none."""
+        return []
+
+    def close(self) -> None:
+        """Kill every member."""
+        for name in self._members:
+            self.kill(name)
+
+
+def choose_freezer(name_hint: str) -> Freezer:
+    """Take control groups where they work, else signals."""
+    home = cgroups.find_home()
+    return CgroupFreezer(home, name_hint) if home else SignalFreezer()

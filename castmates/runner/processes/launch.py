@@ -1,0 +1,218 @@
+"""Starts a member: on its CPUs before exec, in an environment of its own, its words in a log."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.linux.marks import in_child
+from castmates.linux.memory_binding import memory_bound_to
+from castmates.runner.processes import member_log
+from castmates.runner.processes.guarded_reader import GuardedReader
+from castmates.runner.processes.phase_log import PhaseLog
+from castmates.runner.processes.restarts import Restarts
+from castmates.runner.processes.task_bound import bounding_group, refusal
+from castmates.study.cpus import format_cpu_list
+from castmates.workloads import heartbeat, phase_file, programs
+
+
+class WorkloadFailed(Exception):
+    """A workload died, or never got ready: a result, not an error of the harness."""
+
+    @classmethod
+    def of(cls, one: "Running", what: str) -> "WorkloadFailed":
+        """Say which member it was, and with what last words."""
+        words = one.last_lines(1)
+        said = f'; it last wrote "{words[-1]}"' if words else "; it wrote nothing"
+        return cls(f"{one.name} {what}{said} (logs/{one.log.name})")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Everything needed to start one process of a block."""
+
+    name: str
+    cpus: tuple[int, ...]
+    nodes: tuple[int, ...]  # that its memory is bound to; none where it is not
+    command: list[str]
+    environment: dict[str, str]
+    ready_within: float
+    kept: bool = False  # run again and again: its restarts are recorded, and of its endless output the errors alone
+    kept_command: tuple[str, ...] = ()  # that its keeper runs, where it has one
+    package: str | None = None  # that has this program
+    awaited: str = ""  # why it is not ready yet, where that is known
+    phases: bool = False  # it reports the phases of its steps
+
+
+@dataclass
+class Running:
+    """A started process and its heartbeat."""
+
+    start: Start
+    process: subprocess.Popen[bytes]
+    reader: heartbeat.Reader
+    log: Path
+    restarts: Restarts | None = None  # of a command that is run again and again
+    phases: PhaseLog | None = None  # of one that reports them
+    bound: Path | None = None  # the control group that bounds how many processes it may have
+    started: float = field(default_factory=time.monotonic)
+    ready_seconds: float | None = None
+    seen: int = 0  # heartbeats already read
+    records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
+    lost: int = 0  # heartbeats of the window that were overwritten before they were read
+
+    @property
+    def name(self) -> str:
+        """The member's name."""
+        return self.start.name
+
+    @property
+    def pid(self) -> int:
+        """The leader of its session and process group."""
+        return self.process.pid
+
+    def ended(self) -> str:
+        """How it ended, or must end; "" while it lives within its bounds."""
+        status = self.process.poll()
+        member_log.cut(self.log)
+        if (refused := refusal(self.bound)) or status is None:
+            return refused
+        if status < 0:
+            return f"was killed by {_name_of(-status)}"
+        return f"ended by itself with status {status}"
+
+    def forget_beats(self) -> None:
+        """Begin anew: what was reported so far belongs to no window."""
+        self.seen, self.records, self.lost = self.reader.head, [], 0
+        if self.restarts is not None:
+            self.restarts.forget()
+        if self.phases is not None:
+            self.phases.forget()
+
+    def read_beats(self) -> None:
+        """Take what was reported since; the file holds only the latest."""
+        beats = self.reader.beats(self.seen)
+        self.records += beats.records
+        self.lost += beats.lost
+        self.seen = beats.head
+        if self.restarts is not None:
+            self.restarts.read()
+        if self.phases is not None:
+            self.phases.read()
+
+    def last_lines(self, count: int = 5) -> list[str]:
+        """The last lines it wrote."""
+        member_log.cut(self.log)
+        return member_log.last_lines(self.log, count)
+
+
+def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], None]) -> Running:
+    """Start a process and hand it to the freezer (`adopt`) at once."""
+    program = _found(start)
+    beats = scratch / f"{start.name}.beats"
+    heartbeat.create(beats)
+    restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
+    phases = _phase_log(start, scratch) if start.phases else None
+    channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
+    channels |= phases.variables if phases else {}
+    log = logs / f"{start.name}.log"
+    with _opened(log) as output, memory_bound_to(start.nodes):
+        try:
+            process = subprocess.Popen(
+                [program, *start.command[1:]],
+                env=start.environment | channels,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if start.kept else output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=_before_exec(start.cpus),  # safe: the runner has no threads
+            )
+        except OSError as problem:
+            raise WorkloadFailed(f"{start.name}: {program} cannot be started: {problem.strerror}") from None
+        except subprocess.SubprocessError:  # what is done before exec was refused; the reason is lost on the way
+            raise WorkloadFailed(
+                f"{start.name}: {program} cannot be put on CPU {format_cpu_list(start.cpus)}: the kernel refuses it; "
+                "see that they are online and may be used here"
+            ) from None
+    running = Running(start, process, GuardedReader(beats, start.name), log, restarts, phases)
+    try:
+        adopt(start.name, process.pid)
+    except CastmatesError:
+        if ended := running.ended():
+            raise WorkloadFailed.of(running, f"{ended} right after its launch") from None
+        raise
+    running.bound = bounding_group(process.pid)
+    return running
+
+
+def _phase_log(start: Start, scratch: Path) -> PhaseLog:
+    try:
+        counters = phase_file.wanted_counters(start.environment.get(phase_file.COUNTERS_VARIABLE))
+        return PhaseLog.create(scratch / f"{start.name}.phases", counters)
+    except phase_file.PhasesError as problem:
+        raise WorkloadFailed(f"{start.name}: {problem} (its variable {phase_file.COUNTERS_VARIABLE})") from None
+
+
+def _found(start: Start) -> str:
+    """The program to start; it must be there, and where it is a keeper, what that runs must be there too."""
+    path = start.environment["PATH"]
+    for command in filter(None, (start.kept_command, start.command)):
+        if name := programs.missing(command, start.package, path):
+            how = f"install it (apt-get install {start.package})" if start.package else "install it"
+            raise WorkloadFailed(f"{start.name}: there is no program '{name}' on its PATH; {how}, or correct 'command'")
+    return str(shutil.which(start.command[0], path=path))
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[int]:
+    try:
+        output = member_log.create(log)
+    except OSError as problem:
+        raise CastmatesError(
+            f"{log} cannot be written ({problem.strerror}): make room or give write access there, and run the same "
+            "command again."
+        ) from None
+    try:
+        yield output
+    finally:
+        os.close(output)
+
+
+def clean_environment(
+    variables: Mapping[str, str], cpus: tuple[int, ...], scratch: Path, path_prefix: Mapping[str, str]
+) -> dict[str, str]:
+    """An environment built from nothing: what a workflow engine exports (OMP_NUM_THREADS, TMPDIR) must not leak in."""
+    inherited = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
+    threads = str(len(cpus))
+    pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    whole = inherited | {"LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)} | dict.fromkeys(pools, threads)
+    whole |= {key: value for key, value in path_prefix.items() if key != "PATH"}
+    usual = os.environ.get("PATH", os.defpath)
+    whole["PATH"] = os.pathsep.join(filter(None, [path_prefix.get("PATH"), usual]))
+    return whole | dict(variables)
+
+
+def _name_of(number: int) -> str:
+    """Name a signal; those for real time have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _before_exec(cpus: tuple[int, ...]) -> Callable[[], None]:
+    bear_the_mark = in_child()
+
+    def prepare() -> None:
+        bear_the_mark()
+        os.sched_setaffinity(0, cpus)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+    return prepare

@@ -1,0 +1,125 @@
+"""The cast of a block: its members, placebos and evictors, and what it takes to start them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.runner.processes import placeholders
+from castmates.runner.processes.launch import Start, clean_environment
+from castmates.study.patterns import posix
+from castmates.study.spec import Company, Member
+from castmates.workloads import environments, inputs
+
+HELPER_READY_WITHIN = 20.0
+
+
+def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, int] | None = None) -> list[Start]:
+    """What to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
+
+    Last, for every CPU in `evictors`, a process that reads through so many bytes.
+    """
+    native = _built(environments.NATIVE, company.native_key, cache) / "bin"
+    members = [member_start(member, native, scratch, cache) for member in company.members]
+    cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
+    placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
+    return [*members, *placebos] + [
+        _helper(evictor(cpu), cpu, [str(native / "stream"), "--bytes", str(amount)], scratch)
+        for cpu, amount in (evictors or {}).items()
+    ]
+
+
+def environments_used(company: Company, cache: Path) -> dict[str, object]:
+    """What the environments say of themselves: versions, and the compiler of the kernels."""
+    used = {(environments.NATIVE, company.native_key)}
+    used |= {
+        (one.environment, one.environment_key) for one in company.members if one.environment and one.environment_key
+    }
+    return {
+        name: json.loads(environments.ready_file(_built(name, key, cache)).read_text()) for name, key in sorted(used)
+    }
+
+
+def inputs_used(company: Company, cache: Path) -> dict[str, object]:
+    """What the data sets say of themselves: how they were made, and a digest of their files."""
+    used = {(one.inputs, one.inputs_key) for one in company.members if one.inputs and one.inputs_key}
+    return {
+        name: json.loads(inputs.ready_file(placeholders.built(name, key, cache)).read_text())
+        for name, key in sorted(used)
+    }
+
+
+def placebo_member(cpu: int) -> str:
+    """The name under which the placebo of a CPU goes; no workload may have a colon in its name."""
+    return f"placebo:{cpu}"
+
+
+def watched(starts: Iterable[Start], evictors: Mapping[int, int]) -> list[Start]:
+    """Those whose CPUs the block is measured on: evictors run between windows only."""
+    aside = {evictor(cpu) for cpu in evictors}
+    return [start for start in starts if start.name not in aside]
+
+
+def evictor(cpu: int) -> str:
+    """The name under which the process goes that empties the cache of a CPU."""
+    return f"evictor:{cpu}"
+
+
+def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
+    """What it takes to start a member; `native` is the folder of our own programs."""
+    prefix: dict[str, str] = {}
+    if member.environment is not None and member.environment_key is not None:
+        prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
+    command, variables, ours = placeholders.filled(member, scratch, cache)
+    keeper = _keeper(member, native)
+    return Start(
+        name=member.name,
+        cpus=member.cpus,
+        nodes=member.nodes,
+        command=[*keeper, *command],
+        environment=clean_environment(variables, member.cpus, scratch, ours | prefix),
+        ready_within=member.ready_within,
+        kept=member.progress == "runs",
+        kept_command=tuple(command) if keeper else (),
+        package=member.package,
+        awaited=_awaited(member),
+        phases=member.phases,
+    )
+
+
+def _keeper(member: Member, native: Path) -> list[str]:
+    """Who starts the command and reports for it, where it does not report itself."""
+    if member.progress == "runs":
+        return [str(native / "loop"), "--"]
+    if member.progress == "output":
+        ready = ["--ready", posix(member.ready_line)] if member.ready_line else []
+        return [str(native / "lines"), "--step", posix(member.step_line), *ready, "--"]
+    return []
+
+
+def _awaited(member: Member) -> str:
+    """What makes a member ready, where that is a line of its output."""
+    if member.progress != "output":
+        return ""
+    key = "ready_line" if member.ready_line else "step_line"
+    return f"no line of its output matched '{key}' ({member.ready_line or member.step_line})"
+
+
+def _helper(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
+    return Start(
+        name=name,
+        cpus=(cpu,),
+        nodes=(),
+        command=command,
+        environment=clean_environment({}, (cpu,), scratch, {}),
+        ready_within=HELPER_READY_WITHIN,
+    )
+
+
+def _built(name: str, key: str, cache: Path) -> Path:
+    place = environments.place_of(name, key, cache.resolve())
+    if not environments.ready_file(place).is_file():
+        raise CastmatesError(
+            f"the environment '{name}' is not built yet ({place}); run `castmates build-environment {name}` first."
+        )
+    return place

@@ -1,0 +1,1 @@
+"""A block's rounds: scenes, settling, windows and their ledger."""

@@ -1,0 +1,80 @@
+"""Empties last-level caches of what their former holders left there: taking ways from a member evicts nothing.
+
+Lines in ways that a member lost go on to serve it until somebody else needs their place. So whenever a mask shrinks,
+everybody is frozen, all masks are opened, and a process of ours streams twice the cache's size through it. It lives in
+the group of the runner: where an administrator has narrowed that one, the other ways are not reached.
+"""
+
+from collections.abc import Collection, Mapping
+
+from castmates.errors import CastmatesError
+from castmates.machine.topology import Topology
+from castmates.runner.rounds.stage import Stage
+from castmates.study.spec import Company, Share
+
+TIMES = 2  # the cache's size that is read
+MIB = 1 << 20
+LOOK_NS = 5_000_000
+LONGEST_NS = 20_000_000_000
+
+
+def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict[int, int]:
+    """By CPU, the bytes to stream there: one for each cache with members, where some scene has way masks.
+
+    A CPU of our own (`own`) is taken if the cache has one, else an antagonist's, and the lead's last of all.
+    """
+    if not has_masks(company):
+        return {}
+    members = [cpu for member in reversed(company.members) for cpu in member.cpus]
+    found = {}
+    for llc in topology.llcs:
+        if llc.bytes and set(members) & set(llc.cpus):
+            found[next(cpu for cpu in (*sorted(own), *members) if cpu in llc.cpus)] = TIMES * llc.bytes
+    return found
+
+
+def about(company: Company, found: Mapping[int, int]) -> dict[str, str]:
+    """Say, for the provenance, how caches are emptied where masks are taken away."""
+    if not has_masks(company):
+        return {"eviction": "none: no scene has way masks"}
+    if not found:
+        return {"eviction": "none: the kernel does not tell how large the last-level caches are"}
+    said = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in found.items())
+    return {"eviction": f"whenever somebody loses ways: {said}"}
+
+
+def has_masks(company: Company) -> bool:
+    """Whether some scene has way masks, so that ways can be lost."""
+    shares = [share for scene in company.scenes for share in scene.shares]
+    return any(share.ways is not None or share.code is not None for share in shares)
+
+
+def give(stage: Stage, shares: tuple[Share, ...]) -> None:
+    """Put these shares in force, with caches emptied where somebody lost ways."""
+    if shares == stage.shares:
+        return
+    stage.switch([])
+    if stage.give(shares) and stage.evictors:
+        stage.give(())
+        for name, amount in stage.evictors.items():
+            _evict(stage, name, amount)
+        stage.give(shares)
+
+
+def _evict(stage: Stage, name: str, amount: int) -> None:
+    one, begin = stage.cast[name], stage.now_ns()
+    stage.switch([name])
+    one.forget_beats()
+    before = None
+    while True:
+        stage.sleep_until(stage.now_ns() + LOOK_NS)
+        if one.records:
+            before = one.records[0][1] if before is None else before
+            if (one.records[-1][1] - before) * MIB >= amount:
+                break
+        if stage.now_ns() - begin > LONGEST_NS:
+            raise CastmatesError(
+                f"{name} did not stream {amount / MIB:.0f} MiB within {LONGEST_NS / 1e9:.0f} s, so the caches are not "
+                "emptied after masks were shrunk; is the machine overloaded?"
+            )
+    stage.switch([])

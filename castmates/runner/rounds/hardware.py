@@ -1,0 +1,106 @@
+"""What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from castmates.counters.choose import choose_collectors, choose_counters
+from castmates.linux.marks import is_ours
+from castmates.machine.topology import read_topology
+from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample
+from castmates.rdt.choose import Wish, choose
+from castmates.runner.rounds.mask_witness import MaskWitness
+from castmates.runner.rounds.surroundings import Surroundings, surroundings
+from castmates.study.spec import Counting, Share
+
+
+@runtime_checkable
+class SpeaksLate(Protocol):
+    """A counter whose series can only be had by what takes time, after all edges."""
+
+    def late_samples(self) -> list[Sample]:
+        """Return the series of the window that was closed last."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The hardware side of a block."""
+
+    allocator: Allocator
+    monitor: Monitor
+    collectors: Sequence[Collector]
+    surroundings: Surroundings
+    witness: MaskWitness | None = None  # None where nothing is allocated
+    counters: Sequence[Counter] = ()
+
+    @classmethod
+    def choose(
+        cls,
+        cpus: Sequence[int],
+        wish: Wish,
+        say: Callable[[str], None],
+        counting: Counting | None = None,
+        rounds_before: int = 0,
+    ) -> "Hardware":
+        """Take what this machine gives for members on these CPUs, after so many rounds of earlier blocks."""
+        beside = surroundings(read_topology(), cpus)
+        collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
+        allocator, monitor = choose(wish, say)
+        witness = MaskWitness(allocator) if wish.shares else None
+        counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
+        return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
+
+    def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
+        """Begin to watch everyone, and to serve the members, once, after their launch."""
+        served = {name: one for name, one in everyone.items() if name in members}
+        self.allocator.prepare(served)
+        self.monitor.attach(served)
+        pids = {name: one.pid for name, one in everyone.items()}
+        for collector in self.collectors:
+            collector.attach(pids)
+        for counter in self.counters:
+            counter.attach(served)
+
+    def give(self, shares: Sequence[Share]) -> bool:
+        """Put these shares in force; True where somebody has lost ways."""
+        lost = self.allocator.apply(shares)
+        if self.witness is not None:
+            self.witness.given()
+        return lost
+
+    def begin_series(self, active: Sequence[str], round_number: int) -> None:
+        """Watch occupancy from the change of scene on, so that it is seen to settle; let counters get ready."""
+        self.monitor.start()
+        for counter in self.counters:
+            counter.get_ready(active, round_number)
+
+    def open_window(self, active: Sequence[str]) -> None:
+        """Mark the opening edge of a window in which these members run."""
+        for collector in (*self.collectors, *self.counters):
+            collector.start(active)
+
+    def close_window(self) -> list[Sample]:
+        """Mark the closing edge, end the series, and return all that was read; edges nest."""
+        inside_out = (*reversed(self.counters), *reversed(self.collectors))
+        samples = [sample for collector in inside_out for sample in collector.stop()]
+        samples += self.monitor.stop()
+        late = [counter for counter in self.counters if isinstance(counter, SpeaksLate)]
+        return samples + [sample for counter in late for sample in counter.late_samples()]
+
+    def counts(self) -> list[Count]:
+        """What the counters saw in the window that was closed last."""
+        return [count for counter in self.counters for count in counter.counts()]
+
+    def release(self) -> None:
+        """Put everything back and let go; safe to call twice."""
+        with ExitStack() as exits:  # the last one first, and each of them whatever the others say
+            exits.callback(self.allocator.restore)
+            exits.callback(self.monitor.close)
+            for collector in (*self.collectors, *self.counters):
+                exits.callback(collector.close)
+
+    def about(self) -> dict[str, dict[str, str]]:
+        """Say, for the provenance, what each part is and does."""
+        parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
+        return parts | {one.name: one.about() for one in (*self.collectors, *self.counters)}

@@ -1,0 +1,95 @@
+"""What others took during a window: the hypervisor, programs on the block's CPUs, and those around them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from castmates.runner.rounds.ledger_readings import Readings
+from castmates.runner.rounds.surroundings import Domain, Surroundings
+from castmates.study.cpus import format_cpu_list
+from castmates.study.model import Limits
+
+TICK = 0.01  # seconds; the grain of /proc/stat
+FORGIVEN = 2 * TICK
+
+
+@dataclass(frozen=True)
+class Load:
+    """Where the block is, and how much of it others may take."""
+
+    places: Mapping[str, tuple[int, ...]]  # of everyone in the cast, frozen or not
+    surroundings: Surroundings
+    runner_cpus: frozenset[int]
+    limits: Limits
+
+    def reasons(self, active: Collection[str], readings: Readings) -> list[str]:
+        """Every reason for which others' load spoils the window."""
+        return [*self._steal(readings), *self._foreign(active, readings), *self._neighbours(readings)]
+
+    def _steal(self, readings: Readings) -> list[str]:
+        """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
+        stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
+        # Ticks are coarse: a single one is no proof of anything, however short the window.
+        return [
+            f"steal: the hypervisor took {seconds / readings.seconds:.1%} of CPU {cpu} (limit {self.limits.steal:.1%})"
+            for cpu, seconds in stolen.items()
+            if seconds > max(self.limits.steal * readings.seconds, 1.5 * TICK)
+        ]
+
+    def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
+        """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
+        taken = {cpu for name in active for cpu in self.places[name]}
+        found = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
+        found += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - taken)]
+        reasons = []
+        for cpus, own in found:
+            busy = readings.busy(cpus)
+            if busy is None:
+                continue
+            if own is None:
+                reasons.append(f"unproven: how much of CPUs {format_cpu_list(cpus)} was the member's own is not known")
+                continue
+            # Ticks are coarse: two of them are forgiven.
+            places = [f"cpu{cpu}" for cpu in cpus]
+            others = busy - own - readings.strays(places) - self._runners(cpus, readings) - FORGIVEN
+            share = others / len(cpus) / readings.seconds
+            if share > self.limits.foreign:
+                place = f"CPU{'s' if len(cpus) > 1 else ''} {format_cpu_list(cpus)}"
+                whom = _blame(others + FORGIVEN, readings, places, readings.interrupts(cpus))
+                said = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
+                reasons.append(said + whom)
+        return reasons
+
+    def _neighbours(self, readings: Readings) -> list[str]:
+        """Others' time on CPUs that share a last-level cache with the block."""
+        reasons = []
+        for domain in self.surroundings.domains:
+            others = self._others(domain, readings)
+            share = others / domain.size / readings.seconds
+            if share > self.limits.neighbours:
+                whom = _blame(others, readings, [domain.name])
+                reasons.append(
+                    f"neighbours: others took {share:.0%} of the CPU time around cache {domain.name}"
+                    f" (limit {self.limits.neighbours:.0%}){whom}"
+                )
+        return reasons
+
+    def _others(self, domain: Domain, readings: Readings) -> float:
+        busy = readings.get(domain.name, "neighbours_busy_s") or 0.0
+        return busy - self._runners(domain.neighbours, readings)
+
+    def _runners(self, cpus: Iterable[int], readings: Readings) -> float:
+        """The runner's own time, where it sits on one of these CPUs."""
+        return (readings.get("runner", "cpu_s") or 0.0) if self.runner_cpus & set(cpus) else 0.0
+
+    def _cpus(self) -> set[int]:
+        return {cpu for cpus in self.places.values() for cpu in cpus}
+
+
+def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0) -> str:
+    """Name who took most of these seconds, as far as that is known."""
+    takers = readings.takers(places)
+    if takers and takers[0][0] >= max(seconds / 2, interrupts):
+        return f", mostly {takers[0][1]}"
+    if interrupts >= seconds / 2:
+        return ", mostly interrupts"
+    return f", among them {takers[0][1]}" if takers else ", by nobody whom /proc shows"

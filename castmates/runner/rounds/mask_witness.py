@@ -1,0 +1,64 @@
+"""Proves that a window's masks are those that were given: read back at both edges, and every thread in its group."""
+
+from collections.abc import Mapping, Sequence
+from time import monotonic_ns
+
+from castmates.protocols import Allocator, Sample
+from castmates.rdt.resctrl.schemata import MASKS, parse
+
+SOURCE = "masks"
+SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note
+
+
+def ways_of(schemata: str) -> int | None:
+    """How many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
+
+    With masks of their own for code and data it is the ways of either, as it is in the effects' `lead_ways`.
+    """
+    found = parse("\n".join(schemata.split()))
+    filled: dict[int, int] = {}
+    for line in MASKS:
+        for domain, mask in found.get(line, {}).items():
+            filled[domain] = filled.get(domain, 0) | mask
+    return min((mask.bit_count() for mask in filled.values()), default=None)
+
+
+class MaskWitness:
+    """A collector; outermost, so that its looks lie outside the measured time."""
+
+    name = SOURCE
+
+    def __init__(self, allocator: Allocator) -> None:
+        self._allocator = allocator
+        self._given: dict[str, str] = {}
+        self._opened: dict[str, str] = {}
+        self._misplaced: list[str] = []
+
+    def given(self) -> None:
+        """Remember what is in force now: it has just been written and proved."""
+        self._given = self._allocator.read_back()
+
+    def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
+        """Remember what is in force at the begin."""
+        self.given()
+
+    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
+        """Read at the opening edge."""
+        self._opened, self._misplaced = self._allocator.read_back(), self._allocator.misplaced()
+
+    def stop(self) -> list[Sample]:
+        """Read at the closing edge: what is in force, and what differs from what was given."""
+        closed, now = self._allocator.read_back(), monotonic_ns()
+        samples = [Sample(now, SOURCE, name, SCHEMATA, None, said) for name, said in closed.items()]
+        for name, given in self._given.items():
+            if strange := [f"'{found.get(name, '')}'" for found in (self._opened, closed) if found.get(name) != given]:
+                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{given}' was {strange[-1]}"))
+        misplaced = dict.fromkeys([*self._misplaced, *self._allocator.misplaced()])
+        return samples + [Sample(now, SOURCE, "host", MISPLACED, 1.0, words) for words in misplaced]
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def about(self) -> dict[str, str]:
+        """Say how masks are proved."""
+        return {"masks": "read back at both edges of every window, and every thread looked for in its group"}

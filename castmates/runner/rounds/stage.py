@@ -1,0 +1,114 @@
+"""The processes of a block, and the means to run any subset of them."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from castmates.linux.processes import threads_of
+from castmates.runner.processes.freezer import Freezer
+from castmates.runner.processes.launch import Running, WorkloadFailed
+from castmates.runner.rounds.hardware import Hardware
+from castmates.study.spec import Share
+from castmates.workloads.heartbeat import State
+
+SLICE = 1.0  # seconds; how long we sleep at most without looking after the members
+LEAVE = 2.0  # seconds that members have to end by themselves
+
+
+class Stage:
+    """Who is on it, who moves, and what watches them."""
+
+    def __init__(
+        self,
+        cast: Sequence[Running],
+        freezer: Freezer,
+        hardware: Hardware,
+        check: Callable[[], None],
+        evictors: Mapping[str, int] | None = None,
+    ) -> None:
+        self.cast: Mapping[str, Running] = {one.name: one for one in cast}
+        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
+        self.freezer = freezer
+        self.hardware = hardware
+        self.shares: tuple[Share, ...] = ()  # in force
+        self._check = check
+        self._moving: set[str] = set()  # all begin frozen
+
+    def now_ns(self) -> int:
+        """The time on the clock that the heartbeats are stamped with."""
+        return time.monotonic_ns()
+
+    def give(self, shares: tuple[Share, ...]) -> bool:
+        """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
+        lost = self.hardware.give(shares)
+        self.shares = shares
+        return lost
+
+    def switch(self, names: Sequence[str]) -> None:
+        """Freeze and thaw until exactly these processes run."""
+        for name in sorted(self._moving - set(names)):
+            self.freezer.freeze(name)
+        for name in names:
+            if name not in self._moving:
+                self.freezer.thaw(name)
+        self._moving = set(names)
+
+    def look_after(self) -> None:
+        """End the block when any process, running or frozen, has ended, or when nobody wants the block any more."""
+        self._check()
+        for one in self.cast.values():
+            if ended := one.ended():
+                raise WorkloadFailed.of(one, ended)
+
+    def sleep_until(self, t_ns: int) -> None:
+        """Sleep, in slices, and keep up with the heartbeats meanwhile.
+
+        Slices are long: on a small machine this process sits on an antagonist's CPU, and each look costs it.
+        """
+        while (left := (t_ns - self.now_ns()) / 1e9) > 0:
+            time.sleep(min(left, SLICE))
+            self.read_beats()
+            self.look_after()
+
+    def forget_beats(self) -> None:
+        """Forget all heartbeats so far."""
+        for one in self.cast.values():
+            one.forget_beats()
+
+    def read_beats(self) -> None:
+        """Read the new heartbeats of those who move."""
+        for name in self._moving:
+            self.cast[name].read_beats()
+
+    def cpus_of_threads(self, name: str) -> set[int]:
+        """Every CPU that some thread of this process, or of its children, may run on."""
+        allowed: set[int] = set()
+        for pid in self.freezer.stragglers(name):
+            for thread in threads_of(pid):
+                try:
+                    allowed |= os.sched_getaffinity(thread)
+                except ProcessLookupError:
+                    continue
+        return allowed
+
+    def dismiss(self) -> list[str]:
+        """Ask everyone to end, so that a program that checks its own result can say that it is wrong.
+
+        Returns who was still at it when our patience was over: nobody knows whether its result was right.
+        """
+        self.look_after()
+        self.switch(list(self.cast))
+        for one in self.cast.values():
+            one.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + LEAVE
+        while time.monotonic() < deadline and not _all_ended(self.cast.values()):
+            time.sleep(0.02)
+        for one in self.cast.values():
+            if one.reader.state is State.FAILED:
+                raise WorkloadFailed.of(one, "found its own result to be wrong")
+        return [name for name, one in self.cast.items() if not _all_ended([one])]
+
+
+def _all_ended(cast: Iterable[Running]) -> bool:
+    return all(one.ended() or one.reader.state in (State.FINISHED, State.FAILED) for one in cast)

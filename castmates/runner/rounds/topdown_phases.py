@@ -1,0 +1,37 @@
+"""Joins the Top-Down shares of intervals inside a window to the phases of a member, by CLOCK_MONOTONIC."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from castmates.analysis.explanations.topdown_phases import Interval, of_phases
+from castmates.protocols import Count
+from castmates.runner.rounds.window import Window
+from castmates.study.topdown_tree import BY_NAME
+
+SERIES = "topdown"  # whose samples they are
+GROUP = "phases"
+
+
+def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], window: Window) -> Iterator[Count]:
+    """The shares of each phase (name -> its times), as far as the intervals of the window tell them."""
+    for one in of_phases(_intervals(member, window), spans):
+        yield Count(
+            member, one.metric, one.value, "scaled", "by time", "metric", GROUP, BY_NAME[one.metric].level,
+            phase=one.phase, note=one.note,
+        )  # fmt: skip
+
+
+def _intervals(member: str, window: Window) -> list[Interval]:
+    """The intervals between the window's edges; each begins where the one before it ended."""
+    by_end: dict[int, dict[str, float]] = {}
+    for one in window.samples:
+        if one.source == SERIES and one.subject == member and one.metric in BY_NAME:
+            told = by_end.setdefault(one.t_ns, {})
+            if one.value is not None:
+                told[one.metric] = one.value
+    found, begin_ns = [], window.open_ns
+    for end_ns, shares in sorted(by_end.items()):
+        end = min(end_ns, window.close_ns)
+        if shares and end > begin_ns:
+            found.append(Interval(begin_ns, end, shares))
+        begin_ns = max(begin_ns, end_ns)
+    return found

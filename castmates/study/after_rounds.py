@@ -1,0 +1,49 @@
+"""What a block does after its rounds, told before anything runs: windows that tell costs, and profiled steps."""
+
+from collections.abc import Sequence
+
+from castmates.study.spec import Block, Design
+
+LONGEST_COST_WINDOW = 1.0  # seconds; of castmates/runner/after_rounds/collector_costs.py
+PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
+JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
+PROFILED = ("solo", "corun")
+
+
+def cost_windows(design: Design) -> int:
+    """The windows that tell what measuring costs, at most: some collectors may not be there on the machine."""
+    counting = design.counters
+    each = 1 + bool(counting.series)  # a counter, and its series
+    together = 1 + bool(design.monitor) + each * bool(counting.events)  # migrations are always counted
+    # Top-Down has rounds of its own, and in them a window of its own with everything on.
+    return counting.cost_pairs * (1 + together + (1 + each) * bool(counting.topdown))
+
+
+def profiled_scenes(block: Block) -> int:
+    """The scenes in which steps of the lead are profiled."""
+    can = any(word.startswith(JOBS) for word in block.company.lead.command)
+    wanted = can and block.design.counters.profile
+    return sum(scene.kind in PROFILED for scene in block.company.scenes) if wanted else 0
+
+
+def seconds(block: Block) -> float:
+    """How much longer a block takes for it, beside the steps that are profiled: nobody knows how long they are."""
+    design = block.design
+    window = design.settle + 1.1 * min(design.window, LONGEST_COST_WINDOW)
+    return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
+
+
+def line(blocks: Sequence[Block]) -> str:
+    """What is added to each block, in a sentence; "" where nothing is."""
+    windows = max((cost_windows(block.design) for block in blocks), default=0)
+    scenes = max((profiled_scenes(block) for block in blocks), default=0)
+    parts = []
+    if windows:
+        parts.append(f"up to {windows} short windows of the lead alone, which tell what measuring costs")
+    if scenes:
+        steps = max(block.design.counters.profile for block in blocks)
+        parts.append(f"{steps} profiled steps of the lead in each of up to {scenes} scenes, which enter no rate")
+    if not parts:
+        return ""
+    more = " and the time of these steps" if scenes else ""
+    return f"After the rounds of a block: {'; '.join(parts)} (about {max(map(seconds, blocks)):.0f} s{more})."

@@ -1,0 +1,1 @@
+"""Shares of the cache: amounts, sweeps, partitions."""

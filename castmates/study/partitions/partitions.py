@@ -1,0 +1,138 @@
+"""Cuts by roles and members on their CPUs -> the partitions to try on a mix, as far as the machine can make them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from castmates.errors import CastmatesError
+from castmates.study.cache import Cache
+from castmates.study.cache_keys import CacheKeys
+from castmates.study.partitions.amounts import Notes
+from castmates.study.partitions.sweeps import Cut, Part, cuts
+from castmates.study.placement.layout import Layout
+from castmates.study.spec import REST, Member, Partition, Share
+
+MOST_NAMED = 5  # partitions in one sentence
+
+_NOT_BOUNDED = "this user may not set the masks of the default group"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """What a study tries on the cache of one machine."""
+
+    cuts: Sequence[Cut]
+    cache: Cache | None
+    layout: Layout
+    notes: Notes
+    played: set[str] = field(default_factory=set)  # names of the cuts that some mix has the members for
+
+    def of(self, lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
+        """The partitions to try on these members; on the lead alone where there are no antagonists."""
+        wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
+        found = [one for cut in wanted if (one := partition_of(cut, lead, antagonists)) is not None]
+        self.played.update(one.name for one in found)
+        return found if found and self._can_be_made([lead, *antagonists]) else []
+
+    def tell_unplayed(self) -> None:
+        """Say which cuts no mix has the members for, once all mixes were asked."""
+        if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
+            self.notes.add(f"cache: {_some(unplayed)} left out: no mix has the members that they are for.")
+
+    def _can_be_made(self, members: Sequence[Member]) -> bool:
+        """Whether the machine has a group, and a cache that it can share out, for everybody."""
+        cache, name = self.cache, " beside ".join([members[0].workload, *(one.workload for one in members[1:])])
+        if cache is None:
+            return False
+        if len(members) > cache.groups:
+            self.notes.add(
+                f"cache: the partitions of {name} are left out: they take {len(members)} groups, one for each member, "
+                f"and this user can have {cache.groups} here (`castmates doctor` says what helps)."
+            )
+            return False
+        unknown = {member.name for member in members if not set(domains(member, self.layout)) <= set(cache.domains)}
+        if unknown:
+            self.notes.add(
+                f"cache: the partitions of {name} are left out: the last-level cache of {', '.join(sorted(unknown))} "
+                "is none of those that this machine can share out."
+            )
+        return not unknown
+
+
+def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file: str) -> Partitions:
+    """What a study asks for on this machine; where the cache cannot be shared out, nothing, and a note says so."""
+    notes = Notes()
+    if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
+        notes.add(
+            "cache: nothing here shares out the last-level cache (resctrl is not mounted, or the machine cannot), so "
+            "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do."
+        )
+        return Partitions([], None, layout, notes)
+    found = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
+    return Partitions(found, cache, layout, notes)
+
+
+def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[Cut]:
+    """All cuts that can be made; where the rest of the machine cannot be bounded, those that leave it alone."""
+    if cache.rest:
+        return cuts(keys, cache, study_file, notes)
+    if keys.rest is None:
+        notes.add(
+            f"cache.rest: everybody else on the machine keeps all ways, for {_NOT_BOUNDED}; "
+            "`sudo castmates grant --default-group` lets him."
+        )
+        keys = keys.model_copy(update={"rest": "all"})
+    found = cuts(keys, cache, study_file, notes)
+    if bounding := [cut.name for cut in found if cut.rest is not None]:
+        notes.add(
+            f"cache.rest: {_some(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
+            "`sudo castmates grant --default-group` lets him, and without 'rest' in the study they bound nobody else."
+        )
+    return [cut for cut in found if cut.rest is None]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:
+    """The cut with members in their roles; None where it gives none of them anything, or names somebody else too."""
+    if not cut.named.keys() <= {lead.workload, *(one.workload for one in antagonists)}:
+        return None
+    parts = [(lead.name, _part(lead, cut.lead, cut))]
+    parts += [(one.name, _part(one, cut.antagonists, cut)) for one in antagonists]
+    shares = [
+        Share(member=name, ways=part.ways, code=part.code, bandwidth=part.bandwidth)
+        for name, part in parts
+        if part != Part()
+    ]
+    if not shares:
+        return None
+    if cut.rest is not None:
+        shares.append(Share(member=REST, ways=cut.rest))
+    return Partition(name=cut.name, shares=tuple(shares))
+
+
+def _part(member: Member, role: Part, cut: Cut) -> Part:
+    """What its role gets, unless something is written for the workload itself."""
+    own = cut.named.get(member.workload, Part())
+    masked = role if own.ways is None else own
+    return replace(masked, bandwidth=role.bandwidth if own.bandwidth is None else own.bandwidth)
+
+
+def domains(member: Member, layout: Layout) -> tuple[int, ...]:
+    """The last-level caches around a member's CPUs; -1 for one that is not known."""
+    found = {layout.by_id[cpu].llc for cpu in member.cpus}
+    return tuple(sorted(-1 if one is None else one for one in found))
+
+
+def check_workloads(keys: CacheKeys, playing: Iterable[str], study_file: str) -> None:
+    """Refuse masks and throttles for workloads that play in no mix."""
+    there = set(playing)
+    for number, sweep in enumerate(keys.sweeps, start=1):
+        for name in sweep.named:
+            if name not in there:
+                raise CastmatesError(
+                    f"{study_file}: 'cache.sweeps.{number}' names '{name}', which plays in no mix of this study "
+                    f"(there are: {', '.join(sorted(there))}; and the roles lead, antagonists and rest)."
+                )

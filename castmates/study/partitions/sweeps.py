@@ -1,0 +1,292 @@
+"""A sweep and a machine's cache -> cuts: who gets which ways and how much bandwidth, by role; nobody is seated yet."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+
+from castmates.errors import CastmatesError
+from castmates.study import masks
+from castmates.study.cache import Cache
+from castmates.study.cache_keys import CacheKeys, Masks, Sweep
+from castmates.study.partitions.amounts import Notes, rates_from, ways_from
+from castmates.study.spec import UNMANAGED
+
+MOST_CUTS = 500  # of one study; more is a mistake rather than a plan
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one role or workload gets; None is everything."""
+
+    ways: int | None = None
+    code: int | None = None
+    bandwidth: int | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A partition by roles."""
+
+    name: str
+    alone: bool = False  # the lead runs alone under it
+    lead: Part = Part()
+    antagonists: Part = Part()
+    named: Mapping[str, Part] = field(default_factory=dict)  # workloads that get something of their own
+    rest: int | None = None
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What a sweep is laid out on."""
+
+    keys: CacheKeys
+    cache: Cache
+    key: str  # of the sweep, for sentences: cache.sweeps.1
+    notes: Notes
+    region: int
+
+    @property
+    def size(self) -> int:
+        """How many ways it has."""
+        return masks.popcount(self.region)
+
+    def ways(self, texts: Iterable[str], key: str, most: int, all_to: int, least: int | None = None) -> list[int]:
+        """The numbers of ways that a key asks for; `all` goes up to `all_to`."""
+        low = masks.fewest(self.cache) if least is None else least
+        return ways_from(texts, self.cache, (low, most), range(low, all_to + 1), f"{self.key}.{key}", self.notes)
+
+    def takes(self, cut: "Cut") -> bool:
+        """Whether the kernel would take every mask of a cut; ways that I/O leaves over can lie too far apart."""
+        wanted = [cut.lead.ways, cut.lead.code, cut.antagonists.ways, cut.rest]
+        refused = [masks.refusal(mask, self.cache) for mask in wanted if mask is not None]
+        for sentence in filter(None, refused):
+            self.notes.add(f"{self.key}: {cut.name} left out: {sentence}.")
+        return not any(refused)
+
+    def others(self, taken: int, name: str) -> int | None:
+        """The ways beside these: all of them where a mask may have holes, else the larger piece; None for too few."""
+        left = masks.without(self.region, taken)
+        mask = left if self.cache.sparse else masks.longest_run(left)
+        if mask != left:
+            self.notes.add(
+                f"{self.key}: {name} gives the others {masks.size_words(mask, self.cache)}, the larger side."
+            )
+        return mask if masks.popcount(mask) >= masks.fewest(self.cache) else None
+
+
+def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[Cut]:
+    """All partitions that a study asks for, by roles, each once; what this machine cannot give is noted."""
+    found: dict[str, Cut] = {}
+    region = masks.region(cache, keys.avoid_shared)
+    for number, sweep in enumerate(keys.sweeps, start=1):
+        ground = _Ground(keys, cache, f"cache.sweeps.{number}", notes, region)
+        made = list(islice(_cuts(sweep, ground, f"{study_file}: '{ground.key}"), MOST_CUTS + 1))
+        if not made:
+            notes.add(f"{ground.key}: nothing is left of this sweep on this machine.")
+        for cut in made:
+            if found.setdefault(cut.name, cut) != cut:
+                raise CastmatesError(
+                    f"{study_file}: '{ground.key}' makes a partition '{cut.name}', and so does another sweep, with "
+                    "other shares; give one of them another 'name'."
+                )
+        if len(found) > MOST_CUTS:
+            raise CastmatesError(
+                f"{study_file}: 'cache.sweeps' come to more than {MOST_CUTS} partitions; name fewer values."
+            )
+    wanted = [found[name] for name in keys.only if name in found] if keys.only else list(found.values())
+    if missing := [name for name in keys.only if name not in found]:
+        notes.add(f"cache.only: {', '.join(missing)} left out: no sweep comes to it on this machine.")
+    _tell_equal(wanted, notes)
+    _tell_shared(wanted, cache, notes)
+    return wanted
+
+
+def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
+    makers: dict[str, Callable[[Sweep, _Ground], Iterable[Cut]]] = {
+        "split": _split,
+        "lead_ways": _lead_ways,
+        "overlap": _overlap,
+        "antagonist_cap": _antagonist_cap,
+        "bandwidth": lambda *_: [Cut("")],  # everybody has all ways
+    }
+    divided = _written(sweep, ground, where) if sweep.masks is not None else makers[sweep.kind](sweep, ground)
+    rates = _rates(sweep, ground)
+    for cut in divided:
+        for coded in filter(ground.takes, _with_code(cut, sweep, ground)):
+            for chosen in product(*rates.values()):
+                throttled = _throttled(coded, dict(zip(rates, chosen, strict=True)))
+                name = "-".join(filter(None, [sweep.name, throttled.name]))
+                if name == UNMANAGED:
+                    raise CastmatesError(
+                        f"{where}.name' is {name}, which is what no partition is called; choose another."
+                    )
+                yield replace(throttled, name=name)
+
+
+def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
+    most = ground.size - masks.fewest(ground.cache)
+    for ways in ground.ways(sweep.split or (), "split", most, most):
+        for side, lead in _placed(ways, sweep.position, ground, "split"):
+            name = f"split-{ways}{side}"
+            if (others := ground.others(lead, name)) is None:
+                ground.notes.add(f"{ground.key}: {name} left out: too few ways lie beside it.")
+                continue
+            yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+
+
+def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
+    # With all ways of the cache it is the scene `solo`, which every company has.
+    all_to = ground.size - (ground.region == ground.cache.full)
+    for ways in ground.ways(sweep.lead_ways or (), "lead_ways", ground.size, all_to):
+        for side, lead in _placed(ways, sweep.position, ground, "lead_ways"):
+            name = f"lead-{ways}{side}"
+            others = ground.others(lead, name) if lead != ground.region else None
+            if others is None and lead != ground.cache.full and ground.keys.rest != "all":
+                ground.notes.add(
+                    f"{ground.key}: {name} leaves too few ways for everybody else on the machine, who therefore has "
+                    "all, the lead's too."
+                )
+            yield Cut(name, alone=True, lead=Part(lead), rest=_rest(others, ground))
+
+
+def _overlap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
+    halved = [max(masks.fewest(ground.cache), ground.size // 2)]
+    for own in ground.ways(sweep.lead, "lead", ground.size, ground.size - 1) if sweep.lead else halved:
+        for shared in ground.ways(sweep.overlap or (), "overlap", own, own, least=0):
+            others = ground.size - own + shared
+            if others < masks.fewest(ground.cache):
+                ground.notes.add(f"{ground.key}: overlap-{shared}-lead-{own} left out: nothing is left for the others.")
+                continue
+            for side, lead in _placed(own, sweep.position, ground, "lead"):
+                mask = masks.pick(ground.region, others, 0 if side else ground.size - others)
+                name = f"overlap-{shared}-lead-{own}{side}"
+                yield Cut(name, lead=Part(lead), antagonists=Part(mask), rest=_rest(mask, ground))
+
+
+def _antagonist_cap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
+    for own in ground.ways(sweep.lead, "lead", ground.size, ground.size - 1) if sweep.lead else [None]:
+        for cap in ground.ways(sweep.antagonist_cap or (), "antagonist_cap", ground.size, ground.size - 1):
+            for side in dict.fromkeys(sweep.position):
+                high = side == "high"
+                others = masks.pick(ground.region, cap, 0 if high else ground.size - cap)
+                lead = None
+                if own is not None:
+                    lead = masks.pick(ground.region, own, ground.size - own if high else 0)
+                name = f"cap-{cap}" + (f"-lead-{own}" if own is not None else "") + ("-high" if high else "")
+                yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+
+
+def _placed(ways: int, sides: Sequence[str], ground: _Ground, key: str) -> Iterator[tuple[str, int]]:
+    """The lead's mask at every position that was asked for, with what the position adds to the name."""
+    for side in dict.fromkeys(sides):
+        start = {"low": 0, "high": ground.size - ways}.get(side)
+        start = int(side) if start is None else start
+        if start + ways > ground.size:
+            ground.notes.add(f"{ground.key}.{key}: {ways} from way {start} on left out: there are {ground.size} ways.")
+            continue
+        yield {"low": "", "high": "-high"}.get(side, f"-at-{side}"), masks.pick(ground.region, ways, start)
+
+
+def _rest(others: int | None, ground: _Ground) -> int | None:
+    return None if ground.keys.rest == "all" else others
+
+
+def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
+    """Masks as they were written; what the kernel would refuse is an error, for nobody else knows what was meant."""
+    if not ground.cache.ways:
+        ground.notes.add(f"{ground.key}.masks: left out: this machine has no masks of the last-level cache.")
+        return
+    found = {who: _part(one, ground, f"{where}.masks.{who}'") for who, one in (sweep.masks or {}).items()}
+    name = "" if sweep.name else "-".join(f"{who}-{_digits(one, ground)}" for who, one in (sweep.masks or {}).items())
+    roles = {who: found.pop(who, Part()) for who in ("lead", "antagonists", "rest")}
+    rest = roles["rest"].ways if "rest" in (sweep.masks or {}) else _rest(roles["antagonists"].ways, ground)
+    if found and rest is None and ground.keys.rest != "all":
+        ground.notes.add(
+            f"{ground.key}.masks: everybody else on the machine has all ways, for the role antagonists has no mask; "
+            "write one for 'rest' if they should not."
+        )
+    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=found, rest=rest)
+
+
+def _part(written: Masks, ground: _Ground, where: str) -> Part:
+    ways = masks.parse(written.data)
+    code = masks.parse(written.code) if written.code is not None else None
+    for mask in (ways, code):
+        if mask is not None and (refused := masks.refusal(mask, ground.cache)):
+            raise CastmatesError(f"{where}: {refused}; write another mask.")
+    if code is not None and not ground.cache.cdp:
+        raise CastmatesError(f"{where}: {_NO_CDP}.")
+    return Part(ways, code)
+
+
+_NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have ways of its own"
+
+
+def _digits(written: Masks, ground: _Ground) -> str:
+    texts = [masks.text_of(masks.parse(one), ground.cache.ways) for one in (written.data, written.code) if one]
+    return ".".join(texts)
+
+
+def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
+    """The lead's ways divided between code and data, where the sweep asks for it."""
+    if sweep.code is None:
+        yield cut
+        return
+    if not ground.cache.cdp:
+        ground.notes.add(f"{ground.key}.code: left out: {_NO_CDP}.")
+        return
+    own = cut.lead.ways or 0
+    size, least = masks.popcount(own), masks.fewest(ground.cache)
+    for ways in ground.ways(sweep.code, f"code with {cut.name}", size - least, size - least):
+        code = masks.pick(own, ways)
+        yield replace(cut, name=f"{cut.name}-code-{ways}", lead=Part(masks.without(own, code), code))
+
+
+def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
+    """By role or workload: its throttles, none where the machine has none; nobody where the sweep asks for none."""
+    wanted, bandwidth = sweep.bandwidth or {}, ground.cache.bandwidth
+    if bandwidth is None:
+        if wanted:
+            ground.notes.add(f"{ground.key}.bandwidth: left out: this machine cannot throttle memory bandwidth.")
+        return {who: [] for who in wanted}
+    return {
+        who: rates_from(texts, bandwidth, f"{ground.key}.bandwidth.{who}", ground.notes)
+        for who, texts in wanted.items()
+    }
+
+
+def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
+    named = dict(cut.named)
+    for who, value in chosen.items():
+        if who not in ("lead", "antagonists"):
+            named[who] = replace(named.get(who, Part()), bandwidth=value)
+    words = [cut.name, *(f"{who}-mb{value}" for who, value in chosen.items())]
+    return replace(
+        cut,
+        name="-".join(filter(None, words)),
+        lead=replace(cut.lead, bandwidth=chosen.get("lead")),
+        antagonists=replace(cut.antagonists, bandwidth=chosen.get("antagonists")),
+        named=named,
+    )
+
+
+def _tell_equal(found: Collection[Cut], notes: Notes) -> None:
+    """Say which partitions are one under two names: both are measured, for the plan cannot know which was meant."""
+    first: dict[str, str] = {}
+    for cut in found:
+        if (same := first.setdefault(repr(replace(cut, name="")), cut.name)) != cut.name:
+            notes.add(f"cache: {cut.name} gives everybody the same as {same}; both are measured.")
+
+
+def _tell_shared(found: Collection[Cut], cache: Cache, notes: Notes) -> None:
+    """Say who shares ways with I/O."""
+    holders = {"the lead": 0, "the antagonists": 0}
+    for cut in found:
+        for who, part in (("the lead", cut.lead), ("the antagonists", cut.antagonists)):
+            holders[who] += bool((part.ways or 0) & cache.shareable)
+    told = [f"{who} in {count}" for who, count in holders.items() if count]
+    if told:
+        notes.add(
+            f"cache: I/O fills the ways {masks.text_of(cache.shareable, cache.ways)} too; they are given to "
+            f"{' and to '.join(told)} of the {len(found)} partitions ('cache.avoid_shared: true' leaves them out)."
+        )

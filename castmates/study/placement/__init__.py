@@ -1,0 +1,1 @@
+"""Which member sits on which CPUs."""

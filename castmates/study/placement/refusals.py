@@ -1,0 +1,139 @@
+"""Why a mix cannot be placed: which rule fails, what it needs, and what there is."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from castmates.study.cpus import format_cpu_list
+from castmates.study.placement.layout import Layout
+from castmates.study.placement.rules import Asked
+from castmates.study.placement.search import Need, search
+
+LISTS = ("lead", "antagonists")
+SHOWN = 4
+
+
+def reason(asked: Asked, need: Need, layout: Layout) -> str:
+    """One sentence on a mix that has no place: the fewest rules without which it would have one are to blame."""
+    for count in range(1, len(asked.rules) + 1):
+        for blamed in combinations(asked.rules, count):
+            if _fits(asked.without(blamed), need, layout):
+                return f"the mix {need.name}: {_blame(asked, blamed, need, layout)}"
+    return f"the mix {need.name} {_too_much(need, layout)}"
+
+
+def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
+    return search(asked, [need], layout, 1 if asked.reserve is None else asked.reserve) is not None
+
+
+def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> str:
+    first = blamed[0]
+    lists = [name for name in LISTS if name in asked.rules]
+    if first in LISTS:
+        return _short_list(asked, need, layout)
+    told = f"{_needs(first, asked, need, layout)}, but {_there_is(first, asked, layout)}"
+    if len(blamed) > 1:
+        return f"{_quoted(asked, blamed)} cannot be met together: the first {told}."
+    if lists and _fits(asked.without(lists), need, layout):
+        return f"{asked.quote(first)} contradicts {_quoted(asked, lists)}: it {told}; take one of them out."
+    return f"{asked.quote(first)} {told}."
+
+
+def _short_list(asked: Asked, need: Need, layout: Layout) -> str:
+    """What is wrong with the lists themselves."""
+    lead, others = need.cores[0], sum(need.cores[1:])
+    ours = (asked.lead or ())[:lead]
+    if asked.lead is not None and len(ours) < lead:
+        return f"{asked.quote('lead')} has {_count(len(ours), 'CPU')}, but the lead asks for {lead}; list more of them."
+    theirs = [cpu for cpu in asked.antagonists or () if cpu not in ours]
+    if asked.antagonists is not None and len(theirs) < others:
+        return (
+            f"{asked.quote('antagonists')} has {_count(len(theirs), 'CPU')} besides the lead's, but the antagonists "
+            f"ask for {others}; list more of them."
+        )
+    if piled := layout.isolated & asked.listed:
+        return (
+            f"{_quoted(asked, [name for name in LISTS if name in asked.rules])} puts a member of several CPUs on "
+            f"isolated ones ({format_cpu_list(piled)}), where the kernel spreads no threads; list balanced CPUs."
+        )
+    listed = _quoted(asked, [name for name in LISTS if name in asked.rules])
+    return f"{listed} leaves no CPUs for the others; list fewer of them, or all of them."
+
+
+def _too_much(need: Need, layout: Layout) -> str:
+    """What no rule is to blame for."""
+    total = sum(need.cores)
+    asks = f"asks for {total} cores ({' + '.join(map(str, need.cores))}), but"
+    advice = "lower 'cores' of a workload or take out the mix"
+    if total > len(layout.usable):
+        there_are = f" ({format_cpu_list(layout.usable)})" if layout.usable else ""
+        return f"{asks} only {_count(len(layout.usable), 'CPU')}{there_are} may be used here; {advice}."
+    if _fits(Asked(smt="share"), need, layout):
+        return (
+            f"{asks} there are {len(layout.cores)} with {len(layout.usable)} CPUs, and the CPUs of a core are not "
+            f"split between members unless you ask for 'placement.smt: share'; do so, or {advice}."
+        )
+    return (
+        f"{asks} of the CPUs that may be used here {format_cpu_list(layout.isolated)} are isolated: the kernel spreads "
+        f"no threads there, so only members of one CPU may have them; {advice}."
+    )
+
+
+def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:
+    total, others = sum(need.cores), sum(need.cores[1:])
+    kept = asked.reserve if asked.reserve is not None else int(layout.siblings)
+    texts = {
+        "llc shared": f"needs one last-level cache with {_count(total)} free",
+        "llc separate": f"needs a second last-level cache with {_count(others)} free",
+        "smt avoid": f"needs {total} cores",
+        "smt idle-sibling": f"needs {total} cores that are wholly ours, and {kept} for the runner",
+        "smt share": "needs a second CPU on the lead's cores",
+        "numa local": "needs memory on the nodes of the mix's CPUs",
+        "numa remote": "needs a memory node besides those of the mix's CPUs",
+    }
+    if rule == "reserve":
+        beside = " besides those listed" if asked.listed else ""
+        return f"needs {_count(total)} and {asked.reserve} to be kept free{beside}"
+    return texts[f"{rule} {getattr(asked, rule)}"]
+
+
+def _there_is(rule: str, asked: Asked, layout: Layout) -> str:
+    if rule == "llc":
+        return _caches(layout)
+    if rule == "numa":
+        nodes = format_cpu_list(layout.memory)
+        return f"memory may be used on node {nodes} only" if nodes else "no memory nodes are known here"
+    cores = [core for core in layout.cores if rule != "smt" or asked.smt != "idle-sibling" or core.whole]
+    if rule == "smt" and asked.smt == "share":
+        cores = [core for core in cores if len(core.cpus) > 1]
+        kind = " with two usable CPUs"
+    else:
+        kind = ""
+    if not cores:
+        return f"no core{kind or ' like that'} is there"
+    listed = format_cpu_list(cpu for core in cores for cpu in core.cpus)
+    return f"there {'is' if len(cores) == 1 else 'are'} {len(cores)}{kind} (CPUs {listed})"
+
+
+def _caches(layout: Layout) -> str:
+    caches: dict[int, list[int]] = {}
+    cores: dict[int, int] = {}
+    for core in layout.cores:
+        if core.llc is not None:
+            caches.setdefault(core.llc, []).extend(core.cpus)
+            cores[core.llc] = cores.get(core.llc, 0) + 1
+    if not caches:
+        return "no last-level cache is known here"
+    shown = [
+        f"id {number}: {_count(cores[number])}, CPUs {format_cpu_list(cpus)}"
+        for number, cpus in sorted(caches.items())[:SHOWN]
+    ]
+    more = f"; and {len(caches) - SHOWN} more" if len(caches) > SHOWN else ""
+    return f"there {'is one' if len(caches) == 1 else f'are {len(caches)}'} ({'; '.join(shown)}{more})"
+
+
+def _quoted(asked: Asked, names: Sequence[str]) -> str:
+    return " and ".join(map(asked.quote, names))
+
+
+def _count(number: int, what: str = "core") -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,111 @@
+"""Searches the best seats for the mixes of one lead: what a rule asks for is kept, of the rest the best is taken."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from castmates.study.placement.layout import Layout
+from castmates.study.placement.rules import Asked, Cpus, memory_of
+from castmates.study.placement.seats import Around, lead_places
+
+Cost = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Need:
+    """A mix, as far as placement is concerned."""
+
+    name: str
+    lead: str
+    cores: tuple[int, ...]  # CPUs of the lead, then of each antagonist
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What a member gets."""
+
+    cpus: tuple[int, ...]
+    nodes: tuple[int, ...]  # memory nodes that it is bound to; none where it is not bound
+
+
+Seats = list[Seat]  # of one mix, the lead's first
+
+
+def search(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
+    """The best seats for mixes of one lead with so many cores kept free, or None where the rules cannot be met."""
+    best = _best(asked, group, layout, reserve)
+    if best is None and reserve and not must_reserve(asked, layout):
+        return _best(asked, group, layout, 0)
+    return best
+
+
+def must_reserve(asked: Asked, layout: Layout) -> bool:
+    """Whether cores are kept free at any price: on request, or where the runner would have to take a sibling."""
+    return asked.reserve is not None or (asked.smt == "idle-sibling" and layout.siblings)
+
+
+def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
+    """Try every housekeeping core and place of the lead, and keep what costs least; of equals, the first."""
+    best: tuple[Cost, list[Seats]] | None = None
+    for kept_free in _housekeeping(asked, layout, reserve):
+        for lead in lead_places(asked, group[0].cores[0], layout, kept_free):
+            around = Around(asked, lead, layout, kept_free)
+            mixes = (_seats(asked, around.seats(need.cores[1:]), layout) for need in group)
+            found = [mix for mix in takewhile(bool, mixes) if mix]
+            if len(found) < len(group):
+                continue
+            costs = [_cost(asked, [seat.cpus for seat in mix], layout) for mix in found]
+            cost = tuple(map(sum, zip(*costs, strict=True)))
+            if best is None or cost < best[0]:
+                best = cost, found
+            if not any(cost):
+                return found
+    return best and best[1]
+
+
+def _seats(asked: Asked, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | None:
+    seats = []
+    for cpus in mix or ():
+        nodes = memory_of(cpus, asked.numa, layout)
+        if nodes is None:
+            return None
+        seats.append(Seat(cpus, nodes))
+    return seats or None
+
+
+def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout) -> Cost:
+    """How far a mix is from what we prefer where no rule says otherwise, the worst first."""
+    seats = [[layout.by_id[cpu] for cpu in seat] for seat in mix]
+    kinds = [{cpu.kind for cpu in seat} for seat in seats]
+    home = {cpu.llc for cpu in seats[0]}
+    crowded = sum(len({cpu.core for cpu in seat}) < len(seat) for seat in seats)
+    strangers = sum(cpu.llc not in home for seat in seats[1:] for cpu in seat)
+    return (
+        crowded,
+        sum(len(one) - 1 for one in kinds),
+        len(set().union(*kinds)) - 1,
+        len(home) - 1,
+        0 if asked.llc == "separate" else strangers,
+        sum(len({cpu.node for cpu in seat}) - 1 for seat in seats),
+    )
+
+
+def _housekeeping(asked: Asked, layout: Layout, reserve: int) -> Iterator[frozenset[int]]:
+    """Sets of CPUs to keep free, best first: slow cores, then the first one, which serves most interrupts anyway."""
+    if not reserve:
+        yield frozenset()
+        return
+    cores = [core for core in layout.cores if asked.listed.isdisjoint(core.cpus)]
+    cores.sort(key=lambda core: (core.isolated, core.tickless, -core.first.slowness, core.cpus[0]))
+    if len(cores) < reserve:
+        return
+
+    # Caches with equally many cores are equally good, so one of each size is tried.
+    sizes = Counter(core.llc for core in cores)
+    groups: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for core in cores:
+        groups.setdefault((sizes[core.llc], core.kind, core.isolated), (core.llc, core.kind, core.isolated))
+    for group in groups.values():
+        chosen = sorted(cores, key=lambda core: (core.llc, core.kind, core.isolated) != group)[:reserve]
+        yield frozenset(cpu for core in chosen for cpu in core.cpus)

@@ -1,0 +1,183 @@
+"""Takes CPUs for the members of one mix: places that the lead may have, and the antagonists around it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from castmates.study.placement.layout import Core, Layout
+from castmates.study.placement.rules import Asked, Cpus, holds
+
+Take = Callable[[Sequence[Core], int], Cpus | None]
+
+# What the cores of a lead's place share, best first; at last anything goes.
+TOGETHER: tuple[tuple[str, ...], ...] = (
+    ("kind", "node", "llc"),
+    ("kind", "llc"),
+    ("kind", "node"),
+    ("kind", "package"),
+    ("kind",),
+    ("node", "llc"),
+    ("llc",),
+    ("node",),
+    ("package",),
+    (),
+)
+
+
+def lead_places(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int]) -> Iterator[Cpus]:
+    """Places for a lead, best first: the first cores of each group of cores that share something."""
+    if asked.lead is not None:
+        yield from [asked.lead[:need]] if len(asked.lead) >= need else []
+        return
+    seen: set[Cpus] = set()
+    for taken in dict.fromkeys([frozenset(asked.antagonists or ()), frozenset[int]()]):
+        cores = open_cores(asked, need, layout, kept_free, taken)
+        for take in _ways(asked):
+            for shared in TOGETHER:
+                for pool in _pools(cores, shared):
+                    place = take(pool, need)
+                    if place is not None and place not in seen:
+                        seen.add(place)
+                        yield place
+
+
+class Around:
+    """The surroundings of a lead in its place, in which the antagonists of each of its mixes find theirs."""
+
+    def __init__(self, asked: Asked, lead: Cpus, layout: Layout, kept_free: frozenset[int]) -> None:
+        self._asked, self._lead, self._layout, self._kept_free = asked, lead, layout, kept_free
+
+    def seats(self, needs: Sequence[int]) -> list[Cpus] | None:
+        """The lead's CPUs, then those of antagonists that need so many each; None where no seats are by the rules."""
+        if self._asked.antagonists is not None:
+            tries = [self._listed(needs, [cpu for cpu in self._asked.antagonists if cpu not in self._lead])]
+        else:
+            tries = [self._hand_out(take, needs) for take in _ways(self._asked)]
+        return next((seats for seats in tries if seats and holds(self._asked, seats, self._layout)), None)
+
+    def _listed(self, needs: Sequence[int], rest: list[int]) -> list[Cpus] | None:
+        seats = [self._lead]
+        for need in needs:
+            seats.append(tuple(rest[:need]))
+            rest = rest[need:]
+        return seats if all(len(seat) == need for seat, need in zip(seats[1:], needs, strict=True)) else None
+
+    def _hand_out(self, take: Take, needs: Sequence[int]) -> list[Cpus] | None:
+        seats, taken = [self._lead], set(self._lead)
+        for need in needs:
+            seat = take(self._left(need, taken), need)
+            if seat is None:
+                return None
+            seats.append(seat)
+            taken |= set(seat)
+        return seats
+
+    def _left(self, need: int, taken: set[int]) -> list[Core]:
+        """The cores on which nobody sits; where cores are shared those with CPUs left, the lead's first."""
+        near = self._single if need == 1 else self._several
+        if self._asked.smt != "share":
+            return [core for core in near if taken.isdisjoint(core.cpus)]
+        left = [replace(core, cpus=tuple(cpu for cpu in core.cpus if cpu not in taken)) for core in near]
+        used = {self._layout.by_id[cpu].core for cpu in taken} - self._lead_cores
+        return sorted((core for core in left if core.cpus), key=lambda core: core.first.core in used)
+
+    @cached_property
+    def _single(self) -> list[Core]:
+        return self._near(1)
+
+    @cached_property
+    def _several(self) -> list[Core]:
+        return self._near(2)
+
+    @cached_property
+    def _lead_cores(self) -> set[int]:
+        return {self._layout.by_id[cpu].core for cpu in self._lead}
+
+    def _near(self, need: int) -> list[Core]:
+        """The cores that antagonists may have, nearest to the lead first."""
+        mine = [self._layout.by_id[cpu] for cpu in self._lead]
+        kinds, packages, nodes = ({getattr(cpu, name) for cpu in mine} for name in ("kind", "package", "node"))
+        llcs = {cpu.llc for cpu in mine} - {None}
+
+        def farness(core: Core) -> tuple[object, ...]:
+            return (
+                core.first.core not in self._lead_cores,
+                core.kind not in kinds,
+                core.llc not in llcs,
+                min(self._layout.distance(node, core.node) for node in nodes),
+                core.package not in packages,
+                need == 1 and not core.isolated,
+                core.cpus[0],
+            )
+
+        cores = open_cores(self._asked, need, self._layout, self._kept_free, frozenset(self._lead))
+        if self._asked.llc == "separate":
+            cores = [core for core in cores if core.llc not in llcs]
+        elif self._asked.llc == "shared":
+            cores = [core for core in cores if core.llc in llcs]
+        return sorted(cores, key=farness)
+
+
+def open_cores(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int], taken: frozenset[int]) -> list[Core]:
+    """The cores for a member that needs so many CPUs, each with the CPUs it may have, in the order of preference."""
+    found = []
+    for core in layout.cores:
+        if kept_free & set(core.cpus) or (asked.smt == "idle-sibling" and not core.whole):
+            continue
+        if asked.smt != "share" and taken & set(core.cpus):
+            continue
+        # Threads on isolated CPUs are not spread by the kernel: they would pile up on one.
+        shut = taken | (layout.isolated if need > 1 else frozenset())
+        cpus = tuple(cpu for cpu in core.cpus if cpu not in shut)
+        if cpus:
+            found.append(core if cpus == core.cpus else replace(core, cpus=cpus))
+    alone = asked.smt == "share"  # then a core with one CPU is of less use
+    return sorted(found, key=lambda core: (alone and len(core.cpus) == 1, *_preference(core, need)))
+
+
+def _preference(core: Core, need: int) -> tuple[int, ...]:
+    """Fast cores first; isolated ones first where they serve; then neighbours side by side."""
+    numbers = (-1 if number is None else number for number in (core.package, core.node, core.llc))
+    return (core.first.slowness, need == 1 and not core.isolated, *numbers, core.cpus[0])
+
+
+def _pools(cores: Sequence[Core], shared: tuple[str, ...]) -> list[list[Core]]:
+    pools: dict[tuple[object, ...], list[Core]] = {}
+    for core in cores:
+        pools.setdefault(tuple(getattr(core, name) for name in shared), []).append(core)
+    return list(pools.values())
+
+
+def _ways(asked: Asked) -> tuple[Take, ...]:
+    """How CPUs may be taken from cores, the best way first."""
+    if asked.smt == "share":
+        return (_in_turn,)
+    return (_one_of_each,) if asked.smt is not None else (_one_of_each, _whole_cores)
+
+
+def _one_of_each(cores: Sequence[Core], need: int) -> Cpus | None:
+    """One CPU of every core, of one kind if there are enough of one."""
+    kinds = _pools(cores, ("kind",))
+    for pool in [*kinds, cores] if len(kinds) > 1 else kinds:
+        if len(pool) >= need:
+            return tuple(sorted(core.cpus[0] for core in pool[:need]))
+    return None
+
+
+def _whole_cores(cores: Sequence[Core], need: int) -> Cpus | None:
+    """All CPUs of as few cores as possible, so that no core has to be split between members."""
+    left, found = list(cores), list[int]()
+    while len(found) < need and left:
+        missing = need - len(found)
+        fitting = [core for core in left if len(core.cpus) <= missing]
+        core = max(fitting, key=lambda one: len(one.cpus)) if fitting else min(left, key=lambda one: len(one.cpus))
+        found += core.cpus[:missing]
+        left.remove(core)
+    return tuple(sorted(found)) if len(found) == need else None
+
+
+def _in_turn(cores: Sequence[Core], need: int) -> Cpus | None:
+    """One CPU of every core, then the second of every core, and so on."""
+    deepest = max((len(core.cpus) for core in cores), default=0)
+    found = [core.cpus[turn] for turn in range(deepest) for core in cores if turn < len(core.cpus)]
+    return tuple(sorted(found[:need])) if len(found) >= need else None

@@ -1,0 +1,134 @@
+"""`castmates doctor --verify-counters`: tries whether counters are right on this machine, and keeps what was found."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import castmates
+from castmates.errors import CastmatesError
+from castmates.linux.kernel_files import read_pairs
+from castmates.machine import counts_record
+from castmates.machine.emulation import platform_here
+from castmates.machine.lock import machine_lock
+from castmates.machine.topology import read_topology
+from castmates.trials.counters import methods
+from castmates.trials.counters.program import CannotHere, quiet_cpu
+from castmates.trials.counters.tasks import MIB, Trial, too_large, trials
+from castmates.trials.counters.verdict import Judged, combined, judge
+from castmates.workloads import environments
+
+Tell = Callable[[str], None]
+WHAT = "castmates doctor --verify-counters"
+FREE_CPU = ("migrate", "crew-touch", "crew-spin")  # tasks that use several CPUs
+LARGE = 64 * MIB
+Outcome = tuple[Trial, Judged, Judged | None]  # what came of it, and of perf stat alone
+
+
+def verify(envs: Path, cache: Path, tell: Tell) -> counts_record.Record:
+    """Try every event, keep the record, and return it."""
+    program = environments.build(environments.NATIVE, envs, cache) / "bin" / "known"
+    cache.mkdir(parents=True, exist_ok=True)
+    with machine_lock(WHAT, wait=False):
+        outcomes = list(try_all(program, cache, trials(read_topology(), page_bytes()), available_bytes()))
+    record = record_of(outcomes)
+    file = counts_record.write(cache, record)
+    tell(f"Recorded in {file}.")
+    return record
+
+
+def try_all(
+    program: Path, directory: Path, wanted: Iterator[Trial] | Sequence[Trial], available: int | None = None
+) -> Iterator[Outcome]:
+    """Try one after the other; an event that no counter can be had for is asked once."""
+    refused: dict[str, str] = {}
+    for trial in wanted:
+        if trial.event not in refused:
+            refused[trial.event] = methods.why_not_countable(trial.event, [quiet_cpu()])
+        why = refused[trial.event] or too_large(trial, available)
+        yield (trial, Judged("not checked", why=why), None) if why else try_one(trial, program, directory)
+
+
+def try_one(
+    trial: Trial, program: Path, directory: Path, engine: methods.Engine = methods.own_engine, perf_stat: bool = True
+) -> Outcome:
+    """Count a task in the project's way and by perf stat, and judge both."""
+    cpu = None if trial.task in FREE_CPU else quiet_cpu()
+    try:
+        ours = judge(trial, *methods.by_engine(trial, program, directory, cpu, engine))
+        longer, second = trial.for_perf_stat, None
+        if perf_stat and _suits_perf_stat(trial):
+            second = methods.by_perf_stat(longer, program, directory, cpu)
+    except CannotHere as why:
+        return trial, Judged("not checked", why=str(why)), None
+    theirs = judge(longer, *second) if second else None
+    return trial, combined(ours, theirs), theirs
+
+
+def _suits_perf_stat(trial: Trial) -> bool:
+    """Not a clock, for starts take more time or less; not a large set, which each start makes anew; not by group."""
+    return trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"
+
+
+def record_of(outcomes: Sequence[Outcome]) -> counts_record.Record:
+    """Everything that was found, trial by trial, and what that comes to for each event."""
+    return {
+        "identity": counts_record.identity(),
+        "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "castmates": castmates.__version__,
+        "platform": platform_here(),
+        "events": {event: _of_event(event, outcomes) for event in dict.fromkeys(one.event for one, _, _ in outcomes)},
+        "trials": [_row(*outcome) for outcome in outcomes],
+    }
+
+
+def wrong(record: counts_record.Record) -> list[str]:
+    """The events whose counts are wrong."""
+    return [event for event, verdict in record["events"].items() if verdict == "wrong"]
+
+
+def page_bytes() -> int:
+    """The size of a page here."""
+    return os.sysconf("SC_PAGESIZE")
+
+
+def available_bytes() -> int | None:
+    """How much memory is free."""
+    number, _, unit = read_pairs(Path("/proc/meminfo")).get("MemAvailable", "").partition(" ")
+    return int(number) * 1024 if number.isdecimal() and unit == "kB" else None
+
+
+def _of_event(event: str, outcomes: Sequence[Outcome]) -> str:
+    """A zero alone verifies nothing: at least one task must have made it count."""
+    own = [(trial, judged) for trial, judged, _ in outcomes if trial.event == event]
+    if any(judged.verdict == "wrong" for _, judged in own):
+        return "wrong"
+    counted = any(judged.verdict == "verified" and trial.per_unit > 0 for trial, judged in own)
+    return "verified" if counted else "not checked"
+
+
+def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
+    return {
+        "event": trial.event,
+        "task": trial.what,
+        "expected": trial.per_unit,
+        "low": trial.low,
+        "high": trial.high,
+        "found": judged.found,
+        "account": judged.account,
+        "account_of": trial.account,
+        "perf_stat": theirs.found if theirs else None,
+        "verdict": judged.verdict,
+        "why": judged.why,
+        "band": trial.why,
+    }
+
+
+def raise_if_wrong(record: counts_record.Record) -> None:
+    """End with an error where a count is wrong."""
+    if events := wrong(record):
+        raise CastmatesError(
+            f"wrong counts: {', '.join(events)}; do not believe them on this machine. Is somebody else counting, or is "
+            "the processor emulated? `perf list` says what an event is here."
+        )

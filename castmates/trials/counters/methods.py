@@ -1,0 +1,150 @@
+"""How a task is counted: by the project's own counters, and by perf stat as a second way."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from castmates.counters.events.budget import probe
+from castmates.counters.events.counting import Counters
+from castmates.counters.events.resolving import resolve
+from castmates.counters.events.rota import Rota
+from castmates.counters.topdown.perf_output.reading import parse
+from castmates.errors import CastmatesError
+from castmates.protocols import Count, Held, Status
+from castmates.runner.processes.freezer import choose_freezer
+from castmates.trials.counters.program import PATIENCE_S, CannotHere, account_of, known, words
+from castmates.trials.counters.tasks import Scope, Trial
+from castmates.trials.counters.verdict import Portion
+
+MEMBER = "known"
+RUNS = 3  # of perf stat, for each length
+
+
+class Edges(Protocol):
+    """What counts a member between two edges, as the project's counters do."""
+
+    def attach(self, members: dict[str, Held]) -> None:
+        """Open the counters."""
+
+    def start(self, active: Sequence[str]) -> None:
+        """Read the opening edge."""
+
+    def stop(self) -> object:
+        """Read the closing edge."""
+
+    def counts(self) -> list[Count]:
+        """What came of it."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+Engine = Callable[[str, Sequence[int], Scope], Edges]  # event, CPUs, whom it counts -> what counts it
+
+
+def own_engine(event: str, cpus: Sequence[int], scope: Scope) -> Edges:
+    """The counters of a study, for one event."""
+    events = resolve([("verify", (event,))])
+    return Counters(events, probe(events, cpus), Rota(), how=scope)
+
+
+def why_not_countable(event: str, cpus: Sequence[int]) -> str:
+    """Why no counter can be had for an event; "" where one can."""
+    resolved = resolve([("verify", (event,))])
+    refused = probe(resolved, cpus).refused
+    return next((why for one in resolved if (why := one.note or refused.get(one.name, ""))), "")
+
+
+@contextmanager
+def group_of(pid: int, scope: Scope) -> Iterator[str | None]:
+    """A control group for the process, where it is to be counted by one; as members of a block have it."""
+    if scope != "cgroup":
+        yield None
+        return
+    freezer = choose_freezer("verify-counters")
+    try:
+        freezer.adopt(MEMBER, pid)
+        group = freezer.group_of(MEMBER)
+        if group is None:
+            raise CannotHere("no control group can be had here")
+        yield str(group)
+    finally:
+        freezer.close()
+
+
+def by_engine(
+    trial: Trial, program: Path, directory: Path, cpu: int | None, engine: Engine = own_engine
+) -> tuple[list[Portion], list[Portion]]:
+    """Count short and long portions in turns; each list holds those of one length."""
+    cpus = sorted(os.sched_getaffinity(0)) if cpu is None else [cpu]
+    found: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
+    with known(words(program, trial, cpu, directory)) as process, ExitStack() as grouped:
+        process.go(trial.short)  # what is only done once is done now
+        counters = engine(trial.event, cpus, trial.scope)
+        try:
+            counters.attach(
+                {MEMBER: Held(process.pid, cpus, grouped.enter_context(group_of(process.pid, trial.scope)))}
+            )
+            for _ in range(trial.pairs):
+                for units in found:
+                    counters.start([MEMBER])
+                    own = process.go(units)
+                    counters.stop()
+                    counts = counters.counts()
+                    if len(counts) != 1:
+                        raise CastmatesError(f"{len(counts)} counts came for {trial.event}, where one was expected")
+                    one = counts[0]
+                    found[units].append(Portion(units, one.value, one.status, one.note, own.of(trial.account)))
+        finally:
+            counters.close()
+    return found[trial.short], found[trial.long]
+
+
+def by_perf_stat(
+    trial: Trial, program: Path, directory: Path, cpu: int | None, runs: int = RUNS
+) -> tuple[list[Portion], list[Portion]] | None:
+    """Have perf count whole runs of the program; None where there is no perf."""
+    perf = shutil.which("perf")
+    if perf is None:
+        return None
+    command = [perf, "stat", "-j", "-e", trial.event, *words(program, trial, cpu, directory)]
+    found: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
+    for _ in range(runs):
+        for units in found:
+            found[units].append(_one_run([*command, f"units={units}"], units, trial))
+    return found[trial.short], found[trial.long]
+
+
+def _one_run(command: Sequence[str], units: int, trial: Trial) -> Portion:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired:
+        raise CastmatesError(
+            f"known did not get on within {PATIENCE_S:g} s under perf stat: is this machine busy?"
+        ) from None
+    said = done.stdout.strip()
+    if said.startswith("cannot: "):
+        raise CannotHere(said.removeprefix("cannot: "))
+    if done.returncode != 0:
+        return Portion(units, None, "not counted", f"perf stat: {next(iter(done.stderr.splitlines()), 'it failed')}")
+    lines = parse(done.stderr).lines
+    whole = [line.value * (1e6 if line.unit == "msec" else 1.0) for line in lines if line.value is not None]
+    if len(whole) < len(lines) or not whole:
+        lost: Status = next((line.status for line in lines if line.value is None), "not counted")
+        return Portion(units, None, lost, "perf stat")
+    status: Status = "scaled" if any(line.status == "scaled" for line in lines) else "counted"
+    user_only = trial.event != lines[0].event and lines[0].event.endswith(":u")
+    note = "user mode only" if user_only else ""
+    return Portion(units, sum(whole), status, note, account_of(said).of(trial.account))

@@ -1,0 +1,121 @@
+"""The program `known` as a process: it does portions of a task when told to, and gives its own account of them."""
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from castmates.errors import CastmatesError
+from castmates.linux.processes import read_process
+from castmates.trials.counters.tasks import Account, Trial
+
+PATIENCE_S = 60.0
+REST_S = 0.0002
+
+
+class CannotHere(Exception):
+    """The task has no known answer on this machine; why."""
+
+
+class Own(NamedTuple):
+    """What the kernel told the program of a portion, by getrusage and the clock of the process."""
+
+    minor: int
+    major: int
+    waits: int
+    pushes: int
+    cpu_ns: int
+
+    def of(self, account: Account | None) -> float | None:
+        """The part that an event is held against."""
+        if account is None:
+            return None
+        found = {"minor faults": self.minor, "major faults": self.major, "switches": self.waits + self.pushes}
+        return float(found.get(account, self.cpu_ns))
+
+
+def words(program: Path, trial: Trial, cpu: int | None, directory: Path) -> list[str]:
+    """The command line of a task."""
+    more = [f"bytes={trial.bytes}"] if trial.bytes else []
+    more += [] if cpu is None else [f"cpu={cpu}"]
+    return [str(program), trial.task, f"directory={directory}", *more]
+
+
+class Known:
+    """The process; `go` lets it do a portion and waits for its end."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def go(self, units: int) -> Own:
+        """Do so many units."""
+        if self._process.stdin is None:
+            raise CastmatesError("known has no standard input")
+        try:
+            self._process.stdin.write(f"{units}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise CastmatesError(f"known ended with status {self._process.wait()} before its task was done") from None
+        own = account_of(self.line())
+        self._await_rest()
+        return own
+
+    def _await_rest(self) -> None:
+        """Wait until it waits for its next line: what it did until then would count in the next portion."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (process := read_process(self.pid)) and process.state != "S" and time.monotonic() < deadline:
+            time.sleep(REST_S)
+
+    def line(self) -> str:
+        """Wait for its next line."""
+        if self._process.stdout is None:
+            raise CastmatesError("known has no standard output")
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self._process.stdout, selectors.EVENT_READ)
+            if not waiting.select(PATIENCE_S):
+                raise CastmatesError(f"known did not get on within {PATIENCE_S:g} s: is this machine busy?")
+        line = self._process.stdout.readline().strip()
+        if line.startswith("cannot: "):
+            raise CannotHere(line.removeprefix("cannot: "))
+        if not line:
+            raise CastmatesError(f"known ended with status {self._process.wait()} before its task was done")
+        return line
+
+
+@contextmanager
+def known(command: Sequence[str]) -> Iterator[Known]:
+    """Start it and wait until it is ready; it is ended at the end."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        one = Known(process)
+        one.line()
+        yield one
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+
+
+def account_of(line: str) -> Own:
+    """Read the program's account."""
+    said = line.split()
+    if len(said) != 1 + len(Own._fields) or said[0] != "done":
+        raise CastmatesError(f"known said '{line}' where its account was expected; build it anew.")
+    return Own(*map(int, said[1:]))
+
+
+def quiet_cpu() -> int:
+    """The last of our CPUs: the first ones serve more interrupts."""
+    return max(os.sched_getaffinity(0))

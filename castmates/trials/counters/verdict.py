@@ -1,0 +1,90 @@
+"""What a counter said of a task with a known answer -> whether the count is right. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from castmates.protocols import Status
+from castmates.trials.counters.tasks import Trial
+
+Verdict = Literal["verified", "wrong", "not checked"]
+APART, APART_SHARE = 3.0, 0.002  # counts by which a count and the kernel's own account of it may differ, or a share
+CLOCKS_IN_DOUBT = 0.03  # that others' work, interrupts and hypervisors may make of it
+USER_ONLY = "user mode only"
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What was counted in one portion of a task."""
+
+    units: int
+    value: float | None
+    status: Status = "counted"
+    note: str = ""
+    account: float | None = None  # the program's own, of the same portion
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of it."""
+
+    verdict: Verdict
+    found: float | None = None  # for each unit
+    account: float | None = None
+    why: str = ""
+
+
+def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Judged:
+    """Hold the difference between portions against what is known; disturbances add, so the least of each counts."""
+    portions = [*short, *long]
+    if not short or not long:
+        return Judged("not checked", why="it was not tried")
+    unlike = next((one for one in portions if one.status != "counted" or one.value is None), None)
+    if unlike is not None:
+        return Judged("not checked", why=f"{unlike.status}: {unlike.note}" if unlike.note else unlike.status)
+    found = _slope(short, long, [one.value for one in short], [one.value for one in long])
+    account = _slope(short, long, [one.account for one in short], [one.account for one in long])
+    if found is None:
+        return Judged("not checked", why="the two portions are equally long")
+    if trial.in_kernel and any(USER_ONLY in one.note for one in portions):
+        return Judged("not checked", found, account, "counted in user mode only here, and this happens in the kernel")
+    agrees = account is None or _agree(trial, found, account, trial.long - trial.short)
+    if trial.low <= found <= trial.high:
+        if agrees:
+            return Judged(
+                "verified", found, account, USER_ONLY if any(USER_ONLY in one.note for one in portions) else ""
+            )
+        return Judged("wrong", found, account, f"the kernel's own account differs: {account:.6g}")
+    if trial.account == "CPU time" and abs(found - trial.per_unit) <= CLOCKS_IN_DOUBT * trial.per_unit:
+        why = "the two clocks differ by more than is let pass, as they do under others' load: try on a quiet machine"
+        return Judged("not checked", found, account, why)
+    if account is not None and agrees:
+        return Judged(
+            "not checked", found, account, "the kernel's own account says the same: the task was disturbed here"
+        )
+    return Judged("wrong", found, account, f"{trial.low:.6g} to {trial.high:.6g} was expected")
+
+
+def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
+    """A count is right only if every way that counted it is."""
+    if ours.verdict == "verified" and perf_stat is not None and perf_stat.verdict == "wrong":
+        return Judged("wrong", ours.found, ours.account, f"perf stat says {perf_stat.found:.6g}: {perf_stat.why}")
+    return ours
+
+
+def _slope(
+    short: Sequence[Portion], long: Sequence[Portion], at_short: Sequence[float | None], at_long: Sequence[float | None]
+) -> float | None:
+    """By how much the least grows with each unit; None where something is not told."""
+    few, many = [v for v in at_short if v is not None], [v for v in at_long if v is not None]
+    units = long[0].units - short[0].units
+    if len(few) < len(short) or len(many) < len(long) or units <= 0:
+        return None
+    return (min(many) - min(few)) / units
+
+
+def _agree(trial: Trial, found: float, account: float, units: int) -> bool:
+    """Whether the kernel's own account tells the same, but for a few at the edges."""
+    if trial.account == "CPU time":
+        return abs(found - account) <= CLOCKS_IN_DOUBT * account
+    return abs(found - account) <= max(APART / units, APART_SHARE * account)

@@ -1,0 +1,107 @@
+"""`castmates doctor --verify-cat`: tries on this machine whether way masks do something, and keeps what was found."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import castmates
+from castmates.errors import CastmatesError
+from castmates.machine import facts_rdt, trial_records
+from castmates.machine.emulation import platform_here
+from castmates.machine.lock import machine_lock
+from castmates.machine.topology import Topology, read_topology
+from castmates.rdt.choose import choose_allocator, choose_monitor
+from castmates.rdt.nothing import NoAllocator
+from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.rdt.resctrl.mounting import lease, why_not_mounted
+from castmates.runner.cleanup.restore import heal
+from castmates.study.cache import Cache
+from castmates.trials.way_masks.experiment import fewest, plateaus, times
+from castmates.trials.way_masks.programs import Setting, on_hardware
+from castmates.trials.way_masks.verdict import NO_ALLOCATION, figures, follows, in_words, judge, slowdown
+from castmates.workloads import environments
+
+Tell = Callable[[str], None]
+WHAT = "castmates doctor --verify-cat"
+
+
+def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
+    """Try it, keep the record, and say in one paragraph what was found."""
+    programs = environments.build(environments.NATIVE, envs, cache) / "bin"
+    with machine_lock(WHAT, wait=False), ExitStack() as exits:
+        for sentence in heal().told:
+            tell(sentence)
+        found, why = _found(exits)
+        record = _head() | (_nothing_to_try(why) if found is None else _try(found, programs))
+    file = trial_records.write(cache, record)
+    tell(record["said"])
+    tell(f"Recorded in {file}.")
+    return record
+
+
+def _found(exits: ExitStack) -> tuple[Cache | None, str]:
+    """What can be shared out here, mounted for the time of the trial where it must be; or why nothing can.
+
+    That this user may not is another thing, and an error: it says nothing of the machine.
+    """
+    if facts_rdt.resctrl(Path("/"))["kernel"] is False:
+        return None, why_not_mounted()
+    exits.callback(lease(purpose=WHAT).release)
+    cache = read_cache()
+    if cache is None or cache.ways < 2 * fewest(cache) or cache.groups < 1:
+        return None, "resctrl has no way masks here: this processor only monitors, or its masks have no room."
+    return cache, ""
+
+
+def _try(cache: Cache, programs: Path) -> dict[str, Any]:
+    setting, domain = where(read_topology(), cache, programs)
+    allocator = choose_allocator(purpose=WHAT)
+    if isinstance(allocator, NoAllocator):
+        raise CastmatesError(f"masks cannot be tried: {'; '.join(allocator.about().values())}")
+    monitor = choose_monitor(purpose=WHAT)
+    with on_hardware(setting, allocator, monitor) as bench:
+        measured = times(bench, cache)
+        told = plateaus(bench, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+        drivers = {"allocator": allocator.about(), "monitor": monitor.about()}
+    ratio = slowdown(measured)
+    verdict = judge(ratio, follows(told))
+    place = {"cpu": setting.chase_cpu, "evictor_cpu": setting.evictor_cpu, "llc": domain, "bytes": setting.cache_bytes}
+    return {
+        "verdict": verdict,
+        "said": in_words(verdict, ratio, len(measured.few), told),
+        "place": place,
+        "cache": cache.model_dump(mode="json"),
+        "drivers": drivers,
+        **figures(measured, ratio, told),
+    }
+
+
+def _nothing_to_try(why: str) -> dict[str, Any]:
+    return {"verdict": NO_ALLOCATION, "said": f"There is no cache allocation here, so no mask could be tried: {why}"}
+
+
+def _head() -> dict[str, Any]:
+    return {
+        "identity": trial_records.identity(),
+        "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "castmates": castmates.__version__,
+        "platform": platform_here(),
+    }
+
+
+def where(topology: Topology, cache: Cache, programs: Path) -> tuple[Setting, int]:
+    """Choose two cores of one last-level cache, the second for evicting; one core if there is no other."""
+    cores = topology.cores()
+    for llc in sorted(topology.llcs, key=lambda llc: -sum(core[0] in llc.cpus for core in cores)):
+        here = [core[0] for core in cores if core[0] in llc.cpus]
+        if not here:
+            continue
+        size = cache.way_bytes * cache.ways if cache.way_bytes else llc.bytes
+        if size:
+            return Setting(programs, here[0], here[-1], size, cache.full), llc.id
+    raise CastmatesError(
+        "the size of the last-level cache is told neither by resctrl nor by sysfs, so no buffer of half of it can be "
+        "made; masks cannot be tried on this machine"
+    )

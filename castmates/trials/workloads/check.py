@@ -1,0 +1,145 @@
+"""`castmates workloads check`: each workload alone for a few seconds, every promise of it tried out."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from castmates.errors import CastmatesError
+from castmates.machine.lock import machine_lock
+from castmates.runner.cleanup.restore import heal_or_refuse
+from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.starts import member_start
+from castmates.study.mixes import member_of
+from castmates.study.model import Workload
+from castmates.study.placement.search import Seat
+from castmates.study.spec import Prepared
+from castmates.trials.workloads import promises
+from castmates.trials.workloads.alone import Alone, NotTried, guarded, launched, told
+from castmates.trials.workloads.installed import Lack, lack_of
+from castmates.trials.workloads.promises import Finding
+from castmates.workloads import environments, inputs
+from castmates.workloads.heartbeat import HeartbeatError
+
+WHAT = "castmates workloads check"
+
+Tell = Callable[[str], None]
+Verdict = Literal["kept", "broken", "not here"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found of one workload."""
+
+    workload: str
+    verdict: Verdict
+    why: str  # in a sentence, where it is not kept
+    findings: tuple[Finding, ...] = ()
+
+    def about(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "workload": self.workload,
+            "verdict": self.verdict,
+            "why": self.why,
+            "promises": {one.promise: {"seen": one.seen, "broken": one.broken} for one in self.findings},
+        }
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are built, and from what."""
+
+    envs: Path
+    cache: Path
+
+
+def check(workloads: Mapping[str, Workload], places: Places, seconds: float, build: bool, tell: Tell) -> list[Result]:
+    """Check these workloads one after the other; `build` makes environments that are not there."""
+    environments.build(environments.NATIVE, places.envs, places.cache)
+    results = []
+    with machine_lock(WHAT, report=tell), guarded() as warden:
+        heal_or_refuse(tell)
+        for number, (name, workload) in enumerate(workloads.items(), start=1):
+            tell(f"{number} of {len(workloads)}: {name}")
+            found = check_one(name, workload, places, seconds, warden, build)
+            results.append(found)
+            if found.why:
+                tell(f"{name}: {found.verdict}: {found.why}")
+    return results
+
+
+def check_one(
+    name: str, workload: Workload, places: Places, seconds: float, warden: Warden, build: bool = True
+) -> Result:
+    """Check one workload; for whoever holds the machine's lock."""
+    lack = lack_of(workload, places.envs, places.cache)
+    if lack is not None and not (build and lack.environment):
+        return _not_here(name, lack)
+    cpus = tuple(sorted(os.sched_getaffinity(0))[-workload.cores :])
+    if len(cpus) < workload.cores:
+        return Result(name, "not here", f"it wants {workload.cores} CPUs, and there are {len(cpus)}")
+    start = _starter(name, workload, places, cpus)  # what cannot be built is an error of its own
+    if lack is not None and (still := lack_of(workload, places.envs, places.cache)):  # a program of the environment
+        return _not_here(name, still)
+    findings: list[Finding] = []
+    try:
+        with launched(start, warden) as first:
+            _try_everything(first, workload, cpus, seconds, findings)
+        with launched(start, warden) as second:
+            _try_again(second, findings)
+    except NotTried:
+        raise
+    except OSError as problem:
+        raise NotTried(told(problem)) from None
+    except (WorkloadFailed, HeartbeatError, CastmatesError) as problem:
+        warden.check()  # without one the workload is not to blame
+        findings.append(_broken_off(findings, str(problem)))
+    why = "; ".join(one.broken for one in findings if not one.kept)
+    return Result(name, "broken" if why else "kept", why, tuple(findings))
+
+
+def _not_here(name: str, lack: Lack) -> Result:
+    return Result(name, "not here", f"{lack.said}; {lack.remedy}")
+
+
+def _try_everything(
+    alone: Alone, workload: Workload, cpus: tuple[int, ...], seconds: float, findings: list[Finding]
+) -> None:
+    findings.append(promises.ready(alone.become_ready()))
+    seen = alone.run(seconds)
+    findings += [promises.progress(seen, workload), promises.pinned(seen, cpus)]
+    findings += [promises.threads(seen, workload), promises.memory(seen, workload)]
+    findings.append(promises.freezes(alone.stand()))
+    findings.append(promises.ends(alone.end()))
+
+
+def _try_again(alone: Alone, findings: list[Finding]) -> None:
+    seconds = alone.become_ready()
+    if not alone.works():
+        raise WorkloadFailed("it made no progress when it was launched a second time")
+    findings.append(promises.restarts(seconds))
+
+
+def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...]) -> Callable[[Path], Start]:
+    """Build what the workload needs, and make what starts it in a scratch folder."""
+    native = environments.build(environments.NATIVE, places.envs, places.cache) / "bin"
+    environment_key = inputs_key = None
+    if workload.environment is not None:
+        environments.build(workload.environment, places.envs, places.cache)
+        environment_key = environments.key(workload.environment, places.envs)
+    if workload.inputs is not None:
+        inputs.build(workload.inputs, places.envs, places.cache)
+        inputs_key = inputs.key(workload.inputs, places.envs)
+    prepared = Prepared(environment_key=environment_key, content="", inputs_key=inputs_key)
+    member = member_of(name, "lead", Seat(cpus, ()), workload, prepared)
+    return lambda scratch: member_start(member, native, scratch, places.cache)
+
+
+def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
+    """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
+    known = {one.promise for one in findings}
+    unknown = (name for name in promises.NAMES if name not in known)
+    return Finding(next(unknown, promises.NAMES[-1]), "failed", why)
