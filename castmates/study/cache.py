@@ -1,4 +1,4 @@
-"""What a machine lets us do with its last-level cache and memory bandwidth; read by castmates.rdt.resctrl.capabilities."""
+"""What a machine lets us do with its last-level cache and memory bandwidth."""
 
 import math
 from typing import Literal

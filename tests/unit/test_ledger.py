@@ -38,7 +38,7 @@ DESIGN = Design(
 )
 A_LITTLE = 1e-6
 EVICTORS_CPU = 9  # nobody measured runs there
-JUDGES = ("ledger", "ledger_load", "restarts")
+JUDGES = ("rounds/ledger", "rounds/ledger_load", "processes/restarts")
 
 
 def member(name: str) -> Member:

@@ -6,19 +6,16 @@ from snakemake.exceptions import WorkflowError
 # A clone runs without being installed.
 sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
-from castmates.pipeline import confirm
-from castmates.pipeline import failures
-from castmates.pipeline import take_look as looks
 from castmates import project
 from castmates.errors import CastmatesError
-from castmates.machine import trial_records as calibration
+from castmates.machine import trial_records
+from castmates.pipeline import confirm, failures, take_look
+from castmates.pipeline.lock import hold_sweep_lock
 from castmates.study import schedule
 from castmates.study.bundles import bundles
 from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
-from castmates.pipeline.lock import hold_sweep_lock
-from castmates.workloads import environments
-from castmates.workloads import inputs
+from castmates.workloads import environments, inputs
 
 project.let_jobs_find_us()
 
@@ -91,7 +88,7 @@ def block_files(name, paths):
 def decision_of_look(number):
     """The companies that went on after a look; Snakemake comes back when the look was taken."""
     taken = checkpoints.take_look.get(study=STUDY, look=number)
-    return looks.went_on(Path(taken.output[0]))
+    return take_look.went_on(Path(taken.output[0]))
 
 
 def blocks_of_look(wildcards):
@@ -102,7 +99,7 @@ def blocks_of_look(wildcards):
 
 def earlier_looks(wildcards):
     earlier = range(1, int(wildcards.look))
-    return [looks.look_file(PROJECT.results, number) for number in earlier]
+    return [take_look.look_file(PROJECT.results, number) for number in earlier]
 
 
 def decisions_of_study():
@@ -117,7 +114,7 @@ def decisions_of_study():
 
 def looks_of_study():
     return [
-        looks.look_file(PROJECT.results, number)
+        take_look.look_file(PROJECT.results, number)
         for number, _ in enumerate(decisions_of_study(), start=1)
     ]
 

@@ -4,7 +4,7 @@ It serves the tests of everything that drives resctrl, and the modelled machine.
 operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/test_fake_transcripts.py).
 
     fake = FakeResctrl(LAB, V6_1)                # a machine's shape and a kernel version; mounted
-    fake.make("g1")                              # a castmates.rdt.resctrl.tree.Tree: read write make remove names locked
+    fake.make("g1")                              # a rdt.resctrl.tree.Tree: read write make remove names locked
     fake.write("g1/schemata", "L3:0=f\\n")        # OSError with the kernel's errno where it is refused
     fake.read("info/last_cmd_status")
     pid = fake.processes.fork()                  # the machine's processes: fork clone exit threads

@@ -30,8 +30,8 @@ class Stat:
 class FakeResctrl(FakeMachine):
     """A machine with a kernel's resctrl, which is mounted unless `options` is None.
 
-    It is a castmates.rdt.resctrl.tree.Tree: paths are relative to the mount point, and every refusal is an OSError with the
-    kernel's errno. What else the kernel lets one do are the methods besides.
+    It is a castmates.rdt.resctrl.tree.Tree: paths are relative to the mount point, and every refusal is an OSError
+    with the kernel's errno. What else the kernel lets one do are the methods besides.
     """
 
     def __init__(

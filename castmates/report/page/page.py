@@ -58,7 +58,7 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(
-        loader=PackageLoader("castmates.report"),
+        loader=PackageLoader("castmates.report.page"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,

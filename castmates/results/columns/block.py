@@ -1,4 +1,4 @@
-"""The data contract of a block: the columns of the tables that it leaves. castmates/results/columns/study.py has the study's.
+"""The data contract of a block: the columns of the tables that it leaves; study.py has those of a study.
 
 Other people's scripts read these tables: add columns at the end, never rename or reorder.
 """
