@@ -1,4 +1,4 @@
-"""The house as its imports draw it: rooms, arrows and floors. `python -m tests.house` draws docs/architecture.md's picture.
+"""The house as its imports draw it: rooms, arrows and floors. `python -m tests.house` draws the picture.
 
 A room is a folder of castmates/; those named in PARTED are shown by their own folders. Imports inside functions count;
 those that only a type checker sees do not.
