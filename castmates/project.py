@@ -113,7 +113,7 @@ class Project:
         now = self.shareable_cache()
         return now if now is not None and now.groups else remembered_cache(self.plan_file) or now
 
-    def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
+    def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)

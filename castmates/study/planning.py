@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
-from castmates.study.mixes import Cast
+from castmates.study.mixes import Mixes
 from castmates.study.model import Study
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
@@ -18,7 +18,7 @@ CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it need
 
 def extend(
     study: Study,
-    cast: Cast,
+    placed: Mixes,
     titles: Mapping[str, str],
     native_key: str,
     measured: Iterable[Block] = (),
@@ -29,9 +29,9 @@ def extend(
     A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
     wanted goes on; mixes that lost their company, or are new, form companies of their own.
     """
-    members = cast.members
-    wanted = {mix.identity: mix for mix in (*(control.mix for control in cast.controls), *cast.mixes)}
-    results = {mix.identity for mix in cast.mixes}
+    members = placed.members
+    wanted = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
+    results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _active(block.company, wanted)]
     having = Counter(mix.identity for block in kept for mix in block.company.mixes)
     blocks = list(kept)
@@ -56,18 +56,13 @@ def extend(
     return Plan(
         study=study.name,
         titles=named,
-        mixes=tuple(cast.mixes),
-        controls=tuple(cast.controls),
+        mixes=tuple(placed.mixes),
+        controls=tuple(placed.controls),
         blocks=tuple(blocks),
         looks=_looks(study, blocks, begun, results),
-        notes=cast.notes,
-        cache=cast.cache,
+        notes=placed.notes,
+        cache=placed.cache,
     )
-
-
-def active_mixes(plan: Plan, company: Company) -> list[Mix]:
-    """The mixes of a company that the study (still) has, its controls included."""
-    return _active(company, plan.wanted)
 
 
 def _active(company: Company, wanted: Mapping[str, Mix]) -> list[Mix]:

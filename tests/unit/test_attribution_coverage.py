@@ -16,7 +16,7 @@ from scipy import stats
 
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
-from castmates.analysis.partitions.attribution_rounds import STAGES
+from castmates.analysis.partitions.attribution_rounds import LINKS
 from castmates.results.columns.study import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
@@ -148,7 +148,7 @@ def test_within_launch_every_part_covers_what_these_launches_show(blocks):
     stages = [("solo", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
               ("corun", UNMANAGED)]  # fmt: skip
     logs = np.stack([simulated.here[:, :, 0, simulated.kinds.index(one)] for one in stages], axis=2).mean(axis=1)
-    lost = dict(zip(STAGES, (logs[:, [0]] - logs).T, strict=True))
+    lost = dict(zip(LINKS, (logs[:, [0]] - logs).T, strict=True))
     for part in TRUE:
         start, end = (lost[stage] for stage in PARTS[part])
         own = found.loc[part]
