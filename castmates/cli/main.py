@@ -79,7 +79,7 @@ def doctor(
         _verify_counters(as_json)
         return
     from castmates.files import cache_folder
-    from castmates.machine import counts_record, trial_records
+    from castmates.machine import trial_records
     from castmates.machine.doctor import doctor as examination
     from castmates.machine.facts import machine_facts
     from castmates.machine.topology import read_topology
@@ -87,8 +87,8 @@ def doctor(
 
     topology = read_topology()
     facts = machine_facts(topology=topology) | {
-        "calibration": trial_records.read(cache_folder()),
-        "counts": counts_record.read(cache_folder()),
+        "calibration": trial_records.WAY_MASKS.read(cache_folder()),
+        "counts": trial_records.COUNTERS.read(cache_folder()),
         "packages": packages.missing(workloads.CATALOGUE),
     }
     checks = examination.examine(facts, topology)

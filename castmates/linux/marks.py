@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.kernel_files import read_kernel
 from castmates.linux.owned_names import maker_of_folder
-from castmates.linux.processes import Family, Process, read_kernel, read_process, read_table
+from castmates.linux.processes import Family, Process, read_process, read_table
 
 RLIMIT_LOCKS = 10
 PID_BITS = 22  # as many as the kernel's greatest PID has

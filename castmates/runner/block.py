@@ -12,7 +12,7 @@ from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import folder_prefix
-from castmates.machine import counts_record, prepare
+from castmates.machine import prepare, trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
@@ -134,7 +134,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         _do_afterwards(stage, block, outcome, everyone, say)
         outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
         if hardware.counters:
-            outcome.hardware["counts verified"] = counts_record.verdicts(cache)
+            outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
         outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import resctrl_group_name
 from castmates.machine.lock import tell
 from castmates.protocols import Held
-from castmates.rdt.names import own_name
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.rdt.resctrl.foreign import foreign_groups
@@ -151,7 +151,7 @@ class ResctrlAllocator:
     def _find_groups(self, names: Sequence[str]) -> None:
         """Make a group for everyone; who may not make any takes those that root gave him."""
         for number, name in enumerate(names):
-            path = own_name(number)
+            path = resctrl_group_name(number)
             try:
                 groups.make(self.tree, self.book, path, self.say)
             except OSError as error:

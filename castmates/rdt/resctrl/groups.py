@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
-from castmates.rdt.names import delegated_order, delegated_to, maker_of
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.journal_entries import Book
 from castmates.rdt.resctrl.refusals import refusal
@@ -85,7 +85,7 @@ def remove(tree: Tree, book: Book, path: str) -> None:
 def delegated(tree: Tree, uid: int) -> list[str]:
     """List the control groups that root gave to a user and that nobody lives in."""
     given = [name for name in control_groups(tree) if delegated_to(name) == uid]
-    return [name for name in sorted(given, key=delegated_order) if not _lived_in(tree, name)]
+    return [name for name in sorted(given, key=delegated_number) if not _lived_in(tree, name)]
 
 
 def delegated_monitoring(tree: Tree, control: str, uid: int) -> list[str]:
@@ -155,4 +155,5 @@ def stale(tree: Tree) -> list[str]:
     """List the groups whose maker has ended; monitoring groups first, for a control group takes its own with it."""
     control = control_groups(tree)
     monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
-    return [path for path in monitoring + control if (maker := maker_of(Path(path).name)) and is_gone(maker)]
+    makers = {path: maker_of_resctrl_group(Path(path).name) for path in monitoring + control}
+    return [path for path, maker in makers.items() if maker and is_gone(maker)]

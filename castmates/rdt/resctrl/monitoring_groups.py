@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
 from castmates.protocols import Held
-from castmates.rdt.names import delegated_to, maker_of, own_name
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.journal_entries import Book
@@ -60,7 +60,7 @@ class Watched:
             self._patience = 0.0
 
     def _make(self, control: str, number: int) -> str:
-        path = f"{control}/mon_groups/{own_name(number)}".lstrip("/")
+        path = f"{control}/mon_groups/{resctrl_group_name(number)}".lstrip("/")
         try:
             groups.make(self.tree, self.book, path, self.say, self._patience)
         except OSError as error:
@@ -101,4 +101,4 @@ class Watched:
 
 
 def _is_for_us(control: str) -> bool:
-    return maker_of(control) is not None or delegated_to(control) == os.geteuid()
+    return maker_of_resctrl_group(control) is not None or delegated_to(control) == os.geteuid()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
 from castmates.linux.owner import myself
 from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
-from castmates.rdt.names import delegated_to, maker_of, own_name
 from castmates.rdt.resctrl import leftovers, mounting
 from castmates.rdt.resctrl.journal_entries import Book
 from castmates.rdt.resctrl.tree import KernelTree
@@ -131,16 +131,20 @@ def test_what_is_not_mounted_is_absent(here):
 
 
 def test_names_tell_who_made_a_group():
-    assert maker_of(own_name(3)) == myself()
-    assert maker_of("castmates-1000-3") is None
-    assert maker_of("castmates.x") is None
-    assert (delegated_to("castmates-1000-3"), delegated_to(own_name(3))) == (1000, None)
+    assert maker_of_resctrl_group(resctrl_group_name(3)) == myself()
+    assert maker_of_resctrl_group("castmates-1000-3") is None
+    assert maker_of_resctrl_group("castmates.x") is None
+    assert (delegated_to("castmates-1000-3"), delegated_to(resctrl_group_name(3))) == (1000, None)
 
 
 def test_leftovers_of_the_dead_go_and_nobody_elses(tmp_path):
     here = trees.record(tmp_path, trees.XEON)
-    dead = own_name(0).replace(f".{DEAD.pid}-", ".").replace(f"castmates.{myself().pid}-", f"castmates.{DEAD.pid}-")
-    for path in (dead, own_name(1), "COS1", "castmates-1000-0", f"mon_groups/{dead}"):
+    dead = (
+        resctrl_group_name(0)
+        .replace(f".{DEAD.pid}-", ".")
+        .replace(f"castmates.{myself().pid}-", f"castmates.{DEAD.pid}-")
+    )
+    for path in (dead, resctrl_group_name(1), "COS1", "castmates-1000-0", f"mon_groups/{dead}"):
         (here / path).mkdir(parents=True)
         (here / path / "tasks").write_text("")
     for path in (dead, f"mon_groups/{dead}"):  # a real group's files vanish with it
@@ -149,7 +153,7 @@ def test_leftovers_of_the_dead_go_and_nobody_elses(tmp_path):
     done, left = leftovers.remove_from(_Emptying(here), here)
     assert left == []
     assert [said.split(":")[0] for said in done] == [str(here / "mon_groups" / dead), str(here / dead)]
-    assert sorted(groups_at(here)) == sorted([own_name(1), "COS1", "castmates-1000-0"])
+    assert sorted(groups_at(here)) == sorted([resctrl_group_name(1), "COS1", "castmates-1000-0"])
 
 
 class _Emptying(KernelTree):
@@ -199,11 +203,12 @@ def test_a_refused_mount_is_one_sentence(number, options, words):
 
 
 def test_kernel_tree_names_who_holds_the_lock(tmp_path):
-    from castmates.rdt.resctrl.tree import holder
+    from castmates.linux.host import flock_holder
+    from castmates.rdt.resctrl.tree import in_words
 
-    me = f"1: FLOCK  ADVISORY  WRITE {myself().pid} 00:1b:77 0 EOF\n"
-    assert holder(77, me).startswith(f"process {myself().pid} (")
-    assert "cannot be told" in holder(78, me)
+    with KernelTree(tmp_path).locked():
+        assert in_words(flock_holder(tmp_path.stat().st_ino)).startswith(f"process {myself().pid} (")
+    assert "cannot be told" in in_words(flock_holder(tmp_path.stat().st_ino))
 
 
 def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):
