@@ -1,4 +1,4 @@
-"""Records of trials on this machine: whether way masks work, and whether counters are right; and whom each speaks for."""
+"""Records of trials on this machine: whether way masks work, whether counters are right, whom each speaks for."""
 
 import hashlib
 import json

@@ -6,7 +6,7 @@ from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.partitions.partitions import domains
 from castmates.study.placement.layout import Layout
-from castmates.study.schemata import schemata_of, ways_of
+from castmates.study.schemata import mask_of, schemata_of
 from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
 
 EVERYBODY_ELSE = "everybody else"
@@ -60,7 +60,7 @@ def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) ->
 
 
 def _said(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
-    mask = ways_of(share)
+    mask = mask_of(share)
     return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
 
 

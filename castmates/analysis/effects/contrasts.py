@@ -9,7 +9,7 @@ import pandas as pd
 from castmates.results.columns.study import Columns, frame
 from castmates.study import masks
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
-from castmates.study.schemata import ways_of
+from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
 
 CONTRASTS: Columns = {
@@ -171,7 +171,7 @@ def _of_scene(
 def _lead_ways(mix: Mix, partition: Partition | None) -> int | None:
     """How many ways the partition gives the lead; None where it has all."""
     shares = {share.member: share for share in partition.shares} if partition is not None else {}
-    mask = ways_of(shares.get(mix.lead))
+    mask = mask_of(shares.get(mix.lead))
     return None if mask is None else masks.popcount(mask)
 
 

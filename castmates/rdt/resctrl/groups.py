@@ -9,7 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.tasks import Tasks, listed
 from castmates.rdt.resctrl.tree import Tree
@@ -23,9 +23,9 @@ NOT_HERE = (errno.ENOENT, errno.ENODEV)
 NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def make(tree: Tree, book: Book, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
+def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
     """Make a group, written down before; where its id is in limbo wait, for a bounded time."""
-    book.group(path)
+    journal.announce_group(path)
     try:
         deadline, told = time.monotonic() + limbo_s, False
         while error := _try_to_make(tree, path):
@@ -36,7 +36,7 @@ def make(tree: Tree, book: Book, path: str, say: Say, limbo_s: float = LIMBO_S) 
                 told = True
             time.sleep(LIMBO_LOOK_S)
     except (CastmatesError, OSError):
-        book.strike(path)
+        journal.strike(path)
         raise
 
 
@@ -72,14 +72,14 @@ def _why_not(tree: Tree, error: OSError) -> str:
     return ""
 
 
-def remove(tree: Tree, book: Book, path: str) -> None:
+def remove(tree: Tree, journal: ResctrlJournal, path: str) -> None:
     """Remove a group if it is there; who lives in it falls back to the group above."""
     try:
         tree.remove(path)
     except OSError as error:
         if error.errno not in NOT_HERE:
             raise refusal(tree, error, f"remove the group {path}") from None
-    book.strike(path)
+    journal.strike(path)
 
 
 def delegated(tree: Tree, uid: int) -> list[str]:

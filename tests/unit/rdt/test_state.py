@@ -12,7 +12,7 @@ from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
 from castmates.rdt.resctrl import leftovers, mounting
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.runner.cleanup import restore
 from castmates.study.spec import REST, Share
@@ -36,9 +36,9 @@ def heal(folder):
 
 
 def test_groups_of_a_dead_run_go(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
     for path in ("castmates.1-2-3.0", "mon_groups/castmates.1-2-3.1000", "never.made"):
-        book.group(path)
+        entries.announce_group(path)
     (here / "castmates.1-2-3.0").mkdir()
     (here / "mon_groups/castmates.1-2-3.1000").mkdir()
     assert [one.how for one in Journal(tmp_path).restore(lambda entry: entry.stale)] == [
@@ -51,9 +51,9 @@ def test_groups_of_a_dead_run_go(here, tmp_path):
 
 @pytest.mark.parametrize("now", ["L3:0=3;1=3", "L3:0=00c;1=00c\n", "L3:0=c"])
 def test_default_schemata_of_a_dead_run_are_put_back_from_any_it_has_set(here, tmp_path, now):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
     for new in ("L3:0=3;1=3", "L3:0=c;1=c", "L3:0=3;1=3"):
-        book.schemata("", "L3:0=ff;1=fff", new)
+        entries.announce_schemata("", "L3:0=ff;1=fff", new)
     (here / "schemata").write_text(now)
     assert heal(tmp_path) == {"resctrl schemata": "restored"}
     expected = "L3:0=ff\n" if "1=" not in now else "L3:0=ff;1=fff\n"  # the second cache may have gone offline
@@ -62,37 +62,37 @@ def test_default_schemata_of_a_dead_run_are_put_back_from_any_it_has_set(here, t
 
 
 def test_what_somebody_else_has_set_is_left(here, tmp_path):
-    Book(Journal(tmp_path, DEAD), here, "a test").schemata("", "L3:0=ff;1=fff", "L3:0=3;1=3")
+    ResctrlJournal(Journal(tmp_path, DEAD), here, "a test").announce_schemata("", "L3:0=ff;1=fff", "L3:0=3;1=3")
     (here / "schemata").write_text("L3:0=7;1=7\n")
     assert heal(tmp_path) == {"resctrl schemata": "foreign"}
     assert (here / "schemata").read_text() == "L3:0=7;1=7\n"
 
 
 def test_schemata_that_are_padded_otherwise_are_as_they_were(here, tmp_path):
-    Book(Journal(tmp_path, DEAD), here, "a test").schemata("", "MB:0=70 L3:0=ff;1=fff", "L3:0=3;1=3")
+    ResctrlJournal(Journal(tmp_path, DEAD), here, "a test").announce_schemata("", "MB:0=70 L3:0=ff;1=fff", "L3:0=3;1=3")
     assert heal(tmp_path) == {"resctrl schemata": "already"}
 
 
 def test_unmounted_meanwhile(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
-    book.group("castmates.1-2-3.0")
-    book.schemata("", "L3:0=ff", "L3:0=3")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
+    entries.announce_group("castmates.1-2-3.0")
+    entries.announce_schemata("", "L3:0=ff", "L3:0=3")
     (here / "schemata").unlink()
     assert heal(tmp_path) == {"resctrl schemata": "gone", "resctrl group": "already"}
 
 
 def test_a_journal_line_is_written_before_each_new_value_and_only_then(here, tmp_path):
     journal = Journal(tmp_path)
-    book = Book(journal, here, "a test")
+    entries = ResctrlJournal(journal, here, "a test")
     for new in ("L3:0=3", "L3:0=c", "L3:0=3", "L3:0=c", "L3:0=ff"):
-        book.schemata("", "L3:0=ff", new)
+        entries.announce_schemata("", "L3:0=ff", new)
     assert len(journal.path.read_text().splitlines()) == 2
     [entry] = journal.entries()
     assert entry.change == Change(
         "resctrl schemata", "resctrl-schemata", str(here / "schemata"), "L3:0=ff", "L3:0=3 | L3:0=c"
     )
-    book.strike("")
-    book.strike("")
+    entries.strike("")
+    entries.strike("")
     assert journal.entries() == []
 
 
@@ -230,8 +230,8 @@ def test_a_mount_whose_masks_somebody_has_set_is_not_ours_to_unmount(tmp_path):
 
 
 def test_a_class_of_pqos_in_which_somebody_lives_is_left(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
-    book.group("COS1")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
+    entries.announce_group("COS1")
     (here / "COS1").mkdir()
     (here / "COS1/tasks").write_text("1234\n")
     [undone] = Journal(tmp_path).restore(lambda entry: entry.stale)
