@@ -24,7 +24,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Held
-from castmates.rdt.choose import Wish
+from castmates.rdt.choose import CacheRequest
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import starts as casting
 from castmates.runner.processes.barrier import await_ready
@@ -153,7 +153,9 @@ def _sleep_until(t_ns: int) -> None:
 @contextmanager
 def _watching(stage: Stage) -> Iterator[Hardware]:
     """Everything that a block would collect, attached to all members; gone afterwards."""
-    hardware = Hardware.choose(sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), Wish(), say)
+    hardware = Hardware.choose(
+        sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), CacheRequest(), say
+    )
     everyone = {one.name: Held(one.pid, one.start.cpus) for one in stage.cast.values()}
     hardware.attach(everyone, everyone)
     try:
@@ -186,7 +188,7 @@ def on_stage(company: Company, folder: Path) -> Iterator[Stage]:
         try:
             cast = [launch(start, place, place, adopt) for start in starts]
             await_ready(cast, freezer, lambda: None)
-            yield Stage(cast, freezer, Hardware.choose(sorted(everyone), Wish(rate=0), say), lambda: None)
+            yield Stage(cast, freezer, Hardware.choose(sorted(everyone), CacheRequest(rate=0), say), lambda: None)
         except WorkloadFailed as failure:
             raise CastmatesError(f"a member of the benchmark failed: {failure}") from None
 

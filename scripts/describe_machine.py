@@ -7,7 +7,7 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import cache_folder, replace_text
-from castmates.machine import counts_record, trial_records
+from castmates.machine import trial_records
 from castmates.machine.facts import machine_facts
 from castmates.modelled.facts import modelled_facts
 
@@ -23,7 +23,10 @@ def main() -> None:
         facts = modelled_facts(study.study.model)
     else:
         cache = cache_folder()
-        facts = machine_facts() | {"calibration": trial_records.read(cache), "counts": counts_record.read(cache)}
+        facts = machine_facts() | {
+            "calibration": trial_records.WAY_MASKS.read(cache),
+            "counts": trial_records.COUNTERS.read(cache),
+        }
     replace_text(arguments.output, json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 

@@ -36,7 +36,7 @@ def _examine(as_json: bool) -> None:
     """Print what was found on this machine."""
     from castmates.cli.workloads import CATALOGUE
     from castmates.files import cache_folder
-    from castmates.machine import counts_record, trial_records
+    from castmates.machine import trial_records
     from castmates.machine.doctor.doctor import as_json as text_of
     from castmates.machine.doctor.doctor import as_table, examine
     from castmates.machine.facts import machine_facts
@@ -45,8 +45,8 @@ def _examine(as_json: bool) -> None:
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
-        "calibration": trial_records.read(cache),
-        "counts": counts_record.read(cache),
+        "calibration": trial_records.WAY_MASKS.read(cache),
+        "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
     }
     checks = examine(facts, topology)

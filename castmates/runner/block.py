@@ -12,13 +12,13 @@ from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import folder_prefix
-from castmates.machine import counts_record, prepare
+from castmates.machine import prepare, trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Held
-from castmates.rdt.choose import Wish, refuse_hopeless
+from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.runner.after_rounds import collector_costs, profiling
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden
@@ -87,8 +87,8 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
 
 
 def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
-    wish = _wish(block)
-    refuse_hopeless(wish)
+    request = _cache_request(block)
+    refuse_hopeless(request)
     with ExitStack() as exits:
         warden = Warden.start()
         exits.callback(warden.release)
@@ -114,7 +114,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
             outcome.cast.append(launch(start, beats, logs, _adopter(freezer, warden)))
         cpus = sorted({cpu for start in casting.watched(starts, evictors) for cpu in start.cpus})
         rounds_before = (block.number - 1) * block.design.rounds
-        hardware = Hardware.choose(cpus, wish, say, block.design.counters, rounds_before)
+        hardware = Hardware.choose(cpus, request, say, block.design.counters, rounds_before)
         exits.callback(hardware.release)
         everyone = {one.name: _held(one, freezer) for one in outcome.cast}
         hardware.attach(everyone, [member.name for member in block.company.members])
@@ -134,7 +134,7 @@ def _run(block: Block, outcome: Outcome, logs: Path, cache: Path, say: Say, chec
         _do_afterwards(stage, block, outcome, everyone, say)
         outcome.hardware |= hardware.about()  # again, for by now it tells what it cost
         if hardware.counters:
-            outcome.hardware["counts verified"] = counts_record.verdicts(cache)
+            outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
         outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
@@ -178,10 +178,10 @@ def _do_afterwards(stage: Stage, block: Block, outcome: Outcome, everyone: dict[
         say(f"the rounds count, but what comes after them was cut short: {failure}")
 
 
-def _wish(block: Block) -> Wish:
+def _cache_request(block: Block) -> CacheRequest:
     """What the block wants of the cache."""
     shares = [share for scene in block.company.scenes for share in scene.shares]
-    return Wish(
+    return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),
         rate=block.design.monitor,

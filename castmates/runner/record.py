@@ -11,12 +11,12 @@ from typing import Any
 from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
-from castmates.linux.owner import born_of
+from castmates.linux.owner import boot_id, born_of
 from castmates.results.columns import study
 from castmates.runner.block import Outcome
 from castmates.runner.ledger_summary import summary
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds.mask_witness import SCHEMATA, ways_of
+from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
@@ -90,7 +90,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "reasons": "; ".join(window.reasons),
                 "switch_ns": window.switch_ns,
                 "schemata": schemata.get(name, ""),
-                "ways": ways_of(schemata.get(name, "")),
+                "ways": number_of_ways(schemata.get(name, "")),
             }
 
 
@@ -161,7 +161,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
-        "boot_id": _first_line(Path("/proc/sys/kernel/random/boot_id")),
+        "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
             "measure": round(outcome.measure_seconds, 3),
@@ -221,13 +221,6 @@ def _versions() -> dict[str, str]:
     return {"castmates": __version__, "python": platform.python_version(), "kernel": platform.release()} | {
         name: version(name) for name in names
     }
-
-
-def _first_line(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def _parquet(rows: list[dict[str, Any]], columns: study.Columns, path: Path) -> None:

@@ -12,8 +12,9 @@ from castmates.counters.events.migrations import HARDWARE, PerfEvent
 from castmates.counters.nothing import NoCollector
 from castmates.counters.proc.last_cpus import Places
 from castmates.counters.proc.other_programs import Culprits
-from castmates.counters.proc.procstat import ProcStat, Tree, read_cpus, tree_difference
+from castmates.counters.proc.procstat import ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
+from castmates.linux.host import cpu_ticks
 from castmates.protocols import Held
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.study.spec import Share
@@ -237,7 +238,7 @@ def test_an_offline_cpu_has_no_value():
     found = collected(stat, [])
     assert found["cpu4095", "steal_s"].value is None
     assert found["cpu4095", "steal_s"].note == "this CPU is offline"
-    assert read_cpus([4095]) == {}
+    assert cpu_ticks([4095]) == {}
 
 
 CPUS = sorted(os.sched_getaffinity(0))

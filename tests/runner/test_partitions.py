@@ -12,7 +12,7 @@ from castmates.pipeline.measure_block import measure_block
 from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.runner import block
 from castmates.runner.rounds import eviction, hardware
 from castmates.study.spec import REST, Plan, Scene, Share
@@ -30,7 +30,9 @@ class Driver(ResctrlAllocator):
     def __init__(self) -> None:
         self.kernel = FakeResctrl(Shape(domains={0: (0, 1)}))
         self.given: list[int] = []  # how many shares, each time
-        super().__init__(self.kernel, KernelsTasks(self.kernel), Book(None, Path("/nowhere"), "a test"), {0: 0, 1: 0})
+        super().__init__(
+            self.kernel, KernelsTasks(self.kernel), ResctrlJournal(None, Path("/nowhere"), "a test"), {0: 0, 1: 0}
+        )
 
     def prepare(self, members):
         for held in members.values():

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import cgroups, one_value, owned_names
+from castmates.linux import cgroups, owned_names
+from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import myself
 from castmates.machine import knobs
 from castmates.machine.journal import left_changed
@@ -69,11 +70,11 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture
 def knob(state):
     """The real knob's value and another one; whatever happens, it is as it was afterwards."""
-    before = one_value.read(FILE)
+    before = read_setting(FILE)
     try:
         yield before, "off" if before != "0" else "on"
     finally:
-        one_value.write(FILE, before)
+        write_setting(FILE, before)
 
 
 def start(*arguments):
@@ -103,16 +104,16 @@ def test_a_knob_of_a_killed_process_is_put_back_by_the_command(knob):
     before, word = knob
     process, _ = start(RUNNER, word)
     try:
-        assert one_value.read(FILE) != before
+        assert read_setting(FILE) != before
         assert left_changed() == []
     finally:
         kill(process)
-    assert one_value.read(FILE) != before
+    assert read_setting(FILE) != before
     assert "numa_balancing (/proc/sys/kernel/numa_balancing) was set from" in left_changed()[0]
     done = restore()
     assert done.returncode == 0, done.stderr
     assert f"numa_balancing ({FILE}): put back to '{before}'" in done.stdout
-    assert one_value.read(FILE) == before
+    assert read_setting(FILE) == before
     assert heal().left == []
 
 
@@ -120,10 +121,10 @@ def test_a_knob_of_a_killed_process_is_put_back_by_the_command(knob):
 def test_the_warden_puts_back_what_its_killed_runner_set(knob):
     before, word = knob
     process, (warden,) = start(RUNNER, word, "warden")
-    assert one_value.read(FILE) != before
+    assert read_setting(FILE) != before
     kill(process)
     wait_until(lambda: not alive(int(warden)), "the warden did not end")
-    assert one_value.read(FILE) == before
+    assert read_setting(FILE) == before
     assert left_changed() == []
 
 
@@ -132,7 +133,7 @@ def test_a_knob_that_somebody_has_turned_since_is_theirs(knob):
     before, word = knob
     process, _ = start(RUNNER, word)
     kill(process)
-    one_value.write(FILE, before)
+    write_setting(FILE, before)
     assert [one for one in heal().told if "numa_balancing" in one] == [
         f"numa_balancing ({FILE}): is '{before}', as it was"
     ]
@@ -168,10 +169,10 @@ def test_interrupts_are_really_moved_and_come_back(state):
         pytest.skip("needs a second CPU, and interrupts that may come to the first")
     with prepared(Prepare(irq_affinity="away"), [0], "a test", print) as record:
         for target in record["irq_affinity"]["set"]:
-            assert one_value.read(Path(target)) != before[target]
+            assert read_setting(Path(target)) != before[target]
         moved = len(record["irq_affinity"]["set"]) + len(record["irq_affinity"]["refused"])
         assert moved == len(before)
-    assert {target: one_value.read(Path(target)) for target in before} == before
+    assert {target: read_setting(Path(target)) for target in before} == before
     assert "lost" not in record["irq_affinity"]
 
 
@@ -296,7 +297,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
     seen = []
 
     def look(message, *arguments, **keys):
-        seen.append(one_value.read(FILE))
+        seen.append(read_setting(FILE))
 
     process, _ = start(RUNNER, word)  # a killed run has left it as wished: the block must find the real former value
     kill(process)
@@ -312,7 +313,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
         "numa_balancing": {"before": {str(FILE): before}, "set": {str(FILE): "1" if word == "on" else "0"}}
     }
     assert seen == [record["prepared"]["numa_balancing"]["set"][str(FILE)]]
-    assert one_value.read(FILE) == before
+    assert read_setting(FILE) == before
     assert left_changed() == []
 
 

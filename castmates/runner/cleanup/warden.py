@@ -15,7 +15,7 @@ from typing import IO
 import castmates
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.marks import Kin, bearers
+from castmates.linux.marks import MarkedFamily, bearers
 from castmates.linux.owner import Owner
 from castmates.linux.processes import read_process, send
 from castmates.machine.journal import Journal
@@ -109,7 +109,7 @@ def sweep(guarded: list[tuple[str, object]]) -> None:
         left_s = max(0.5, deadline - time.monotonic())
         with contextlib.suppress(Exception):
             if isinstance(value, list):
-                Kin(value[0], value[1]).kill(left_s)
+                MarkedFamily(value[0], value[1]).kill(left_s)
             elif isinstance(value, dict):
                 Journal(Path(value["folder"]), Owner(**value["owner"])).restore_mine()
             elif what == "cgroup":

@@ -35,7 +35,7 @@ def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
             tell(sentence)
         found, why = _found(exits)
         record = _head() | (_nothing_to_try(why) if found is None else _try(found, programs))
-    file = trial_records.write(cache, record)
+    file = trial_records.WAY_MASKS.write(cache, record)
     tell(record["said"])
     tell(f"Recorded in {file}.")
     return record
@@ -84,7 +84,7 @@ def _nothing_to_try(why: str) -> dict[str, Any]:
 
 def _head() -> dict[str, Any]:
     return {
-        "identity": trial_records.identity(),
+        "identity": trial_records.WAY_MASKS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "castmates": castmates.__version__,
         "platform": platform_here(),

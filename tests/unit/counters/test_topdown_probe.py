@@ -103,8 +103,8 @@ def test_how_perf_is_told_whom_to_count(tmp_path, held):
     by_thread = scope_of(held, family, "auto")
     assert by_thread.name == "thread"
     assert by_thread.words == ("-p", str(held.pid))
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "cgroup").write_text("6:freezer:/x\n0::/castmates-1/lead\n")
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/cgroup").write_text("6:freezer:/x\n0::/castmates-1/lead\n")
     assert group_for_perf(Held(7, [0], "/sys/fs/cgroup/castmates-1/lead"), tmp_path) == "castmates-1/lead"
     assert group_for_perf(Held(7, [0], "/sys/fs/cgroup/freezer/x"), tmp_path) == ""
     assert group_for_perf(Held(7, [0]), tmp_path) == ""
