@@ -70,7 +70,7 @@ def in_child() -> Callable[[], None]:
     return prepare
 
 
-class Kin(Family):
+class MarkedFamily(Family):
     """A family that is also known by its mark."""
 
     def _fellows(self, table: dict[int, Process]) -> list[int]:

@@ -10,7 +10,8 @@ from castmates.modelled.hardware import grant_of, modelled_hardware
 from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
 from castmates.protocols import Held
-from castmates.runner.block import Outcome, Say, measure_rounds
+from castmates.runner.block import Say, measure_rounds
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import evictor, placebo_member
 from castmates.study.spec import Block, Scene
 

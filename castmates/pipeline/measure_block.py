@@ -12,7 +12,8 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.runner import record
-from castmates.runner.block import Outcome, Say, run_block
+from castmates.runner.block import Say, run_block
+from castmates.runner.outcome import Outcome
 from castmates.study.spec import Block, Plan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

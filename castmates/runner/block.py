@@ -5,10 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import folder_prefix
@@ -22,6 +19,7 @@ from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner.after_rounds import collector_costs, profiling
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes import starts as casting
 from castmates.runner.processes.barrier import await_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
@@ -38,36 +36,6 @@ from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError, State
 
 Say = Callable[[str], None]
-
-
-@dataclass
-class Outcome:
-    """What a block came to."""
-
-    block: Block
-    status: str = "measured"
-    reason: str = ""
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    launch_seconds: float | None = None  # None where not everyone got ready
-    measure_seconds: float = 0.0
-    total_seconds: float = 0.0
-    rounds: int = 0  # without a rejected window
-    windows: list[Window] = field(default_factory=list)
-    cast: list[Running] = field(default_factory=list)
-    platform: str = "measured"
-    truth: dict[str, object] = field(default_factory=dict)  # by scene: what a modelled machine comes to without noise
-    freezer: str = ""
-    runner_cpus: list[int] = field(default_factory=list)
-    prepared: prepare.Record = field(default_factory=dict)
-    settling: Settling | None = None
-    hardware: dict[str, dict[str, str]] = field(default_factory=dict)
-    environments: dict[str, object] = field(default_factory=dict)
-    inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
-    layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
-    costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
-    afterwards: str = ""  # why what comes after the rounds was cut short
-    without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
-    left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
 
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:

@@ -13,10 +13,10 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import born_of
 from castmates.results.columns import study
-from castmates.runner.block import Outcome
-from castmates.runner.ledger_summary import summary
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds.mask_witness import SCHEMATA, ways_of
+from castmates.runner.rounds.ledger import summary
+from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
@@ -90,7 +90,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "reasons": "; ".join(window.reasons),
                 "switch_ns": window.switch_ns,
                 "schemata": schemata.get(name, ""),
-                "ways": ways_of(schemata.get(name, "")),
+                "ways": number_of_ways(schemata.get(name, "")),
             }
 
 

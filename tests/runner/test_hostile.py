@@ -246,7 +246,7 @@ def stray(tmp_path):
     words = [PYTHON, "-c", STRAY + "time.sleep(600)", str(tmp_path / "alive")]
     process = subprocess.Popen(words, start_new_session=True, preexec_fn=marks.in_child())
     yield process, tmp_path / "alive"
-    assert marks.Kin(process.pid).kill(10) == []
+    assert marks.MarkedFamily(process.pid).kill(10) == []
     process.wait()
 
 
@@ -304,7 +304,7 @@ def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
     process, file = stray
     wait_until(file.exists, "the child did not start")
     group = cgroups.make(home, owned_names.group_name("test"))
-    for each in marks.Kin(process.pid).living():
+    for each in marks.MarkedFamily(process.pid).living():
         with contextlib.suppress(ProcessLookupError):  # one that the stray has just waited for
             cgroups.move(group, each.pid)
     assert cgroups.freeze(group, True, 5)

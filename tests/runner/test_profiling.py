@@ -19,7 +19,7 @@ from castmates.analysis.explanations import layers
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns import study as tables
 from castmates.runner.after_rounds import profiling
-from castmates.runner.block import Outcome
+from castmates.runner.outcome import Outcome
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import Reader, create
 from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError

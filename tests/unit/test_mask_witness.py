@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from castmates.protocols import Held
-from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED, SCHEMATA, MaskWitness, ways_of
+from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED, SCHEMATA, MaskWitness, number_of_ways
 from castmates.study.spec import Share
 
 
@@ -99,4 +99,4 @@ def test_a_group_that_vanished_and_threads_elsewhere_are_seen(book, witness):
     ],
 )
 def test_ways_are_counted_where_code_and_data_together_have_fewest(schemata, ways):
-    assert ways_of(schemata) == ways
+    assert number_of_ways(schemata) == ways

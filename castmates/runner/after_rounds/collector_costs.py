@@ -14,18 +14,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from castmates.protocols import Collector, Counter, Held, Sample
 from castmates.rdt.nothing import NoMonitor
+from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import measure
 from castmates.study.spec import UNMANAGED, Block, Scene
-
-if TYPE_CHECKING:
-    from castmates.runner.block import Outcome
 
 LONGEST = 1.0  # seconds of a window
 STEPS = 10
@@ -78,7 +76,7 @@ class Timed:
 
 
 def measure_costs(
-    stage: Stage, block: Block, outcome: "Outcome", held: Mapping[str, Held], say: Callable[[str], None]
+    stage: Stage, block: Block, outcome: Outcome, held: Mapping[str, Held], say: Callable[[str], None]
 ) -> None:
     """Measure what each collector costs, and write it down in the outcome."""
     if not (pairs := block.design.counters.cost_pairs):
@@ -165,7 +163,7 @@ def one_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number
             part.rejected += 1
 
 
-def _solo_rate(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str], None]) -> Rate:
+def _solo_rate(stage: Stage, block: Block, outcome: Outcome, say: Callable[[str], None]) -> Rate:
     """A function that measures the lead alone for a short window."""
     lead, design = block.company.lead.name, block.design
     short = design.model_copy(update={"window": min(design.window, LONGEST), "steps": min(design.steps, STEPS)})

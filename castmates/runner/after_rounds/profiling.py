@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from castmates.analysis.explanations import layers
 from castmates.runner.after_rounds.collector_costs import told
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds import eviction
@@ -21,9 +22,6 @@ from castmates.runner.rounds.stage import Stage
 from castmates.study.schedule import round_order
 from castmates.study.spec import Block, Scene
 from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
-
-if TYPE_CHECKING:
-    from castmates.runner.block import Outcome
 
 KINDS = ("solo", "corun")
 LOOK = 0.1  # seconds between two looks for the answer
@@ -57,7 +55,7 @@ def offer(block: Block, lead: Start, folder: Path) -> None:
         lead.environment[VARIABLE] = str(path)
 
 
-def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str], None]) -> None:
+def profile(stage: Stage, block: Block, outcome: Outcome, say: Callable[[str], None]) -> None:
     """Profile the lead in every solo and co-run scene, and write down what its layers took."""
     lead = block.company.lead.name
     path = stage.cast[lead].start.environment.get(VARIABLE)
@@ -83,7 +81,7 @@ def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str],
         page.close()
 
 
-def _profile_scenes(stage: Stage, block: Block, outcome: "Outcome", page: Page, say: Callable[[str], None]) -> None:
+def _profile_scenes(stage: Stage, block: Block, outcome: Outcome, page: Page, say: Callable[[str], None]) -> None:
     logs: list[float] = []
     scenes = [
         scene for scene in round_order(block, 0) if scene.kind in KINDS and block.company.lead.name in scene.active
@@ -101,7 +99,7 @@ def _profile_scenes(stage: Stage, block: Block, outcome: "Outcome", page: Page, 
         say(f"profiled {block.design.counters.profile} steps of {block.company.lead.name} in {len(logs)} scenes")
 
 
-def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scene) -> Profiled:
+def _one(stage: Stage, block: Block, outcome: Outcome, page: Page, scene: Scene) -> Profiled:
     """Set the scene, see some usual steps, have as many profiled, and see usual ones again."""
     steps, lead = block.design.counters.profile, block.company.lead.name
     eviction.give(stage, scene.shares)
@@ -123,7 +121,7 @@ def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scen
 
 
 def _understood(
-    block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]
+    block: Block, outcome: Outcome, scene: Scene, answer: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], float]:
     """The rows of an answer, and the mean seconds of its steps."""
     lead = block.company.lead.name
@@ -159,13 +157,13 @@ def _awaited(stage: Stage, look: Callable[[], Found | None], patience: float) ->
     return found
 
 
-def _step_seconds(outcome: "Outcome", lead: str) -> float:
+def _step_seconds(outcome: Outcome, lead: str) -> float:
     """How long a step of the lead takes in the middle."""
     rates = [one.rate for window in outcome.windows if (one := window.progress.get(lead)) and one.rate > 0]
     return 1 / median(rates) if rates else 1.0
 
 
-def _rows(block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(block: Block, outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of tables.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [

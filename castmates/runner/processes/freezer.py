@@ -5,7 +5,7 @@ from typing import Protocol
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.marks import Kin
+from castmates.linux.marks import MarkedFamily
 from castmates.linux.owned_names import group_name
 from castmates.linux.processes import is_stopped
 from castmates.runner.processes.task_bound import TaskBound
@@ -61,7 +61,7 @@ class CgroupFreezer:
         """Move the member, and the children that it may already have, into a new group."""
         group = cgroups.make(self._root, f"{len(self._members)}.{name}")
         self._members[name] = group
-        family = Kin(pid)
+        family = MarkedFamily(pid)
         family.stop(_CHANGE_S)  # so that nobody is born while they move
         while outside := {p.pid for p in family.living()} - set(cgroups.processes(group)):
             for each in outside:
@@ -128,11 +128,11 @@ class SignalFreezer:
     kind = "signals"
 
     def __init__(self) -> None:
-        self._members: dict[str, Kin] = {}
+        self._members: dict[str, MarkedFamily] = {}
 
     def adopt(self, name: str, pid: int) -> None:
         """Remember the member and who it is, so that its number cannot be taken for another's."""
-        family = Kin(pid)
+        family = MarkedFamily(pid)
         family.stop(_CHANGE_S)  # so that nobody is born while we look
         living = family.living()
         family.resume()

@@ -10,7 +10,7 @@ SOURCE = "masks"
 SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # metrics; the words stand in the note
 
 
-def ways_of(schemata: str) -> int | None:
+def number_of_ways(schemata: str) -> int | None:
     """How many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
 
     With masks of their own for code and data it is the ways of either, as it is in the effects' `lead_ways`.

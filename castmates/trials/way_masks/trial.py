@@ -31,7 +31,7 @@ def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
     """Try it, keep the record, and say in one paragraph what was found."""
     programs = environments.build(environments.NATIVE, envs, cache) / "bin"
     with machine_lock(WHAT, wait=False), ExitStack() as exits:
-        for sentence in heal().told:
+        for sentence in heal().sentences:
             tell(sentence)
         found, why = _found(exits)
         record = _head() | (_nothing_to_try(why) if found is None else _try(found, programs))
