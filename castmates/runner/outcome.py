@@ -1,4 +1,4 @@
-"""What a block came to, collected while it runs; `record` writes it down."""
+"""What a block comes to, collected while it runs; `record` writes it down."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from castmates.study.spec import Block
 
 @dataclass
 class Outcome:
-    """What a block came to."""
+    """What a block comes to."""
 
     block: Block
     status: str = "measured"
@@ -39,3 +39,15 @@ class Outcome:
     afterwards: str = ""  # why what comes after the rounds was cut short
     without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
     left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long rates are given to settle after a change of scene, as far as it is known by now."""
+        return self.settling.seconds if self.settling else self.block.design.settle
+
+    def fail(self, reason: str) -> None:
+        """A workload failed: nothing that was measured counts."""
+        self.status, self.reason, self.rounds = "failed", reason, 0
+        self.windows.clear()
+        self.layers.clear()
+        self.costs.clear()

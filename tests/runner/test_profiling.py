@@ -158,7 +158,7 @@ ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": 
 def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
     block = planned(study(["lead"], ["beside"])).blocks[0]
     try:
-        rows, seconds = profiling._understood(block, Outcome(block), block.company.scenes[0], answer)
+        rows, seconds = profiling._understood(Outcome(block), block.company.scenes[0], answer)
     except (profiling.NoAnswer, *profiling.UNREADABLE):
         return
     assert seconds > 0

@@ -304,7 +304,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
     kill(process)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "castmates.runner.block.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
+            "castmates.runner.staging.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
         )
         measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
     record = json.loads((tmp_path / "out/block.json").read_text())
