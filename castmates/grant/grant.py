@@ -39,7 +39,7 @@ def undo(tell: Tell) -> None:
     must_be_root("grant --undo")
     with machine_lock("castmates grant --undo", wait=False):
         # First, for members of a killed run that are frozen in the user's control group would thaw when it goes.
-        for line in heal().told:
+        for line in heal().sentences:
             tell(line)
         undone = take_back()
     for one in undone:

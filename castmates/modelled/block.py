@@ -5,13 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.modelled import cast as casting
+from castmates.modelled.cast import FIRST_PID, Played, evictors, processes
 from castmates.modelled.hardware import grant_of, modelled_hardware
 from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
-from castmates.protocols import Held
-from castmates.runner.block import Outcome, Say, measure_rounds
+from castmates.runner.block import Say
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import evictor, placebo_member
+from castmates.runner.rounds.measure import measure_rounds
 from castmates.study.spec import Block, Scene
 
 PLATFORM = "modelled"
@@ -21,21 +22,19 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     """Play a block; nothing is started and nothing of this machine is touched, so that no lock is needed either."""
     machine = block.design.model
     if machine is None:
-        raise CastmatesError(f"block {block.path} is not of a modelled study: its design has no 'model'.")
+        raise CastmatesError(f"block {block.path} does not belong to a modelled study: its design has no 'model'.")
     begin = time.monotonic()
-    evictors = casting.evictors(block.company, machine)
-    world = World(machine, casting.processes(block.company, evictors), block.seed)
-    cast = [casting.Played(one, number) for number, one in enumerate(world.processes.values(), start=casting.FIRST_PID)]
+    amounts = evictors(block.company, machine)
+    world = World(machine, processes(block.company, amounts), block.seed)
+    cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
     hardware = modelled_hardware(world, {one.name: one.pid for one in cast}, block.design.monitor)
-    members = [member.name for member in block.company.members]
-    hardware.attach({one.name: Held(one.pid, one.start.cpus) for one in cast}, members)
-    passes = {evictor(cpu): amount for cpu, amount in evictors.items()}
-    stage = ModelledStage(world, cast, hardware, check, passes)
+    stage = ModelledStage(world, cast, hardware, check, {evictor(cpu): amount for cpu, amount in amounts.items()})
+    hardware.attach(stage.held(), [member.name for member in block.company.members])
     outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
     outcome.cast.extend(cast)
     say("a modelled block: nothing is started")
     try:
-        measure_rounds(block, outcome, stage, say)
+        measure_rounds(outcome, stage, say)
         stage.dismiss()
     finally:
         hardware.release()

@@ -70,10 +70,10 @@ class ModelledStage(Stage):
         """The time on the modelled machine's clock."""
         return self._world.now_ns
 
-    def give(self, shares: tuple[Share, ...]) -> bool:
+    def apply_shares(self, shares: tuple[Share, ...]) -> bool:
         """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
-        lost = super().give(shares)
-        self._world.give(self._granted())
+        lost = super().apply_shares(shares)
+        self._world.grant(self._granted())
         return lost
 
     def switch(self, names: Sequence[str]) -> None:

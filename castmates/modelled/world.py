@@ -55,7 +55,7 @@ class World:
         self._walk += self._random("drift", self._windows).gauss(0, self.machine.noise.drift * minutes**0.5)
         self._walked_ns = self.now_ns
 
-    def give(self, grants: Mapping[str, Grant]) -> None:
+    def grant(self, grants: Mapping[str, Grant]) -> None:
         """Put masks and throttles in force; who is not named has everything."""
         self._grants = dict(grants)
 

@@ -13,9 +13,9 @@ from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id, born_of
 from castmates.results.columns import study
-from castmates.runner.block import Outcome
-from castmates.runner.ledger_summary import summary
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
+from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.window import Window

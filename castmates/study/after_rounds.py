@@ -1,17 +1,17 @@
-"""What a block does after its rounds, told before anything runs: windows that tell costs, and profiled steps."""
+"""What a block does after its rounds, known before anything runs: windows that show costs, and profiled steps."""
 
 from collections.abc import Sequence
 
 from castmates.study.spec import Block, Design
 
-LONGEST_COST_WINDOW = 1.0  # seconds; of castmates/runner/after_rounds/collector_costs.py
+LONGEST_COST_WINDOW = 1.0  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
-PROFILED = ("solo", "corun")
+PROFILED_KINDS = ("solo", "corun")  # of scenes
 
 
 def cost_windows(design: Design) -> int:
-    """The windows that tell what measuring costs, at most: some collectors may not be there on the machine."""
+    """The windows that show what measuring costs, at most: the machine may lack some collectors."""
     counting = design.counters
     each = 1 + bool(counting.series)  # a counter, and its series
     together = 1 + bool(design.monitor) + each * bool(counting.events)  # migrations are always counted
@@ -23,18 +23,18 @@ def profiled_scenes(block: Block) -> int:
     """The scenes in which steps of the lead are profiled."""
     can = any(word.startswith(JOBS) for word in block.company.lead.command)
     wanted = can and block.design.counters.profile
-    return sum(scene.kind in PROFILED for scene in block.company.scenes) if wanted else 0
+    return sum(scene.kind in PROFILED_KINDS for scene in block.company.scenes) if wanted else 0
 
 
 def seconds(block: Block) -> float:
-    """How much longer a block takes for it, beside the steps that are profiled: nobody knows how long they are."""
+    """How much longer a block takes, without the steps that are profiled: how long those are is not known."""
     design = block.design
     window = design.settle + 1.1 * min(design.window, LONGEST_COST_WINDOW)
     return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
 
 
 def line(blocks: Sequence[Block]) -> str:
-    """What is added to each block, in a sentence; "" where nothing is."""
+    """What is added to each block, in a sentence; "" where nothing is added."""
     windows = max((cost_windows(block.design) for block in blocks), default=0)
     scenes = max((profiled_scenes(block) for block in blocks), default=0)
     parts = []

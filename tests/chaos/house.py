@@ -39,9 +39,9 @@ while True:
 # The script that measures a block, where there are no control groups.
 WITH_SIGNALS = """
 import runpy, sys
-from castmates.runner import block
+from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
-block.choose_freezer = lambda hint: SignalFreezer()
+staging.choose_freezer = lambda hint: SignalFreezer()
 sys.argv[0] = "scripts/measure_block.py"
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
 """

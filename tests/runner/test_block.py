@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +17,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns import study
-from castmates.runner import block
+from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.launch import Start, WorkloadFailed, launch
 from castmates.runner.rounds.hardware import Hardware
@@ -43,9 +42,9 @@ def measured(plan: Plan, cache: Path, folder: Path) -> dict:
 # The script that measures a block, where there are no control groups.
 WITH_SIGNALS = """
 import runpy
-from castmates.runner import block
+from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
-block.choose_freezer = lambda hint: SignalFreezer()
+staging.choose_freezer = lambda hint: SignalFreezer()
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
 """
 
@@ -65,7 +64,7 @@ def good(cache, kind, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "64")  # as a workflow engine would export it
         if kind == "signals":
-            patch.setattr(block, "choose_freezer", lambda _: SignalFreezer())
+            patch.setattr(staging, "choose_freezer", lambda _: SignalFreezer())
         record = measured(plan, cache, folder)
     assert record["freezer"] == kind
     assert os.sched_getaffinity(0) == before
@@ -410,7 +409,7 @@ def test_a_cpu_that_cannot_be_had_is_a_result(tmp_path):
 
 def test_a_scratch_folder_that_cannot_be_made_is_a_sentence():
     with pytest.raises(CastmatesError, match="no scratch folder can be made in /nowhere"):
-        block._temporary(ExitStack(), None, "/nowhere")
+        staging._scratch_folder(None, "/nowhere").__enter__()
 
 
 def test_a_block_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):

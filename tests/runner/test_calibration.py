@@ -11,7 +11,7 @@ from castmates.protocols import Sample
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.study.cache import Cache
 from castmates.trials.way_masks.experiment import plateaus, times
-from castmates.trials.way_masks.programs import CHASE, EVICTOR, Setting, last_half, on_hardware
+from castmates.trials.way_masks.programs import CHASE, EVICTOR, Setting, last_half, programs_on_stage
 from castmates.trials.way_masks.trial import where
 from castmates.trials.way_masks.verdict import WORKS, Rule, judge, slowdown
 
@@ -54,12 +54,12 @@ def alive(pid):
 def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
     taker = Taker()
     rule = Rule(looks=(4,))
-    with on_hardware(setting, taker, NoMonitor()) as bench:
+    with programs_on_stage(setting, taker, NoMonitor()) as programs:
         pids = [held.pid for held in taker.members.values()]
         assert set(taker.members) == {CHASE, EVICTOR}
         assert all(map(alive, pids))
-        found = times(bench, CACHE, rule)
-        assert plateaus(bench, CACHE, MIB)[0].found is None
+        found = times(programs, CACHE, rule)
+        assert plateaus(programs, CACHE, MIB)[0].found is None
     assert judge(slowdown(found, rule), None, rule) != WORKS
     assert all(1 < each < 10_000 for each in (*found.few, *found.all)), "nanoseconds per load"
     assert sorted(map(str, taker.given[:8])) == ["[1]"] * 4 + ["[]"] * 4
@@ -74,8 +74,8 @@ def test_what_fails_on_the_way_leaves_nothing_behind(setting, mark):
             raise ValueError(f"no {shares}")
 
     refuser = Refuser()
-    with pytest.raises(ValueError, match="no"), on_hardware(setting, refuser, NoMonitor()) as bench:
-        bench.give(1)
+    with pytest.raises(ValueError, match="no"), programs_on_stage(setting, refuser, NoMonitor()) as programs:
+        programs.set_mask(1)
     assert refuser.restored
     assert not any(alive(held.pid) for held in refuser.members.values())
     assert not list(Path(mark).parent.glob("castmates-*"))

@@ -19,7 +19,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups, marks, owned_names
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.study import BLOCK_TABLES
-from castmates.runner import block
+from castmates.runner import staging
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import member_log, task_bound
 from castmates.runner.processes.freezer import SignalFreezer
@@ -254,7 +254,7 @@ def stray(tmp_path):
 @needs_two
 def test_a_warden_that_dies_during_a_launch_leaves_no_child_of_nobody(cache, tmp_path, monkeypatch, freezer):
     if freezer == "signals":
-        monkeypatch.setattr(block, "choose_freezer", lambda _: SignalFreezer())
+        monkeypatch.setattr(staging, "choose_freezer", lambda _: SignalFreezer())
     alive = tmp_path / "alive"
     words = [PYTHON, "-c", STRAY + "time.sleep(600)", str(alive)]
     lead = Workload.model_validate({"command": words, "progress": "heartbeat", "unit": "step"})

@@ -19,7 +19,7 @@ from castmates.analysis.explanations import layers
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns import study as tables
 from castmates.runner.after_rounds import profiling
-from castmates.runner.block import Outcome
+from castmates.runner.outcome import Outcome
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import Reader, create
 from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
@@ -158,7 +158,7 @@ ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": 
 def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
     block = planned(study(["lead"], ["beside"])).blocks[0]
     try:
-        rows, seconds = profiling._understood(block, Outcome(block), block.company.scenes[0], answer)
+        rows, seconds = profiling._understood(Outcome(block), block.company.scenes[0], answer)
     except (profiling.NoAnswer, *profiling.UNREADABLE):
         return
     assert seconds > 0

@@ -19,7 +19,8 @@ from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
 from castmates.machine.prepare import prepared
 from castmates.pipeline.measure_block import measure_block
-from castmates.runner.cleanup.restore import heal, stale_folders, stale_groups
+from castmates.runner.cleanup.leftovers import stale_folders, stale_groups
+from castmates.runner.cleanup.restore import heal
 from castmates.study.model import Prepare
 from tests.runner.stage import counter, plan_of
 from tests.runner.test_warden import alive, wait_until
@@ -134,7 +135,7 @@ def test_a_knob_that_somebody_has_turned_since_is_theirs(knob):
     process, _ = start(RUNNER, word)
     kill(process)
     write_setting(FILE, before)
-    assert [one for one in heal().told if "numa_balancing" in one] == [
+    assert [one for one in heal().sentences if "numa_balancing" in one] == [
         f"numa_balancing ({FILE}): is '{before}', as it was"
     ]
 
@@ -182,7 +183,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_living_one_uses_is_not(sta
     try:
         kill(dead)
         assert {Path(dead_folder), *map(Path, dead_groups)} <= {*stale_folders(), *stale_groups()}
-        told = "\n".join(heal().told)
+        told = "\n".join(heal().sentences)
         assert f"{dead_folder}: left by a killed run, removed" in told
         wait_until(lambda: not alive(int(dead_member)), "the frozen member lives")
         assert not any(map(os.path.exists, [dead_folder, *dead_groups]))
@@ -252,12 +253,13 @@ INSIDE = """
 import os, signal, sys
 from pathlib import Path
 from castmates.linux.owner import myself
-from castmates.runner import cgroups, restore
+from castmates.linux import cgroups
+from castmates.runner.cleanup import leftovers
 full, empty = map(Path, sys.argv[1:])
 assert cgroups.processes(full) == [0], cgroups.processes(full)
-assert not restore._may_remove(full)
+assert not leftovers._may_remove(full)
 assert not cgroups.kill(full, 0.1)
-assert not {full, empty} & {*restore.stale_groups()}
+assert not {full, empty} & {*leftovers.stale_groups()}
 """
 
 
@@ -280,7 +282,7 @@ def test_groups_of_another_container_are_left_alone(group):
 def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, tmp_path, monkeypatch):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
     me = myself()
-    monkeypatch.setattr("castmates.runner.cleanup.warden.cgroups.kill", lambda *_: False)  # it waits for a device
+    monkeypatch.setattr("castmates.runner.cleanup.leftovers.cgroups.kill", lambda *_: False)  # it waits for a device
     old, sleeper = group(me.pid, me.born - 1, me.space)
     with pytest.raises(CastmatesError, match=rf"{old}, left by a killed run, still holds .*\({sleeper.pid}\)"):
         measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path / "cache")
@@ -303,7 +305,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
     kill(process)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "castmates.runner.block.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
+            "castmates.runner.staging.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
         )
         measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
     record = json.loads((tmp_path / "out/block.json").read_text())

@@ -13,7 +13,8 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.linux.processes import read_process
-from castmates.runner.cleanup.warden import Warden, sweep
+from castmates.runner.cleanup.leftovers import clean_up
+from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes.freezer import CgroupFreezer
 
 # Launches two members (one leaves its session in a child), freezes the first, tells who they are, and waits.
@@ -21,7 +22,7 @@ RUNNER = """
 import json, os, subprocess, sys, time
 from pathlib import Path
 from castmates.linux.processes import Family
-from castmates.runner import cgroups
+from castmates.linux import cgroups
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
 from castmates.runner.cleanup.warden import Warden
 warden = Warden.start()
@@ -141,16 +142,16 @@ def test_no_signal_goes_to_what_is_no_process():
 
 def test_a_reused_number_is_spared():
     stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    sweep([("process", [stranger.pid, read_process(stranger.pid).born - 1])])
+    clean_up([("process", [stranger.pid, read_process(stranger.pid).born - 1])])
     assert stranger.poll() is None
-    sweep([("process", [stranger.pid, read_process(stranger.pid).born])])
+    clean_up([("process", [stranger.pid, read_process(stranger.pid).born])])
     assert stranger.wait() == -signal.SIGKILL
 
 
 def test_a_failing_item_does_not_save_the_others(tmp_path):
     sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
     (tmp_path / "group").mkdir()
-    sweep([("cgroup", str(tmp_path / "group")), ("process", [sleeper.pid, read_process(sleeper.pid).born])])
+    clean_up([("cgroup", str(tmp_path / "group")), ("process", [sleeper.pid, read_process(sleeper.pid).born])])
     assert sleeper.wait() == -signal.SIGKILL
 
 
@@ -162,6 +163,6 @@ def test_a_frozen_group_is_swept():
     sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
     freezer.adopt("member", sleeper.pid)
     freezer.freeze("member")
-    sweep([("process", [sleeper.pid, read_process(sleeper.pid).born]), ("cgroup", str(freezer.groups()[0]))])
+    clean_up([("process", [sleeper.pid, read_process(sleeper.pid).born]), ("cgroup", str(freezer.groups()[0]))])
     assert sleeper.wait() == -signal.SIGKILL
     assert not freezer.groups()[0].exists()

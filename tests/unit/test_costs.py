@@ -13,7 +13,7 @@ from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
 from castmates.report.results import Results
 from castmates.report.text import costs as table
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
-from castmates.runner.after_rounds.collector_costs import Part, one_round, told
+from castmates.runner.after_rounds.collector_costs import Part, measure_round, pairs_about
 
 
 def pairs(change_pct: float, noise: float, blocks: int, each: int, seed: int = 1) -> pd.DataFrame:
@@ -77,11 +77,11 @@ def test_an_interval_says_what_it_can(low, high, said):
 
 
 def test_a_record_of_no_pair_has_no_numbers_and_one_of_one_pair_no_interval():
-    assert told([], 2) == {
+    assert pairs_about([], 2) == {
         "pairs": 0, "change_pct": None, "low": None, "high": None, "of": "rate of the lead", "logs": [],
         "note": "2 pairs left out: a window of theirs was rejected",
     }  # fmt: skip
-    one = told([math.log(0.9)])
+    one = pairs_about([math.log(0.9)])
     assert one["change_pct"] == pytest.approx(-10)
     assert one["low"] is None
 
@@ -91,7 +91,7 @@ def test_a_pair_with_a_window_that_does_not_count_is_left_out(bad):
     """Rates of 2 with everything on, of 4 without `a` and of 1 without `b`; one of these windows is rejected."""
     rates = {"": 2.0, "a": 4.0, "b": 1.0} | {bad: None}
     parts = [Part(name, lambda name=name: nullcontext(name)) for name in "ab"]
-    one_round(parts, "", lambda without, number: rates[without] if number == 7 else None, 7, random.Random(1))
+    measure_round(parts, "", lambda without, number: rates[without] if number == 7 else None, 7, random.Random(1))
     a, b = parts
     assert (a.logs, a.rejected) == ([], 1)
     assert (b.logs, b.rejected) == ([], 1) if bad == "" else ([pytest.approx(math.log(2))], 0)
@@ -110,10 +110,10 @@ def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
     edges = {"pairs": 0, "change_pct": None, "seconds": 0.002}
     blocks = [
         {
-            "perf": told([-0.020, -0.022]),
-            "counters": told([0.04 * sign, -0.05 * sign]),
+            "perf": pairs_about([-0.020, -0.022]),
+            "counters": pairs_about([0.04 * sign, -0.05 * sign]),
             "procstat": edges,
-            "off": told([], 2),
+            "off": pairs_about([], 2),
         }
         for sign in (1, -1, 1)
     ]
@@ -129,9 +129,9 @@ def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
 
 
 def test_of_one_launch_the_interval_is_marked_and_a_failed_block_says_nothing():
-    one = results({"perf": told([-0.020, -0.022, -0.021])})
+    one = results({"perf": pairs_about([-0.020, -0.022, -0.021])})
     (row,) = table.rows(one)
     assert row["interval"].endswith(" within launch")
-    failed = results({"perf": told([-0.020])})
+    failed = results({"perf": pairs_about([-0.020])})
     failed.records[0]["status"] = "failed"
     assert table.rows(failed) == []

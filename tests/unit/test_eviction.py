@@ -72,7 +72,7 @@ class Stage:
     def switch(self, names):
         self.done.append(f"run {','.join(names) or 'nobody'}")
 
-    def give(self, shares):
+    def apply_shares(self, shares):
         lost = len(bin(shares[0].ways)) < 6 if shares else False
         self.done.append("give " + (f"{shares[0].ways:x}" if shares else "all"))
         self.shares = shares
@@ -81,7 +81,7 @@ class Stage:
 
 def test_where_somebody_lost_ways_the_cache_is_read_through_with_open_masks():
     stage = Stage()
-    eviction.give(stage, NARROW)
+    eviction.change_shares(stage, NARROW)
     assert stage.done == ["run nobody", "give 1", "give all", "run evictor:3", "run nobody", "give 1"]
     assert (stage.read - 1000 - stage.pace) * eviction.MIB >= 2 * SIZE
     assert stage.shares == NARROW
@@ -89,13 +89,13 @@ def test_where_somebody_lost_ways_the_cache_is_read_through_with_open_masks():
 
 def test_where_nobody_lost_ways_or_nothing_changes_nothing_is_read():
     stage = Stage()
-    eviction.give(stage, WIDE)
+    eviction.change_shares(stage, WIDE)
     assert stage.done == ["run nobody", "give f"]
-    eviction.give(stage, WIDE)
+    eviction.change_shares(stage, WIDE)
     assert stage.done == ["run nobody", "give f"]
 
 
 def test_an_evictor_that_stands_still_is_told():
     stage = Stage(pace=0)
     with pytest.raises(CastmatesError, match="evictor:3 did not stream 32 MiB within 20 s"):
-        eviction.give(stage, NARROW)
+        eviction.change_shares(stage, NARROW)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import castmates.runner
 from castmates.protocols import Sample
-from castmates.runner.ledger_summary import summary
-from castmates.runner.rounds.ledger import Ledger
+from castmates.runner.rounds.ledger import Ledger, summary
 from castmates.runner.rounds.ledger_load import FORGIVEN
 from castmates.runner.rounds.surroundings import Domain, Surroundings
 from castmates.runner.rounds.window import Progress, Window

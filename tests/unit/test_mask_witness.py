@@ -53,7 +53,7 @@ def _told(samples, metric):
 
 def test_what_was_given_and_stayed_is_told_and_nothing_else(book, witness):
     book.apply([Share(member="lead@0", ways=0xF)])
-    witness.given()
+    witness.remember()
     witness.start(["lead@0"])
     samples = witness.stop()
     assert _told(samples, SCHEMATA) == {"lead@0": "L3:0=f", "stream@1": "L3:0=ff"}
@@ -63,7 +63,7 @@ def test_what_was_given_and_stayed_is_told_and_nothing_else(book, witness):
 
 @pytest.mark.parametrize("when", ["settling", "inside", "inside and back at the close"])
 def test_a_mask_that_somebody_else_changes_is_seen(book, witness, when):
-    witness.given()
+    witness.remember()
     if when == "settling":
         book.says["stream@1"] = "L3:0=3"
     witness.start(["lead@0"])
@@ -71,7 +71,7 @@ def test_a_mask_that_somebody_else_changes_is_seen(book, witness, when):
         book.says["stream@1"] = "L3:0=3"
     elif when.startswith("inside and"):  # seen where the opening edge saw it
         witness = MaskWitness(book)
-        witness.given()
+        witness.remember()
         book.says["stream@1"] = "L3:0=3"
         witness.start([])
         book.says["stream@1"] = "L3:0=ff"

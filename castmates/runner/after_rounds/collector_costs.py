@@ -1,9 +1,9 @@
 """What each collector costs the lead: pairs of short solo windows after the rounds, with it and without it.
 
-Who works inside a window is really off in the windows without it: its counters are closed and opened again, for what
-is inherited costs at each context switch, whether somebody reads it or not. A round of windows has one with everything
-on and one without each of them, in random order. Who works at the edges alone costs a window nothing; the time of its
-reads is told.
+A collector that works inside a window is really off in the windows without it: its counters are closed and opened
+again, because inherited counters cost time at each context switch, read or not. A round of windows has one with
+everything on and one without each collector, in random order. A collector that works at the edges alone costs a window
+nothing; the time of its reads is recorded.
 """
 
 import math
@@ -14,26 +14,24 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from castmates.protocols import Collector, Counter, Held, Sample
 from castmates.rdt.nothing import NoMonitor
+from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import measure
-from castmates.study.spec import UNMANAGED, Block, Scene
+from castmates.study.after_rounds import LONGEST_COST_WINDOW
+from castmates.study.spec import UNMANAGED, Scene
 
-if TYPE_CHECKING:
-    from castmates.runner.block import Outcome
-
-LONGEST = 1.0  # seconds of a window
-STEPS = 10
+STEPS = 10  # of the lead in a window
 RATE = "rate of the lead"
 READS = "seconds that its two reads take, outside the window"
 
 Off = Callable[[], AbstractContextManager[Hardware]]
-Rate = Callable[[Hardware, int], float | None]  # of a window in a round of this number; None where it does not count
+Rate = Callable[[Hardware, int], float | None]  # of a window in the round of this number; None: it does not count
 
 
 @dataclass
@@ -72,52 +70,51 @@ class Timed:
     def stop(self) -> list[Sample]:
         """Read the closing edge."""
         begin = time.perf_counter()
-        found = self.collector.stop()
+        samples = self.collector.stop()
         self.seconds[-1] += time.perf_counter() - begin
-        return found
+        return samples
 
 
-def measure_costs(
-    stage: Stage, block: Block, outcome: "Outcome", held: Mapping[str, Held], say: Callable[[str], None]
-) -> None:
-    """Measure what each collector costs, and write it down in the outcome."""
+def measure_costs(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+    """Measure what each collector costs, and note it in the outcome."""
+    block = outcome.block
     if not (pairs := block.design.counters.cost_pairs):
         return
     whole = stage.hardware
-    edges = [Timed(one) for one in whole.collectors if not works_inside(one)]
-    timed: dict[int, Collector] = {id(one.collector): one for one in edges}
-    watched = replace(whole, collectors=[timed.get(id(one), one) for one in whole.collectors])
+    edges = [Timed(collector) for collector in whole.collectors if not works_inside(collector)]
+    timed: dict[int, Collector] = {id(edge.collector): edge for edge in edges}
+    watched = replace(whole, collectors=[timed.get(id(collector), collector) for collector in whole.collectors])
     members = [member.name for member in block.company.members]
-    parts = parts_of(watched, held, members, lambda: stage.switch([]))
-    rate = _solo_rate(stage, block, outcome, say)
+    parts = parts_of(watched, stage.held(), members, lambda: stage.switch([]))
+    rate = _solo_rate(outcome, stage, say)
     try:
         for number in range(pairs):
             for round_number in sorted({part.round for part in parts} or {1}):
                 now = [part for part in parts if part.round == round_number]
                 dice = random.Random(f"{block.seed}/costs/{number}/{round_number}")
-                one_round(now, watched, rate, round_number, dice)
+                measure_round(now, watched, rate, round_number, dice)
     finally:
         stage.hardware = whole
-    outcome.costs |= {part.name: told(part.logs, part.rejected) for part in parts}
-    outcome.costs |= {one.name: _reads(one) for one in edges}
+    outcome.costs |= {part.name: pairs_about(part.logs, part.rejected) for part in parts}
+    outcome.costs |= {edge.name: _reads_about(edge) for edge in edges}
     say(f"what measuring costs: {_summary(outcome.costs)}")
 
 
-def works_inside(one: Collector | Counter) -> bool:
+def works_inside(source: Collector | Counter) -> bool:
     """Whether it does something while a window is open, so that it can cost the lead something there."""
-    return bool(getattr(one, "inside_windows", False))
+    return bool(getattr(source, "inside_windows", False))
 
 
 def parts_of(
     hardware: Hardware, held: Mapping[str, Held], members: Sequence[str], still: Callable[[], None]
 ) -> list[Part]:
     """Everything that works inside windows, with the way to be without it."""
-    pids = {name: one.pid for name, one in held.items()}
-    served = {name: one for name, one in held.items() if name in members}
+    pids = {name: each.pid for name, each in held.items()}
+    served = {name: each for name, each in held.items() if name in members}
     parts = []
-    for one in filter(works_inside, hardware.collectors):
-        rest = replace(hardware, collectors=[other for other in hardware.collectors if other is not one])
-        parts.append(Part(one.name, _without(rest, one.close, partial(one.attach, pids), still)))
+    for collector in filter(works_inside, hardware.collectors):
+        rest = replace(hardware, collectors=[other for other in hardware.collectors if other is not collector])
+        parts.append(Part(collector.name, _without(rest, collector.close, partial(collector.attach, pids), still)))
     for counter in filter(works_inside, hardware.counters):
         rest = replace(hardware, counters=[other for other in hardware.counters if other is not counter])
         own = getattr(counter, "own_rounds", None) or [1]
@@ -131,23 +128,23 @@ def parts_of(
     return parts
 
 
-def told(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
-    """What a block's record says of pairs: their change in per cent with its interval, and the pairs themselves."""
+def pairs_about(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
+    """The change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
     import pandas as pd
 
     from castmates.analysis.design.costs import costs
 
     note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
-    said: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
+    about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
     if logs:
         table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
         row = costs(table).iloc[0]
-        said |= {name: _number(row[name]) for name in ("change_pct", "low", "high")}
-    return said | {"logs": [round(log, 6) for log in logs]}
+        about |= {name: _number(row[name]) for name in ("change_pct", "low", "high")}
+    return about | {"logs": [round(log, 6) for log in logs]}
 
 
-def one_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number: int, dice: random.Random) -> None:
-    """One window with everything on, and one without each part, in random order."""
+def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number: int, dice: random.Random) -> None:
+    """Measure one window with everything on, and one without each part, in random order."""
     order: list[Part | None] = [None, *parts]
     dice.shuffle(order)
     rates: dict[str, float | None] = {}
@@ -165,20 +162,21 @@ def one_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number
             part.rejected += 1
 
 
-def _solo_rate(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str], None]) -> Rate:
+def _solo_rate(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> Rate:
     """A function that measures the lead alone for a short window."""
-    lead, design = block.company.lead.name, block.design
-    short = design.model_copy(update={"window": min(design.window, LONGEST), "steps": min(design.steps, STEPS)})
-    members = {member.name: member for member in block.company.members}
+    company, design = outcome.block.company, outcome.block.design
+    lead = company.lead.name
+    length, steps = min(design.window, LONGEST_COST_WINDOW), min(design.steps, STEPS)
+    short = design.model_copy(update={"window": length, "steps": steps})
+    members = {member.name: member for member in company.members}
     scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     ledger = Ledger(stage, members, short, frozenset(outcome.runner_cpus))
-    settle = outcome.settling.seconds if outcome.settling else design.settle
 
     def rate(hardware: Hardware, round_number: int) -> float | None:
         stage.hardware = hardware
-        window = measure(stage, scene, members, short, settle, round_number)
+        window = measure(stage, scene, members, short, outcome.settle_seconds, round_number)
         if reasons := ledger.judge(window):
-            say(f"a window that tells costs is rejected: {'; '.join(reasons)}")
+            say(f"a window that shows costs is rejected: {'; '.join(reasons)}")
             return None
         return window.progress[lead].rate
 
@@ -186,7 +184,7 @@ def _solo_rate(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[st
 
 
 def _without(rest: Hardware, close: Callable[[], None], attach: Callable[[], None], still: Callable[[], None]) -> Off:
-    """Be without somebody, who attaches again while everybody is `still`: a thread born meanwhile would be missed."""
+    """Take a collector off; it attaches again while everybody stands `still`, or a thread born meanwhile is missed."""
 
     @contextmanager
     def off() -> Iterator[Hardware]:
@@ -200,30 +198,30 @@ def _without(rest: Hardware, close: Callable[[], None], attach: Callable[[], Non
     return off
 
 
-def _without_series(hardware: Hardware, one: HasSeries) -> Off:
+def _without_series(hardware: Hardware, counter: HasSeries) -> Off:
     @contextmanager
     def off() -> Iterator[Hardware]:
-        usual, one.series_rate = one.series_rate, 0.0
+        usual, counter.series_rate = counter.series_rate, 0.0
         try:
             yield hardware
         finally:
-            one.series_rate = usual
+            counter.series_rate = usual
 
     return off
 
 
-def _reads(one: Timed) -> dict[str, Any]:
-    """What is told of somebody who works at the edges alone."""
-    seconds = median(one.seconds) if one.seconds else None
+def _reads_about(edge: Timed) -> dict[str, Any]:
+    """What block.json has of a collector that works at the edges alone."""
+    seconds = median(edge.seconds) if edge.seconds else None
     nothing = {"pairs": 0, "change_pct": None, "low": None, "high": None, "note": "works at the edges alone"}
     return nothing | {"of": READS, "seconds": None if seconds is None else round(seconds, 6)}
 
 
 def _summary(costs: Mapping[str, Mapping[str, Any]]) -> str:
     parts = [
-        f"{name} {one['change_pct']:+.2f} % of the rate in {one['pairs']} pairs"
-        for name, one in costs.items()
-        if one["change_pct"] is not None
+        f"{name} {cost['change_pct']:+.2f} % of the rate in {cost['pairs']} pairs"
+        for name, cost in costs.items()
+        if cost["change_pct"] is not None
     ]
     return ", ".join(parts) or "nobody works inside windows"
 

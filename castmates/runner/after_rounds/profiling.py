@@ -1,6 +1,6 @@
-"""Profiles the lead in solo and co-run scenes after the measured rounds, where it says that it can be profiled.
+"""Profiles the lead in solo and co-run scenes after the measured rounds, where it announces that it can be profiled.
 
-What is traced runs slower: profiled steps enter no rate. How much slower is told from as many steps right before and
+What is traced runs slower: profiled steps enter no rate. How much slower is seen from as many steps right before and
 right after them.
 """
 
@@ -10,56 +10,54 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from castmates.analysis.explanations import layers
-from castmates.runner.after_rounds.collector_costs import told
+from castmates.runner.after_rounds.collector_costs import pairs_about
+from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.stage import Stage
+from castmates.study.after_rounds import PROFILED_KINDS
 from castmates.study.schedule import round_order
 from castmates.study.spec import Block, Scene
 from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
 
-if TYPE_CHECKING:
-    from castmates.runner.block import Outcome
-
-KINDS = ("solo", "corun")
-LOOK = 0.1  # seconds between two looks for the answer
+LOOK = 0.1  # seconds between two looks at the page
 PATIENCE = 60.0  # seconds, and …
 SLOWER = 10.0  # … so many times the usual length of the steps
 NAME = "profiler"
 SPOILT = "its page was removed, replaced or cut"
 # What an answer that is not as it should be makes of the code that reads it.
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-Found = TypeVar("Found")
+Awaited = TypeVar("Awaited")
 OF = "rate of the lead in the steps that are profiled, which enter no rate"
 
 
 class NoAnswer(Exception):
-    """A scene that was not profiled; the message says why."""
+    """A scene was not profiled; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Profiled:
-    """What came of a scene."""
+    """What a scene came to."""
 
     rows: list[dict[str, Any]]  # of tables.LAYERS
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
 def offer(block: Block, lead: Start, folder: Path) -> None:
-    """Give the lead, before it is launched, the page through which it can be asked, where profiles are wanted."""
+    """Give the lead, before its launch, the page on which it can be asked for a profile, where profiles are wanted."""
     if block.design.counters.profile:
         path = folder / f"{lead.name}.profile"
         Page.create(path).close()
         lead.environment[VARIABLE] = str(path)
 
 
-def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str], None]) -> None:
-    """Profile the lead in every solo and co-run scene, and write down what its layers took."""
-    lead = block.company.lead.name
+def profile(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+    """Profile the lead in every solo and co-run scene, and note what its layers took."""
+    lead = outcome.block.company.lead.name
     path = stage.cast[lead].start.environment.get(VARIABLE)
     if path is None:
         return
@@ -74,7 +72,7 @@ def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str],
         elif not page.able:
             say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
         else:
-            _profile_scenes(stage, block, outcome, page, say)
+            _profile_scenes(outcome, stage, page, say)
     except WorkloadFailed as failure:
         raise WorkloadFailed(
             f"{failure}, while {lead} was profiled; 'counters: {{profile: 0}}' leaves that out"
@@ -83,31 +81,31 @@ def profile(stage: Stage, block: Block, outcome: "Outcome", say: Callable[[str],
         page.close()
 
 
-def _profile_scenes(stage: Stage, block: Block, outcome: "Outcome", page: Page, say: Callable[[str], None]) -> None:
+def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Callable[[str], None]) -> None:
+    block, lead = outcome.block, outcome.block.company.lead.name
     logs: list[float] = []
-    scenes = [
-        scene for scene in round_order(block, 0) if scene.kind in KINDS and block.company.lead.name in scene.active
-    ]
-    for scene in scenes:
+    for scene in round_order(block, 0):
+        if scene.kind not in PROFILED_KINDS or lead not in scene.active:
+            continue
         try:
-            found = _one(stage, block, outcome, page, scene)
+            profiled = _profile_scene(outcome, stage, page, scene)
         except (NoAnswer, PageError) as problem:
             say(f"the scene {scene.name} was not profiled: {problem}")
-            break  # what did not answer once may be busy with that profile still
-        outcome.layers += found.rows
-        logs.append(found.log)
+            break  # a lead that did not answer may still be busy with that profile
+        outcome.layers += profiled.rows
+        logs.append(profiled.log)
     if logs:
-        outcome.costs[NAME] = told(logs, of=OF)
-        say(f"profiled {block.design.counters.profile} steps of {block.company.lead.name} in {len(logs)} scenes")
+        outcome.costs[NAME] = pairs_about(logs, of=OF)
+        say(f"profiled {block.design.counters.profile} steps of {lead} in {len(logs)} scenes")
 
 
-def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scene) -> Profiled:
-    """Set the scene, see some usual steps, have as many profiled, and see usual ones again."""
+def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> Profiled:
+    """Set the scene, watch some usual steps, have as many profiled, and watch usual ones again."""
+    block = outcome.block
     steps, lead = block.design.counters.profile, block.company.lead.name
-    eviction.give(stage, scene.shares)
+    eviction.change_shares(stage, scene.shares)
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
-    settle = outcome.settling.seconds if outcome.settling else block.design.settle
-    stage.sleep_until(stage.now_ns() + int(settle * 1e9))
+    stage.sleep_until(stage.now_ns() + int(outcome.settle_seconds * 1e9))
     patience = PATIENCE + SLOWER * steps * _step_seconds(outcome, lead)
     before = _usual_steps(stage, lead, steps, patience)
     if not page.sound:
@@ -115,18 +113,16 @@ def _one(stage: Stage, block: Block, outcome: "Outcome", page: Page, scene: Scen
     number = page.ask(steps)
     answer = _awaited(stage, lambda: page.answered(number), patience)
     try:
-        rows, seconds = _understood(block, outcome, scene, answer)
+        rows, seconds = _understood(outcome, scene, answer)
     except UNREADABLE:
         raise NoAnswer("its answer is not as docs/layers.md says") from None
     after = _usual_steps(stage, lead, steps, patience)
     return Profiled(rows, math.log(math.sqrt(before * after) / seconds))
 
 
-def _understood(
-    block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]
-) -> tuple[list[dict[str, Any]], float]:
+def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """The rows of an answer, and the mean seconds of its steps."""
-    lead = block.company.lead.name
+    lead = outcome.block.company.lead.name
     if "error" in answer:
         raise NoAnswer(f"the profiler of {lead} says: {answer['error']}")
     if not answer["step_seconds"]:
@@ -134,38 +130,44 @@ def _understood(
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
         raise NoAnswer(f"the steps of {lead} show no operations, as where XLA has compiled them into one (--xla)")
     for name, type_, *_ in answer["operations"]:
-        (name + type_).encode()  # words, and such as can be written down
-    rows = _rows(block, outcome, scene, answer)
+        (name + type_).encode()  # words that can be written to a table
+    rows = _rows(outcome, scene, answer)
     seconds = sum(answer["step_seconds"]) / len(answer["step_seconds"])
     if not all(math.isfinite(number) for number in (math.log(seconds), *(row["ms_per_step"] for row in rows))):
-        raise ValueError("a number that is none")
+        raise ValueError("not a finite number")
     return rows, seconds
 
 
 def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:
     """The mean seconds of the next steps."""
     stage.forget_beats()
-    records = _awaited(stage, lambda: found if len(found := stage.cast[lead].records) > steps else None, patience)
+
+    def enough() -> list[tuple[int, int]] | None:
+        records = stage.cast[lead].records
+        return records if len(records) > steps else None
+
+    records = _awaited(stage, enough, patience)
     return (records[-1][0] - records[0][0]) / 1e9 / (len(records) - 1)
 
 
-def _awaited(stage: Stage, look: Callable[[], Found | None], patience: float) -> Found:
-    """What comes when the lead has gone on for a while."""
+def _awaited(stage: Stage, look: Callable[[], Awaited | None], patience: float) -> Awaited:
+    """What `look` returns when the lead has gone on for a while."""
     deadline = time.monotonic() + patience
-    while (found := look()) is None:
+    while (awaited := look()) is None:
         if time.monotonic() > deadline:
             raise NoAnswer(f"nothing came for {patience:.0f} s")
         stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
-    return found
+    return awaited
 
 
-def _step_seconds(outcome: "Outcome", lead: str) -> float:
-    """How long a step of the lead takes in the middle."""
-    rates = [one.rate for window in outcome.windows if (one := window.progress.get(lead)) and one.rate > 0]
+def _step_seconds(outcome: Outcome, lead: str) -> float:
+    """The median length of the lead's steps."""
+    progress = [window.progress[lead] for window in outcome.windows if lead in window.progress]
+    rates = [part.rate for part in progress if part.rate > 0]
     return 1 / median(rates) if rates else 1.0
 
 
-def _rows(block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of tables.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [
@@ -173,7 +175,7 @@ def _rows(block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]
             "scene": scene.name,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": block.company.lead.name,
+            "member": outcome.block.company.lead.name,
             "layer": row.place.layer,
             "kind": row.place.kind,
             "direction": row.place.direction,

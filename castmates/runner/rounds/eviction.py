@@ -49,16 +49,16 @@ def has_masks(company: Company) -> bool:
     return any(share.ways is not None or share.code is not None for share in shares)
 
 
-def give(stage: Stage, shares: tuple[Share, ...]) -> None:
+def change_shares(stage: Stage, shares: tuple[Share, ...]) -> None:
     """Put these shares in force, with caches emptied where somebody lost ways."""
     if shares == stage.shares:
         return
     stage.switch([])
-    if stage.give(shares) and stage.evictors:
-        stage.give(())
+    if stage.apply_shares(shares) and stage.evictors:
+        stage.apply_shares(())
         for name, amount in stage.evictors.items():
             _evict(stage, name, amount)
-        stage.give(shares)
+        stage.apply_shares(shares)
 
 
 def _evict(stage: Stage, name: str, amount: int) -> None:

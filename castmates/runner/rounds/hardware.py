@@ -1,4 +1,4 @@
-"""What a block reaches of the machine: one allocator, one monitor, several collectors, used as one."""
+"""The hardware side of a block: one allocator, one monitor, several collectors and counters, used as one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -10,14 +10,15 @@ from castmates.linux.marks import is_ours
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample
 from castmates.rdt.choose import CacheRequest, choose
+from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
 
 
 @runtime_checkable
-class SpeaksLate(Protocol):
-    """A counter whose series can only be had by what takes time, after all edges."""
+class HasLateSamples(Protocol):
+    """A counter that needs time for its series, so that it is read after all edges."""
 
     def late_samples(self) -> list[Sample]:
         """Return the series of the window that was closed last."""
@@ -51,22 +52,27 @@ class Hardware:
         counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
         return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
 
+    @classmethod
+    def none(cls) -> "Hardware":
+        """Nothing that watches, and nothing that is shared out."""
+        return cls(NoAllocator(), NoMonitor(), (), Surroundings())
+
     def attach(self, everyone: Mapping[str, Held], members: Collection[str]) -> None:
         """Begin to watch everyone, and to serve the members, once, after their launch."""
-        served = {name: one for name, one in everyone.items() if name in members}
+        served = {name: held for name, held in everyone.items() if name in members}
         self.allocator.prepare(served)
         self.monitor.attach(served)
-        pids = {name: one.pid for name, one in everyone.items()}
+        pids = {name: held.pid for name, held in everyone.items()}
         for collector in self.collectors:
             collector.attach(pids)
         for counter in self.counters:
             counter.attach(served)
 
-    def give(self, shares: Sequence[Share]) -> bool:
+    def apply_shares(self, shares: Sequence[Share]) -> bool:
         """Put these shares in force; True where somebody has lost ways."""
         lost = self.allocator.apply(shares)
         if self.witness is not None:
-            self.witness.given()
+            self.witness.remember()
         return lost
 
     def begin_series(self, active: Sequence[str], round_number: int) -> None:
@@ -85,7 +91,7 @@ class Hardware:
         inside_out = (*reversed(self.counters), *reversed(self.collectors))
         samples = [sample for collector in inside_out for sample in collector.stop()]
         samples += self.monitor.stop()
-        late = [counter for counter in self.counters if isinstance(counter, SpeaksLate)]
+        late = [counter for counter in self.counters if isinstance(counter, HasLateSamples)]
         return samples + [sample for counter in late for sample in counter.late_samples()]
 
     def counts(self) -> list[Count]:
@@ -101,6 +107,6 @@ class Hardware:
                 exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
-        """Say, for the provenance, what each part is and does."""
+        """What each part is and does, for the provenance."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
-        return parts | {one.name: one.about() for one in (*self.collectors, *self.counters)}
+        return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}

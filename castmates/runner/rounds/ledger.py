@@ -5,6 +5,7 @@ themselves (a lower frequency, throttling, major faults, switches, migrations am
 stands in the samples, as does what nobody can attribute. docs/ledger.md lists every proof.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -128,3 +129,20 @@ def _silence(records: Sequence[tuple[int, int]], window: Window) -> float:
     gaps = [after - before for before, after in pairwise(times)]
     longest = max(gaps)
     return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0
+
+
+def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:
+    """The ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
+    rejected = [window for window in windows if window.reasons]
+    return {
+        "windows": dict(Counter(window.scene.kind for window in windows)),
+        "rejected": dict(Counter(window.scene.kind for window in rejected)),
+        "because": {
+            kind: dict(Counter(window.scene.kind for window in rejected if kind in _kinds(window)))
+            for kind in sorted({kind for window in rejected for kind in _kinds(window)})
+        },
+    }
+
+
+def _kinds(window: Window) -> set[str]:
+    return {reason.partition(":")[0] for reason in window.reasons}

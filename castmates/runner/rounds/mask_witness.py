@@ -34,13 +34,13 @@ class MaskWitness:
         self._opened: dict[str, str] = {}
         self._misplaced: list[str] = []
 
-    def given(self) -> None:
+    def remember(self) -> None:
         """Remember what is in force now: it has just been written and proved."""
         self._given = self._allocator.read_back()
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember what is in force at the begin."""
-        self.given()
+        self.remember()
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read at the opening edge."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from castmates.linux.processes import threads_of
+from castmates.protocols import Held
 from castmates.runner.processes.freezer import Freezer
 from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
@@ -21,13 +22,13 @@ class Stage:
 
     def __init__(
         self,
-        cast: Sequence[Running],
+        cast: Iterable[Running],
         freezer: Freezer,
         hardware: Hardware,
         check: Callable[[], None],
         evictors: Mapping[str, int] | None = None,
     ) -> None:
-        self.cast: Mapping[str, Running] = {one.name: one for one in cast}
+        self.cast: dict[str, Running] = {one.name: one for one in cast}
         self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
         self.freezer = freezer
         self.hardware = hardware
@@ -35,13 +36,21 @@ class Stage:
         self._check = check
         self._moving: set[str] = set()  # all begin frozen
 
+    def held(self) -> dict[str, Held]:
+        """Everyone, as allocators, monitors and counters know them."""
+        held = {}
+        for name, process in self.cast.items():
+            group = self.freezer.group_of(name)
+            held[name] = Held(process.pid, process.start.cpus, str(group) if group else None)
+        return held
+
     def now_ns(self) -> int:
         """The time on the clock that the heartbeats are stamped with."""
         return time.monotonic_ns()
 
-    def give(self, shares: tuple[Share, ...]) -> bool:
+    def apply_shares(self, shares: tuple[Share, ...]) -> bool:
         """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
-        lost = self.hardware.give(shares)
+        lost = self.hardware.apply_shares(shares)
         self.shares = shares
         return lost
 

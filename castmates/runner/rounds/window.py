@@ -58,7 +58,7 @@ def measure(
 ) -> Window:
     """Run `scene` for one window; the caller knows its position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
-    eviction.give(stage, scene.shares)
+    eviction.change_shares(stage, scene.shares)
     stage.switch(names)
     stage.forget_beats()
     switch_ns = stage.now_ns()

@@ -12,42 +12,42 @@ SEED = 20240607
 ROUNDS = 2  # up and down the masks, so that what an earlier mask left is not taken for the mask's own
 
 
-class Bench(Protocol):
-    """A chase through half of a last-level cache, whose ways can be given out."""
+class Subject(Protocol):
+    """A chase through half of a last-level cache, under a mask that can be set."""
 
-    def give(self, mask: int) -> None:
-        """Give the chase these ways, evict what it has elsewhere, and let it fill them."""
+    def set_mask(self, mask: int) -> None:
+        """Put a mask in force for the chase, evict what it has elsewhere, and let it fill these ways."""
 
     def ns_per_load(self) -> float:
         """Let the chase run for one window."""
 
     def occupied(self) -> float | None:
-        """Let the chase run until its occupancy stays, and return it in bytes; None where it is not told."""
+        """Let the chase run until its occupancy stays, and return it in bytes; None where it is not known."""
 
 
-def times(bench: Bench, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
+def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
     """Measure pairs until a look decides; a coin says which of the two windows comes first."""
     few, order = mask_of(cache, fewest(cache)), random.Random(seed)
     found: dict[int, list[float]] = {few: [], cache.full: []}
     for pairs in rule.looks:
         while len(found[few]) < pairs:
             for mask in order.sample([few, cache.full], 2):
-                bench.give(mask)
-                found[mask].append(bench.ns_per_load())
+                subject.set_mask(mask)
+                found[mask].append(subject.ns_per_load())
         so_far = Times(tuple(found[few]), tuple(found[cache.full]))
         if judge(slowdown(so_far, rule), None, rule) != UNDECIDED:
             break
     return so_far
 
 
-def plateaus(bench: Bench, cache: Cache, way_bytes: int) -> tuple[Plateau, ...]:
+def plateaus(subject: Subject, cache: Cache, way_bytes: int) -> tuple[Plateau, ...]:
     """Measure what is occupied under masks that are narrower than the chase's buffer."""
     steps = steps_of(cache)
     found: dict[int, list[float]] = {ways: [] for ways in steps}
     for number in range(ROUNDS):
         for ways in steps if number % 2 == 0 else reversed(steps):
-            bench.give(mask_of(cache, ways))
-            occupied = bench.occupied()
+            subject.set_mask(mask_of(cache, ways))
+            occupied = subject.occupied()
             if occupied is not None:
                 found[ways].append(occupied)
     return tuple(Plateau(ways, ways * way_bytes, median(seen) if seen else None) for ways, seen in found.items())

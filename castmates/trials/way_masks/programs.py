@@ -1,23 +1,22 @@
-"""The two programs of a trial, and what is done with them: ways are given, lines evicted, loads timed."""
+"""The two programs of a trial, and what is done with them: masks are set, lines evicted, loads timed."""
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 from castmates.errors import CastmatesError
-from castmates.linux.owned_names import folder_prefix
 from castmates.machine.journal import Journal
-from castmates.protocols import Allocator, Held, Monitor, Sample
-from castmates.runner.cleanup.warden import Warden
-from castmates.runner.processes.barrier import await_ready
-from castmates.runner.processes.freezer import Freezer, choose_freezer
-from castmates.runner.processes.launch import Running, Start, WorkloadFailed, clean_environment, launch
+from castmates.protocols import Allocator, Monitor, Sample
+from castmates.runner.cleanup.warden import guarded
+from castmates.runner.processes.launch import Start, WorkloadFailed, clean_environment
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.surroundings import Surroundings
+from castmates.runner.staging import moved_aside, on_stage
 from castmates.study.spec import Share
 
 CHASE, EVICTOR = "chase", "evictor"
@@ -26,7 +25,7 @@ MIB = 1 << 20
 WINDOW_S = 0.3
 CYCLES = 2  # times that every line is visited in a window, at least
 OCCUPIED_S = 1.5
-POLL_S = 0.01
+POLL_NS = 10_000_000
 LONGEST_S = 60.0
 READY_S = 60.0
 
@@ -42,51 +41,49 @@ class Setting:
     full: int  # the mask of all its ways
 
 
-class HardwareBench:
+class Programs:
     """A chase through half of a last-level cache, and a stream that evicts everything from it."""
 
-    def __init__(
-        self, setting: Setting, allocator: Allocator, monitor: Monitor, cast: Sequence[Running], freezer: Freezer
-    ) -> None:
-        self._setting, self._allocator, self._monitor, self._freezer = setting, allocator, monitor, freezer
-        self._cast = {one.name: one for one in cast}
+    def __init__(self, setting: Setting, stage: Stage) -> None:
+        self._setting, self._stage = setting, stage
         self._lines = chase_bytes(setting) // LINE
 
-    def give(self, mask: int) -> None:
-        """Give the chase these ways, evict what it has elsewhere, and let it fill them."""
-        self._allocator.apply([] if mask == self._setting.full else [Share(member=CHASE, ways=mask)])
+    def set_mask(self, mask: int) -> None:
+        """Put a mask in force for the chase, evict what it has elsewhere, and let it fill these ways."""
+        self._stage.apply_shares(() if mask == self._setting.full else (Share(member=CHASE, ways=mask),))
         self._run(EVICTOR, evictor_bytes(self._setting) // MIB, 0.0)
         self._run(CHASE, self._lines, 0.0)
 
     def ns_per_load(self) -> float:
-        """Let the chase run for one window; the median of its short chunks, for others' bursts are not the mask's."""
+        """Let the chase run for one window; the median of its short chunks leaves out the bursts of others."""
         records = self._run(CHASE, CYCLES * self._lines, WINDOW_S)
         return median((end - begin) / (after - before) for (begin, before), (end, after) in pairwise(records))
 
     def occupied(self) -> float | None:
-        """Let the chase run until its occupancy stays, and return it in bytes; None where it is not told."""
-        self._monitor.start()
+        """Let the chase run until its occupancy stays, and return it in bytes; None where it is not known."""
+        monitor = self._stage.hardware.monitor
+        monitor.start()
         self._run(CHASE, self._lines, OCCUPIED_S)
-        return last_half(self._monitor.stop())
+        return last_half(monitor.stop())
 
     def _run(self, name: str, units: int, seconds: float) -> list[tuple[int, int]]:
         """Let one program run until it has done so much for so long; return its beats: time, and units so far."""
-        one, deadline = self._cast[name], time.monotonic() + LONGEST_S
-        one.forget_beats()
-        self._freezer.thaw(name)
-        while True:
-            time.sleep(POLL_S)
-            one.read_beats()
-            if ended := one.ended():
-                raise CastmatesError(str(WorkloadFailed.of(one, ended)))
-            if len(one.records) > 1:
-                first, last = one.records[0], one.records[-1]
-                if last[1] - first[1] >= units and last[0] - first[0] >= seconds * 1e9:
-                    break
+        process, deadline = self._stage.cast[name], time.monotonic() + LONGEST_S
+        process.forget_beats()
+        self._stage.switch([name])
+        while not _done(process.records, units, seconds):
+            self._stage.sleep_until(self._stage.now_ns() + POLL_NS)
             if time.monotonic() > deadline:
-                raise CastmatesError(f"{name} did not get on within {LONGEST_S:g} s: is this machine busy?")
-        self._freezer.freeze(name)
-        return one.records
+                raise CastmatesError(f"{name} made too little progress within {LONGEST_S:g} s: is this machine busy?")
+        self._stage.switch([])
+        return process.records
+
+
+def _done(records: Sequence[tuple[int, int]], units: int, seconds: float) -> bool:
+    if len(records) < 2:
+        return False
+    first, last = records[0], records[-1]
+    return last[1] - first[1] >= units and last[0] - first[0] >= seconds * 1e9
 
 
 def last_half(samples: Sequence[Sample]) -> float | None:
@@ -110,37 +107,19 @@ def evictor_bytes(setting: Setting) -> int:
 
 
 @contextmanager
-def on_hardware(setting: Setting, allocator: Allocator, monitor: Monitor) -> Iterator[HardwareBench]:
+def programs_on_stage(setting: Setting, allocator: Allocator, monitor: Monitor) -> Iterator[Programs]:
     """Launch both programs, frozen, each in a group of its own; everything is put back at the end, or by the warden."""
-    with ExitStack() as exits:
-        warden = Warden.start()
-        exits.callback(warden.release)
-        warden.guard_journal(Journal())
-        scratch = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix=folder_prefix())))
-        warden.guard_path(scratch)
-        freezer = choose_freezer("verify-cat")
-        exits.callback(freezer.close)
-        for group in freezer.groups():
-            warden.guard_cgroup(group)
-        exits.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
-        os.sched_setaffinity(0, os.sched_getaffinity(0) - {setting.chase_cpu} or {setting.chase_cpu})
-
-        def adopt(name: str, pid: int) -> None:
-            warden.guard_process(pid)
-            freezer.adopt(name, pid)
-
-        cast: list[Running] = []
-        try:
-            for start in _starts(setting, scratch):
-                cast.append(launch(start, scratch, scratch, adopt))
-            exits.callback(allocator.restore)
-            allocator.prepare({one.name: Held(one.pid, one.start.cpus) for one in cast})
-            exits.callback(monitor.close)
-            monitor.attach({one.name: Held(one.pid, one.start.cpus) for one in cast})
-            await_ready(cast, freezer, warden.check)
-        except WorkloadFailed as failure:
-            raise CastmatesError(str(failure)) from None
-        yield HardwareBench(setting, allocator, monitor, cast, freezer)
+    aside = moved_aside([setting.chase_cpu], lead=[setting.chase_cpu])
+    try:
+        with guarded() as warden, aside, on_stage("verify-cat", warden) as stage:
+            warden.guard_journal(Journal())
+            for start in _starts(setting, stage.scratch.files):
+                stage.launch(start, logs=stage.scratch.files)
+            with stage.watched(Hardware(allocator, monitor, (), Surroundings()), list(stage.cast)):
+                stage.await_ready()
+                yield Programs(setting, stage)
+    except WorkloadFailed as failure:
+        raise CastmatesError(str(failure)) from None
 
 
 def _starts(setting: Setting, scratch: Path) -> list[Start]:

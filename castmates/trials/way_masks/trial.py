@@ -19,7 +19,7 @@ from castmates.rdt.resctrl.mounting import lease, why_not_mounted
 from castmates.runner.cleanup.restore import heal
 from castmates.study.cache import Cache
 from castmates.trials.way_masks.experiment import fewest, plateaus, times
-from castmates.trials.way_masks.programs import Setting, on_hardware
+from castmates.trials.way_masks.programs import Setting, programs_on_stage
 from castmates.trials.way_masks.verdict import NO_ALLOCATION, figures, follows, in_words, judge, slowdown
 from castmates.workloads import environments
 
@@ -29,12 +29,12 @@ WHAT = "castmates doctor --verify-cat"
 
 def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
     """Try it, keep the record, and say in one paragraph what was found."""
-    programs = environments.build(environments.NATIVE, envs, cache) / "bin"
+    kernels = environments.build(environments.NATIVE, envs, cache) / "bin"
     with machine_lock(WHAT, wait=False), ExitStack() as exits:
-        for sentence in heal().told:
+        for sentence in heal().sentences:
             tell(sentence)
         found, why = _found(exits)
-        record = _head() | (_nothing_to_try(why) if found is None else _try(found, programs))
+        record = _head() | (_nothing_to_try(why) if found is None else _try(found, kernels))
     file = trial_records.WAY_MASKS.write(cache, record)
     tell(record["said"])
     tell(f"Recorded in {file}.")
@@ -55,15 +55,15 @@ def _found(exits: ExitStack) -> tuple[Cache | None, str]:
     return cache, ""
 
 
-def _try(cache: Cache, programs: Path) -> dict[str, Any]:
-    setting, domain = where(read_topology(), cache, programs)
+def _try(cache: Cache, kernels: Path) -> dict[str, Any]:
+    setting, domain = where(read_topology(), cache, kernels)
     allocator = choose_allocator(purpose=WHAT)
     if isinstance(allocator, NoAllocator):
         raise CastmatesError(f"masks cannot be tried: {'; '.join(allocator.about().values())}")
     monitor = choose_monitor(purpose=WHAT)
-    with on_hardware(setting, allocator, monitor) as bench:
-        measured = times(bench, cache)
-        told = plateaus(bench, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+    with programs_on_stage(setting, allocator, monitor) as programs:
+        measured = times(programs, cache)
+        told = plateaus(programs, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
         drivers = {"allocator": allocator.about(), "monitor": monitor.about()}
     ratio = slowdown(measured)
     verdict = judge(ratio, follows(told))

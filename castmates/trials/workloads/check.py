@@ -9,7 +9,7 @@ from typing import Any, Literal
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
 from castmates.runner.cleanup.restore import heal_or_refuse
-from castmates.runner.cleanup.warden import Warden
+from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.starts import member_start
 from castmates.study.mixes import member_of
@@ -17,7 +17,7 @@ from castmates.study.model import Workload
 from castmates.study.placement.search import Seat
 from castmates.study.spec import Prepared
 from castmates.trials.workloads import promises
-from castmates.trials.workloads.alone import Alone, NotTried, guarded, launched, told
+from castmates.trials.workloads.alone import Alone, NotTried, launched, refused
 from castmates.trials.workloads.installed import Lack, lack_of
 from castmates.trials.workloads.promises import Finding
 from castmates.workloads import environments, inputs
@@ -86,14 +86,14 @@ def check_one(
         return _not_here(name, still)
     findings: list[Finding] = []
     try:
-        with launched(start, warden) as first:
+        with launched(start, cpus, warden) as first:
             _try_everything(first, workload, cpus, seconds, findings)
-        with launched(start, warden) as second:
+        with launched(start, cpus, warden) as second:
             _try_again(second, findings)
     except NotTried:
         raise
     except OSError as problem:
-        raise NotTried(told(problem)) from None
+        raise NotTried(refused(problem)) from None
     except (WorkloadFailed, HeartbeatError, CastmatesError) as problem:
         warden.check()  # without one the workload is not to blame
         findings.append(_broken_off(findings, str(problem)))

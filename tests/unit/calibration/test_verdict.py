@@ -39,7 +39,7 @@ class Machine:
         self.effect, self.noise, self.filled, self.told, self.drift = effect, noise, filled, told, drift
         self.dice, self.mask, self.given, self.clock = random.Random(seed), 0, [], 0
 
-    def give(self, mask):
+    def set_mask(self, mask):
         self.mask = mask
         self.given.append(mask)
 

@@ -247,8 +247,8 @@ def test_groups_of_killed_runs_go_before_the_mount_they_are_in(monkeypatch):
             return []
 
     monkeypatch.setattr(restore, "journals", lambda: [Told()])
-    monkeypatch.setattr(restore.leftovers, "remove_leftovers", lambda: order.append("groups") or (["a group"], []))
+    monkeypatch.setattr(restore, "remove_leftovers", lambda: order.append("groups") or (["a group"], []))
     monkeypatch.setattr(restore, "stale_groups", list)
     monkeypatch.setattr(restore, "stale_folders", list)
-    assert restore.heal().told == ["a group"]
+    assert restore.heal().sentences == ["a group"]
     assert order == ["groups", "journal"]

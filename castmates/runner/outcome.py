@@ -1,0 +1,53 @@
+"""What a block comes to, collected while it runs; `record` writes it down."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from castmates.machine import prepare
+from castmates.runner.processes.launch import Running
+from castmates.runner.rounds.settling import Settling
+from castmates.runner.rounds.window import Window
+from castmates.study.spec import Block
+
+
+@dataclass
+class Outcome:
+    """What a block comes to."""
+
+    block: Block
+    status: str = "measured"
+    reason: str = ""
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    launch_seconds: float | None = None  # None where not everyone got ready
+    measure_seconds: float = 0.0
+    total_seconds: float = 0.0
+    rounds: int = 0  # without a rejected window
+    windows: list[Window] = field(default_factory=list)
+    cast: list[Running] = field(default_factory=list)
+    platform: str = "measured"
+    truth: dict[str, object] = field(default_factory=dict)  # by scene: what a modelled machine comes to without noise
+    freezer: str = ""
+    runner_cpus: list[int] = field(default_factory=list)
+    prepared: prepare.Record = field(default_factory=dict)
+    settling: Settling | None = None
+    hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    environments: dict[str, object] = field(default_factory=dict)
+    inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
+    layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
+    costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
+    afterwards: str = ""  # why what comes after the rounds was cut short
+    without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
+    left_behind: list[str] = field(default_factory=list)  # by killed runs, and not to be put right: in sentences
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long rates are given to settle after a change of scene, as far as it is known by now."""
+        return self.settling.seconds if self.settling else self.block.design.settle
+
+    def fail(self, reason: str) -> None:
+        """A workload failed: nothing that was measured counts."""
+        self.status, self.reason, self.rounds = "failed", reason, 0
+        self.windows.clear()
+        self.layers.clear()
+        self.costs.clear()

@@ -1,0 +1,117 @@
+"""Brings processes onto a stage: launched, guarded and held still. Whatever happens, none of them is left.
+
+Blocks and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
+stands still before anyone is measured.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.linux.owned_names import folder_prefix
+from castmates.machine.topology import read_topology
+from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes.barrier import await_ready
+from castmates.runner.processes.freezer import Freezer, choose_freezer
+from castmates.runner.processes.launch import Running, Start, launch
+from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.stage import Stage
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Folders that last as long as the stage."""
+
+    files: Path  # temporary files of the processes
+    channels: Path  # through which they report to the runner
+
+
+class LiveStage(Stage):
+    """A stage with processes of this machine; it is empty and unwatched at first."""
+
+    def __init__(self, warden: Warden, freezer: Freezer, scratch: Scratch, check: Callable[[], None]) -> None:
+        def watch() -> None:
+            check()
+            warden.check()
+
+        super().__init__((), freezer, Hardware.none(), watch)
+        self.scratch = scratch
+        self._warden = warden
+
+    def launch(self, start: Start, logs: Path) -> Running:
+        """Start a process; from then on it is guarded, and it is frozen as soon as it is ready."""
+        running = launch(start, self.scratch.channels, logs, self._adopt)
+        self.cast[start.name] = running
+        return running
+
+    def await_ready(self) -> None:
+        """Wait until every process is ready, and frozen."""
+        await_ready(list(self.cast.values()), self.freezer, self._check)
+
+    @contextmanager
+    def watched(self, hardware: Hardware, members: Collection[str]) -> Iterator[None]:
+        """Let this hardware watch everyone and serve the members; at the end everything is put back."""
+        try:
+            hardware.attach(self.held(), members)
+            self.hardware = hardware
+            yield
+        finally:
+            hardware.release()
+
+    def _adopt(self, name: str, pid: int) -> None:
+        try:
+            self._warden.guard_process(pid)
+        finally:  # a warden that has died must not keep us from ending the process that was just started
+            self.freezer.adopt(name, pid)
+
+
+@contextmanager
+def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None) -> Iterator[LiveStage]:
+    """Prepare a stage; at the end its processes are killed and its groups and folders removed.
+
+    Control groups bear the `name`. `check` raises an error when nobody wants the result any more.
+    """
+    with _scratch_folder(warden, _memory()) as channels, _scratch_folder(warden) as files:
+        freezer = choose_freezer(name)
+        try:
+            for group in freezer.groups():
+                warden.guard_cgroup(group)
+            yield LiveStage(warden, freezer, Scratch(files, channels), check)
+        finally:
+            freezer.close()
+
+
+@contextmanager
+def moved_aside(cpus: Collection[int], lead: Collection[int]) -> Iterator[list[int]]:
+    """Move this process off these CPUs and their SMT siblings, or at least off the lead's; it moves back at the end."""
+    allowed, taken = os.sched_getaffinity(0), set(cpus)
+    siblings = {cpu for core in read_topology().cores() if taken & set(core) for cpu in core}
+    own = (allowed - siblings) or (allowed - taken) or (allowed - set(lead)) or allowed
+    os.sched_setaffinity(0, own)
+    try:
+        yield sorted(own)
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+@contextmanager
+def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place)
+    except OSError as error:
+        raise CastmatesError(
+            f"no scratch folder can be made in {place or 'TMPDIR or /tmp'} ({error.strerror}): make room or give write "
+            "access there, and run the same command again."
+        ) from None
+    with folder as path:
+        warden.guard_path(Path(path))
+        yield Path(path)
+
+
+def _memory() -> str | None:
+    """Heartbeats belong in memory: a file system that writes back would stall the writers."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
