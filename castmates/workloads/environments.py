@@ -148,19 +148,23 @@ def _build_python(name: str, envs_dir: Path, place: Path, held: int) -> dict[str
 
 
 def _build_native(place: Path, envs_dir: Path, cache: Path) -> dict[str, object]:
-    compiler = native_build.find_compiler() or _compiler_from_wheel(envs_dir, cache)
+    compiler = native_build.find_compiler() or _fetched_compiler(envs_dir, cache)
     native_build.build(place / "bin", compiler)
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False).stdout
     return {"compiler": compiler, "compiler_version": next(iter(said.splitlines()), "")}
 
 
-def _compiler_from_wheel(envs_dir: Path, cache: Path) -> list[str]:
+def _fetched_compiler(envs_dir: Path, cache: Path) -> list[str]:
     print("No C compiler works here: fetching one as a Python package", file=sys.stderr)
     try:
-        place = build(COMPILER, envs_dir, cache)
+        return wheel_compiler(envs_dir, cache)
     except CastmatesError as error:
         raise CastmatesError(
             "The native kernels need a C compiler, none works here and none could be fetched as a package: install "
             f"one, for example with apt-get install gcc, or set CC ({' '.join(str(error).split())})"
         ) from error
-    return [str(place / "bin" / "python"), "-m", "ziglang", "cc"]
+
+
+def wheel_compiler(envs_dir: Path, cache: Path) -> list[str]:
+    """Fetch the compiler of our own lock unless it is there; give its command."""
+    return [str(build(COMPILER, envs_dir, cache) / "bin" / "python"), "-m", "ziglang", "cc"]
