@@ -11,6 +11,7 @@ from castmates import project
 from castmates.errors import CastmatesError
 from castmates.pipeline.take_look import look_file, take_look, text_of, went_on
 from castmates.preview import study
+from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
 
@@ -31,7 +32,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "envs").symlink_to(ROOT / "envs")
     monkeypatch.chdir(tmp_path)
     if len(project.layout_of(project.read_topology()).cpus) < 2:
-        pytest.skip("needs two CPUs")
+        lacks("two-cpus", "needs two CPUs")
     return tmp_path
 
 
@@ -77,7 +78,7 @@ def test_nothing_is_known_before_the_first_blocks(folder):
 def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monkeypatch):
     llc = project.layout_of(project.read_topology()).cpus[0].llc
     if llc is None:
-        pytest.skip("needs a known last-level cache")
+        lacks("caches", "needs a known last-level cache")
     monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), bandwidth=None, shareable=0))
     sweeps = "cache: {sweeps: [{split: [4, 40]}, {lead_ways: 2}]}"
@@ -99,7 +100,7 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
 def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder, monkeypatch, sweep):
     llc = project.layout_of(project.read_topology()).cpus[0].llc
     if llc is None:
-        pytest.skip("needs a known last-level cache")
+        lacks("caches", "needs a known last-level cache")
     here = cache(domains=(llc,), shareable=0)
     text = STUDY if "split" in sweep else STUDY.replace("antagonists: [a, b]", "antagonists: []")
     Path("study.yaml").write_text(f"{text}catalogue: empty\ncache: {{sweeps: [{sweep}]}}\n")
