@@ -15,6 +15,7 @@ from castmates.preview import study
 from castmates.results.looks import went_on
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
+from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
 
@@ -35,7 +36,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "envs").symlink_to(ROOT / "envs")
     monkeypatch.chdir(tmp_path)
     if len(project.layout_of(project.read_topology()).cpus) < 2:
-        pytest.skip("needs two CPUs")
+        lacks("two-cpus", "needs two CPUs")
     return tmp_path
 
 
@@ -81,7 +82,7 @@ def test_nothing_is_known_before_the_first_blocks(folder):
 def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monkeypatch):
     llc = project.layout_of(project.read_topology()).cpus[0].llc
     if llc is None:
-        pytest.skip("needs a known last-level cache")
+        lacks("caches", "needs a known last-level cache")
     monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), bandwidth=None, shareable=0))
     sweeps = "cache: {sweeps: [{split: [4, 40]}, {lead_ways: 2}]}"
@@ -103,7 +104,7 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
 def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder, monkeypatch, sweep):
     llc = project.layout_of(project.read_topology()).cpus[0].llc
     if llc is None:
-        pytest.skip("needs a known last-level cache")
+        lacks("caches", "needs a known last-level cache")
     here = cache(domains=(llc,), shareable=0)
     text = STUDY if "split" in sweep else STUDY.replace("antagonists: [a, b]", "antagonists: []")
     Path("study.yaml").write_text(f"{text}catalogue: empty\ncache: {{sweeps: [{sweep}]}}\n")

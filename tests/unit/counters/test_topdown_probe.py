@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -87,7 +86,7 @@ def test_groups_that_do_not_fit_together_have_turns_of_their_own_and_what_fails_
     assert probe(2, str(file)).turns == (("TopdownL1", "TopdownL2"),)
 
 
-@pytest.mark.skipif(shutil.which("perf") is None, reason="there is no perf here")
+@pytest.mark.needs("perf")
 def test_the_probe_of_this_machine_ends_in_turns_or_in_a_reason():
     found = probe(1)
     assert bool(found.turns) != bool(found.why_not)

@@ -1,7 +1,6 @@
 """A machine's resctrl is used where it can be, and where it cannot the reason is one sentence."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -114,7 +113,7 @@ def test_a_user_who_may_not_write(mounted, monkeypatch):
     assert here not in mounting._leases
 
 
-@pytest.mark.skipif("resctrl" in Path("/proc/filesystems").read_text(), reason="this machine has resctrl")
+@pytest.mark.needs("no-resctrl")
 def test_a_machine_without_resctrl(monkeypatch):
     monkeypatch.setattr(choose, "read_topology", lambda _: pytest.fail("nothing is to be read"))
     for chosen in (choose_allocator(), choose_monitor()):

@@ -4,24 +4,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.runner.test_pqos_tool import ended
+from tests.processes import has_ended, has_signal
+from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120  # seconds, for what takes one or two where nothing else runs
 ASKS = (
     "import sys; from pathlib import Path; from castmates import sweeping; {}sweeping.sweep(Path('x.yaml'), '1', print)"
 )
 SHORT = "sweeping.STAGES = ((2, 0.3), (15, 0.3), (9, 5)); "
-# A job as Snakemake starts one: a shell, and a program that takes a while to put everything right.
+# A job as Snakemake starts one: a shell, and a program that puts everything right as soon as it may.
 JOB = """
 import pathlib, signal, time
 def put_right(*_):
-    pathlib.Path('putting').touch(); time.sleep(3); pathlib.Path('right').touch(); raise SystemExit
+    pathlib.Path('putting').touch()
+    while not pathlib.Path('may').exists():
+        time.sleep(0.02)
+    pathlib.Path('right').touch()
+    raise SystemExit
 signal.signal(signal.SIGINT, put_right)
 while not pathlib.Path('waiting').exists():
     time.sleep(0.02)
@@ -50,13 +53,6 @@ time.sleep(600)
 """
 
 
-def appears(file: Path) -> bool:
-    until = time.monotonic() + PATIENCE
-    while not file.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    return file.exists()
-
-
 @pytest.fixture
 def asking(tmp_path):
     """Starts a command that sweeps, with a Snakemake of ours, and waits until its job has begun."""
@@ -68,7 +64,7 @@ def asking(tmp_path):
         words = [sys.executable, "-c", ASKS.format(before)]
         one = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
         started.append(one)
-        assert appears(tmp_path / "begun")
+        wait_for((tmp_path / "begun").exists, "the job has begun")
         return one
 
     yield start
@@ -81,13 +77,15 @@ def asking(tmp_path):
 def test_a_signal_to_the_command_alone_lets_the_sweep_put_everything_right(tmp_path, asking, number):
     one = asking(SNAKEMAKE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     one.send_signal(number)
-    assert appears(tmp_path / "putting")
+    wait_for((tmp_path / "putting").exists, "the job puts everything right")
     one.send_signal(number)  # whoever asks twice does not disturb it
+    wait_for(lambda: not has_signal("ShdPnd", one.pid, number), "the second signal is taken")
+    (tmp_path / "may").touch()
     said = one.communicate(timeout=PATIENCE)[0]
     assert one.returncode == 128 + number
     assert (tmp_path / "right").exists()
     assert (tmp_path / "done").exists()
-    assert ended(int((tmp_path / "job").read_text()))
+    wait_for(lambda: has_ended(int((tmp_path / "job").read_text())), "the job ends")
     assert f"{number.name} came" in said
     assert "the same command goes on where it stopped" in said
     assert "Traceback" not in said
@@ -108,18 +106,18 @@ def test_what_does_not_want_to_end_is_killed_with_its_children(tmp_path, asking)
     one = asking(DEAF, SHORT)
     one.terminate()
     assert one.wait(PATIENCE) == 128 + signal.SIGTERM
-    assert ended(int((tmp_path / "job").read_text()))
+    wait_for(lambda: has_ended(int((tmp_path / "job").read_text())), "the job ends")
 
 
 def test_a_signal_that_is_ignored_stays_so_and_in_the_background_the_sweep_can_still_be_ended(tmp_path, asking):
     # As `nohup … &` in a script does it: HUP and INT are ignored.
     ignore = "import signal; signal.signal(1, signal.SIG_IGN); signal.signal(2, signal.SIG_IGN); "
     one = asking(SNAKEMAKE, ignore)
-    one.send_signal(signal.SIGHUP)
-    one.send_signal(signal.SIGINT)
-    time.sleep(0.5)
-    assert one.poll() is None
-    one.terminate()
+    for number in (signal.SIGHUP, signal.SIGINT):
+        one.send_signal(number)
+        wait_for(lambda number=number: not has_signal("ShdPnd", one.pid, number), f"{number.name} is taken")
+    (tmp_path / "may").touch()
+    one.terminate()  # the status tells whom it obeyed
     assert one.wait(PATIENCE) == 128 + signal.SIGTERM
     assert (tmp_path / "done").exists()
 
@@ -134,4 +132,4 @@ def test_a_sweep_ends_when_the_command_was_killed(tmp_path, asking):
     one = asking("import os, pathlib, time; pathlib.Path('job').write_text(str(os.getpid()))\n"
                  "pathlib.Path('begun').touch(); time.sleep(600)")  # fmt: skip
     one.kill()
-    assert ended(int((tmp_path / "job").read_text()))
+    wait_for(lambda: has_ended(int((tmp_path / "job").read_text())), "the job ends")

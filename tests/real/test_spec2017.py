@@ -1,7 +1,6 @@
 """SPEC CPU2017 on an installation of the same shape: runs, copies, results, and what is missing."""
 
 import signal
-import time
 
 import pytest
 
@@ -9,6 +8,7 @@ from castmates.linux.processes import read_process
 from castmates.suites.spec2017 import Benchmark
 from castmates.workloads.heartbeat import Reader, State
 from tests.unit.suites import trees
+from tests.waiting import PATIENCE, wait_for
 
 
 @pytest.fixture
@@ -154,11 +154,10 @@ def test_two_instances_run_at_once_each_in_its_own_copy(root, tmp_path):
     scratch, files = tmp_path / "scratch", [tmp_path / "one", tmp_path / "two"]
     running = [trees.start(*words(root, run), beats=file, scratch=scratch) for file in files]
     try:
-        for file in files:
-            wait_until(lambda file=file: Reader(file).head >= 3)
+        wait_for(lambda: all(Reader(file).head >= 3 for file in files), "both have run three times")
         for process in running:
             process.send_signal(signal.SIGTERM)
-        assert [process.wait(10) for process in running] == [0, 0]
+        assert [process.wait(PATIENCE) for process in running] == [0, 0]
     finally:
         for process in running:
             process.kill()
@@ -172,9 +171,9 @@ def test_of_a_line_with_several_commands_no_program_goes_on_after_sigterm(root, 
     run = trees.spec_benchmark(root, body=body, lines="{exe} none; {exe} inp.in; {exe} none\n")
     process = trees.start(*words(root, run), beats=tmp_path / "beats", scratch=tmp_path / "scratch")
     try:
-        wait_until((tmp_path / "pid").exists)
+        wait_for((tmp_path / "pid").exists, "the program has begun")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.communicate()
@@ -182,10 +181,3 @@ def test_of_a_line_with_several_commands_no_program_goes_on_after_sigterm(root, 
     assert program is None or not program.alive
     assert Reader(tmp_path / "beats").state is State.FINISHED
     assert not list((tmp_path / "scratch").iterdir())
-
-
-def wait_until(holds):
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -1,7 +1,6 @@
 """Top-Down of members in the windows of its turns: with a perf that is played, and with the real one here."""
 
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.choose import choose_counters
-from castmates.counters.events.migrations import PerfEvent
 from castmates.counters.events.rota import Rota
 from castmates.counters.topdown.probe import Found, Known
 from castmates.counters.topdown.process import Answer
@@ -18,7 +16,7 @@ from castmates.counters.topdown.reading import Asked, series_of
 from castmates.counters.topdown.topdown import NoTopdown, Topdown, choose_topdown
 from castmates.protocols import Held
 from castmates.study.spec import Counting
-from tests.unit.counters.busy import busy, children
+from tests.real.busy import busy, children
 from tests.unit.counters.perf_prints import PRINTS
 
 # Obeys its control pipe like `perf stat -D -1 --control fd:A,B --log-fd C`, and prints what a real one printed.
@@ -213,9 +211,7 @@ def test_where_groups_may_not_be_counted_threads_are(tmp_path, monkeypatch, held
     assert "No permission" in window(strict, ["lead@0"], 1)["lead@0", "Retiring"].note
 
 
-@pytest.mark.skipif(
-    bool(shutil.which("perf") is None or PerfEvent.available()), reason="perf is not here, or may not count"
-)
+@pytest.mark.needs("perf", "events")
 def test_the_real_perf_counts_through_the_same_path(tmp_path, held):
     file = tmp_path / "perf"  # the real one, asked for software events where we ask for metrics
     file.write_text(SOFTWARE)

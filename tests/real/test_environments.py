@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.workloads import environments, python_environment
 
 REPOSITORY = Path(__file__).parents[2]
@@ -175,8 +176,8 @@ def test_two_builders_at_once_build_once(envs, cache):
     assert sum(words.count("Building the environment") for _, words in told) == 1
 
 
-def test_native_holds_the_kernels_and_needs_no_python(cache):
-    place = environments.build("native", REPOSITORY / "envs", cache)
+def test_native_holds_the_kernels_and_needs_no_python():
+    place = environments.build("native", REPOSITORY / "envs", REPOSITORY / cache_folder())
     assert (place / "bin" / "spin").is_file()
     facts = json.loads((place / "ready.json").read_text())
     assert facts["compiler"]

@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
-import time
 
-import psutil
 import pytest
 
 from castmates.errors import CastmatesError
 from castmates.parallel import side_by_side
+from tests.processes import has_ended
+from tests.waiting import wait_for
 
 
 def refuse(word):
@@ -40,32 +40,28 @@ def test_what_is_refused_keeps_no_other_task_from_ending(tmp_path, jobs):
 
 PARENT = """
 import os, sys, time
+from pathlib import Path
 from castmates.parallel import side_by_side
 
-def told():
-    print(os.getpid(), flush=True)
+def wait(name):
+    Path(sys.argv[1], f"{name}.new").write_text(str(os.getpid()))
+    Path(sys.argv[1], f"{name}.new").rename(Path(sys.argv[1], name))
     time.sleep(600)
 
-side_by_side({"a": told, "b": told}, 2)
+side_by_side({"a": lambda: wait("a"), "b": lambda: wait("b")}, 2)
 """
 
 
-def test_no_process_outlives_the_one_that_wants_its_results():
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
-    children = [psutil.Process(int(parent.stdout.readline())) for _ in "ab"]
-    parent.kill()
-    parent.communicate(timeout=120)
-    until = time.monotonic() + 120
-    while any(map(_runs, children)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(_runs, children))
-
-
-def _runs(process):
+def test_no_process_outlives_the_one_that_wants_its_results(tmp_path):
+    files = [tmp_path / "a", tmp_path / "b"]
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)])
     try:
-        return process.status() != psutil.STATUS_ZOMBIE  # whoever inherits them may be slow to bury them
-    except psutil.NoSuchProcess:
-        return False
+        wait_for(lambda: all(file.exists() for file in files), "both children have begun")
+    finally:
+        parent.kill()
+        parent.wait()
+    children = [int(file.read_text()) for file in files]
+    wait_for(lambda: all(map(has_ended, children)), "the children end with their parent")
 
 
 def test_a_process_that_is_killed_is_a_sentence():
