@@ -13,6 +13,8 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT
 
+pytestmark = pytest.mark.core
+
 
 def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
