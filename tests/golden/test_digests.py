@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from castmates.workloads import sources
+from castmates.workloads.native import build as native
 from tests.golden.digests import DIGESTS, digests
 
 ADVICE = """
@@ -78,3 +79,13 @@ def test_a_blank_line_within_a_text_counts(package):
     before = digest("castmates.workloads.data.csource")
     edit(file, "    return 0;\n", "\n    return 0;\n")
     assert digest("castmates.workloads.data.csource") != before
+
+
+def test_comments_of_kernels_do_not_count(monkeypatch, tmp_path):
+    (tmp_path / "spin.c").write_text('int a = 1; // one\n\n/* two\nlines */ char *b = "// \\" kept";\n')
+    monkeypatch.setattr(native, "SOURCES", tmp_path)
+    before = native.content("spin")
+    (tmp_path / "spin.c").write_text('int a = 1;\n  char *b = "// \\" kept"; // three\n')
+    assert native.content("spin") == before
+    (tmp_path / "spin.c").write_text('int a = 1;\n  char *b = "// \\" other";\n')
+    assert native.content("spin") != before
