@@ -1,4 +1,4 @@
-"""Runs tasks side by side in processes that begin with all that this one has read: nothing is sent to them."""
+"""Runs tasks side by side in processes that begin with all that this process has read: nothing is sent to them."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +13,7 @@ _TASKS: dict[str, Callable[[], Any]] = {}  # as a process finds them when it is 
 
 
 def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str, Any]:
-    """What each task returns, so many at a time, in the order given; one that is refused keeps no other from ending."""
+    """What each task returns, so many at a time, in their order; where one is refused, the others still end."""
     if min(jobs, len(tasks)) <= 1:
         return _outcomes({name: _tried(task) for name, task in tasks.items()})
     _TASKS.update(tasks)
@@ -22,7 +22,7 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
             min(jobs, len(tasks)), mp_context=get_context("fork"), initializer=end_with_parent()
         ) as processes:
             begun = {name: processes.submit(_run, name) for name in tasks}
-            return _outcomes({name: one.result() for name, one in begun.items()})
+            return _outcomes({name: task.result() for name, task in begun.items()})
     except BrokenProcessPool:
         raise CastmatesError(
             f"One of the processes for {', '.join(tasks)} was ended from outside: for want of memory, perhaps; with "
@@ -43,8 +43,8 @@ def _tried(task: Callable[[], Any]) -> Any:  # noqa: ANN401
         return problem
 
 
-def _outcomes(found: dict[str, Any]) -> dict[str, Any]:
-    refused = [str(one) for one in found.values() if isinstance(one, CastmatesError)]
+def _outcomes(results: dict[str, Any]) -> dict[str, Any]:
+    refused = [str(result) for result in results.values() if isinstance(result, CastmatesError)]
     if refused:
         raise CastmatesError(" ".join(dict.fromkeys(refused)))
-    return found
+    return results

@@ -13,9 +13,10 @@ from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
 ASKS = (
-    "import sys; from pathlib import Path; from castmates import sweeping; {}sweeping.sweep(Path('x.yaml'), '1', print)"
+    "import sys; from pathlib import Path; from castmates.pipeline import snakemake; "
+    "{}snakemake.sweep(Path('x.yaml'), '1', print)"
 )
-SHORT = "sweeping.STAGES = ((2, 0.3), (15, 0.3), (9, 5)); "
+SHORT = "snakemake.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
 # A job as Snakemake starts one: a shell, and a program that puts everything right as soon as it may.
 JOB = """
 import pathlib, signal, time

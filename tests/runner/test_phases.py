@@ -8,7 +8,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns import study
+from castmates.results.columns.block import STEPS
 from tests.runner.stage import counter, plan_of, python_job
 
 pytestmark = pytest.mark.needs("two-cpus")
@@ -28,8 +28,8 @@ def counts_here(event: str) -> bool:
 def test_phases_of_a_step_are_columns_and_add_up_to_it(shared_block):
     steps = pd.read_parquet(shared_block / "steps.parquet")
     phases = ["input_s", "forward_s", "optimizer_s"]
-    assert list(steps)[: len(study.STEPS)] == list(study.STEPS)
-    assert set(list(steps)[len(study.STEPS) :]) == {*phases, "forward/attention_s"}
+    assert list(steps)[: len(STEPS)] == list(STEPS)
+    assert set(list(steps)[len(STEPS) :]) == {*phases, "forward/attention_s"}
     assert steps[~steps["member"].str.startswith("lead@")][["begin_ns", *phases]].isna().all(axis=None)
     lead = steps[steps["member"].str.startswith("lead@")].dropna(subset="begin_ns")
     assert len(lead) > 20

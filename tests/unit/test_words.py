@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.report.text import machine, words
-from castmates.results.columns.study import BLOCKS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import BLOCKS, frame
 
 NAN = math.nan
 

@@ -43,7 +43,7 @@ class NoAnswer(Exception):
 class Profiled:
     """What a scene came to."""
 
-    rows: list[dict[str, Any]]  # of tables.LAYERS
+    rows: list[dict[str, Any]]  # of columns.block.LAYERS
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
@@ -168,7 +168,7 @@ def _step_seconds(outcome: Outcome, lead: str) -> float:
 
 
 def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of tables.LAYERS."""
+    """Rows of columns.block.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [
         {
