@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from castmates.counters.events.counting import Counters
-from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.rota import Rota
 from castmates.counters.nothing import NoCollector
 from castmates.counters.proc.conditions import Conditions
@@ -56,13 +56,13 @@ def choose_counters(
 
 
 def _perf() -> Collector:
-    """Migrations, which /proc does not tell, where the kernel lets us count them.
+    """Migrations, which /proc does not show, where the kernel lets us count them.
 
     Every further software event costs a member about a microsecond a context switch (measured), so the switches
-    and faults that /proc tells for nothing are not counted twice.
+    and faults that /proc shows for nothing are not counted twice.
     """
-    refused = PerfEvent.available("cpu_migrations")
-    return NoCollector(refused) if refused else PerfEvent(["cpu_migrations"])
+    refused = Migrations.available()
+    return NoCollector(refused) if refused else Migrations()
 
 
 def _or_nothing(collector: Throttling | Frequency) -> Collector:

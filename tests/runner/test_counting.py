@@ -14,7 +14,7 @@ import pytest
 from castmates.counters.events import groups
 from castmates.counters.events.budget import Budget, probe
 from castmates.counters.events.counting import Counters
-from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.resolving import Event, resolve
 from castmates.counters.events.rota import Rota
 from castmates.linux.processes import is_stopped
@@ -24,7 +24,7 @@ from castmates.study.counter_keys import SETS
 from castmates.study.spec import Counting
 from tests.runner.test_collectors import Worker
 
-WHY_NOT = PerfEvent.available("context_switches")
+WHY_NOT = Migrations.available()
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 CPU = max(os.sched_getaffinity(0))
 SOFTWARE = {name: SETS[name] for name in ("faults", "switches")} | {"clock": ("task-clock",)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.choose import choose_counters
-from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.rota import Rota
 from castmates.counters.topdown.probe import Found, Known
 from castmates.counters.topdown.process import Answer
@@ -214,7 +214,7 @@ def test_where_groups_may_not_be_counted_threads_are(tmp_path, monkeypatch, held
 
 
 @pytest.mark.skipif(
-    bool(shutil.which("perf") is None or PerfEvent.available()), reason="perf is not here, or may not count"
+    bool(shutil.which("perf") is None or Migrations.available()), reason="perf is not here, or may not count"
 )
 def test_the_real_perf_counts_through_the_same_path(tmp_path, held):
     file = tmp_path / "perf"  # the real one, asked for software events where we ask for metrics

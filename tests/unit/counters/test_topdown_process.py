@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.counters.events.migrations import PerfEvent
+from castmates.counters.events.migrations import Migrations
 from castmates.counters.topdown import process
 from castmates.counters.topdown.perf_output.reading import parse
 from castmates.counters.topdown.process import PerfProcess, last_words
@@ -21,7 +21,7 @@ from tests.unit.counters.busy import busy, children, used_s
 
 PERF = shutil.which("perf")
 EVENTS = ["-j", "-e", "task-clock,page-faults"]
-WHY_NOT = PerfEvent.available() if PERF else "there is no perf here: apt-get install linux-perf"
+WHY_NOT = Migrations.available() if PERF else "there is no perf here: apt-get install linux-perf"
 real = pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
 RUNNER = """
 import sys, time
