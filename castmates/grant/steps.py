@@ -2,13 +2,14 @@
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.owner import Owner, boot_id, born_of, myself
 from castmates.machine.journal import KINDS, Change, Entry, Journal, Undone
+from castmates.protocols import Say
 
 FOLDER = Path("/var/lib/castmates/grants")
 INIT = 1
@@ -35,7 +36,7 @@ class Granting:
 
     grantee: Grantee
     journal: Journal
-    tell: Callable[[str], None]
+    tell: Say
     refused: list[str] = field(default_factory=list)
 
     def give(self, what: str, kind: str, target: Path, new: str, undo: str, advice: str = "") -> bool:

@@ -8,12 +8,13 @@ import pwd
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.protocols import Say
 
 NAME = "castmates.lock"
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -47,9 +48,7 @@ def lock_path() -> Path:
 
 
 @contextmanager
-def machine_lock(
-    what: str, wait: bool = True, report: Callable[[str], None] = tell, path: Path | None = None
-) -> Iterator[None]:
+def machine_lock(what: str, wait: bool = True, report: Say = tell, path: Path | None = None) -> Iterator[None]:
     """Hold the machine for `what`; wait for another holder, or raise at once if `wait` is false.
 
     The kernel drops the lock when the last copy of our open file is closed, so it goes with us even after
@@ -70,7 +69,7 @@ def machine_lock(
             _close(fd)
 
 
-def _acquire(path: Path, wait: bool, report: Callable[[str], None]) -> int:
+def _acquire(path: Path, wait: bool, report: Say) -> int:
     told = False
     while True:
         fd = open_lock(path)

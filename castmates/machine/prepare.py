@@ -1,7 +1,7 @@
 """Sets a machine as a study wants it for the time of a block, and puts it back."""
 
 import errno
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.machine import knobs
 from castmates.machine.journal import Change, Journal
+from castmates.protocols import Say
 from castmates.study.model import Prepare
 
 NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
-Say = Callable[[str], None]
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 
 

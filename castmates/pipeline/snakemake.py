@@ -7,15 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
-
-Say = Callable[[str], object]
+from castmates.protocols import Say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine

@@ -1,7 +1,6 @@
 """Which allocator and which monitor this machine allows."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ from castmates.machine.journal import Journal
 from castmates.machine.lock import tell
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Monitor
+from castmates.protocols import Allocator, Monitor, Say
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.rdt.pqos.allocator import PqosAllocator
 from castmates.rdt.pqos.monitor import PqosMonitor
@@ -25,8 +24,6 @@ from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
 from castmates.rdt.resctrl.tasks import KernelTasks
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from castmates.counters.events.budget import Budget
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.rota import Rota
+from castmates.counters.events.turns import Rota
 from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
 from castmates.linux.perf_event import EXCLUDE_KERNEL, Target, open_event

@@ -25,7 +25,7 @@ NO_COUNT = "not counted: the kernel gave no count"
 FULL = 0.999  # of the time that an event was wanted for
 DEVICES = "sys/bus/event_source/devices"
 
-Found = TypeVar("Found")
+Kept = TypeVar("Kept")
 
 
 class Tried(NamedTuple):
@@ -127,7 +127,7 @@ def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
     }
 
 
-def _merged(parts: Iterable[Mapping[str, Found]]) -> dict[str, Found]:
+def _merged(parts: Iterable[Mapping[str, Kept]]) -> dict[str, Kept]:
     return {name: value for part in parts for name, value in part.items()}
 
 

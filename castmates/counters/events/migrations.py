@@ -12,7 +12,7 @@ from castmates.counters.events.resolving import Event
 from castmates.counters.events.values import between, without
 from castmates.linux.event_names import TABLE
 from castmates.linux.perf_event import Target, paranoid
-from castmates.linux.processes import Family, threads_of
+from castmates.linux.processes import Family
 from castmates.protocols import Sample
 
 METRIC = "cpu_migrations"
@@ -40,9 +40,9 @@ class Migrations:
     def attach(self, members: Mapping[str, int]) -> None:
         """Open the counters on every thread the members have so far; later threads and children inherit them."""
         for member, pid in members.items():
-            before = _threads(pid)
+            before = Family(pid).threads()
             self._opened[member] = _open(before)
-            if _threads(pid) - before:
+            if Family(pid).threads() - before:
                 self._late.append(member)
 
     def start(self, active: Sequence[str]) -> None:
@@ -89,8 +89,3 @@ class Migrations:
 
 def _open(threads: set[int]) -> Opened:
     return open_groups([_EVENT], [Target(tid, inherit=True) for tid in sorted(threads)])
-
-
-def _threads(pid: int) -> set[int]:
-    """List all threads of a member's process tree."""
-    return {tid for process in Family(pid).living() for tid in threads_of(process.pid)}

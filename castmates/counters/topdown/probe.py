@@ -38,8 +38,8 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What can be asked for. `turns` are the metrics, or groups of them, that the counters hold at the same time."""
+class Offer:
+    """What perf offers here. `turns` are the metrics, or groups of them, that the counters hold at the same time."""
 
     program: str = ""
     version: str = ""
@@ -51,19 +51,19 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def probe(level: int, program: str | None = None) -> Found:
+def probe(level: int, program: str | None = None) -> Offer:
     """Ask perf for the metrics up to this level, try them out, and see what fits on the counters at once."""
     path = program or shutil.which("perf")
     if path is None:
-        return Found(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
+        return Offer(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
     version = re.sub(r"^perf version ", "", _run([path, "--version"]).output.strip()) or "unknown"
     known = list_metrics(path)
     ours = {name: one for name, one in known.items() if category(name)}
     wanted = wanted_groups(known, level)
     if not wanted:
         why = "knows no Top-Down metrics of this processor (groups TopdownL1 of Intel and Arm, PipelineL1 of AMD)"
-        return Found(path, version, metrics=ours, why_not=f"perf {version} {why}")
-    found = _fitted(Found(path, version, format=_format(path), metrics=ours), wanted)
+        return Offer(path, version, metrics=ours, why_not=f"perf {version} {why}")
+    found = _fitted(Offer(path, version, format=_format(path), metrics=ours), wanted)
     return replace(found, in_series=bool(found.turns) and not isinstance(_trial(found, found.turns[0], SERIES), str))
 
 
@@ -134,7 +134,7 @@ def _groups(program: str) -> dict[str, list[str]]:
     }
 
 
-def _fitted(found: Found, wanted: list[tuple[str, ...]]) -> Found:
+def _fitted(found: Offer, wanted: list[tuple[str, ...]]) -> Offer:
     """Try all at once; where the counters do not suffice, each by itself."""
     if _fits(_trial(found, [name for group in wanted for name in group])):
         return replace(found, turns=(tuple(name for group in wanted for name in group),))
@@ -157,7 +157,7 @@ def _fits(tried: list[Share] | str) -> bool:
     return not isinstance(tried, str) and all(one.running is None or one.running >= WHOLE for one in tried)
 
 
-def _trial(found: Found, names: Iterable[str], more: Sequence[str] = ()) -> list[Share] | str:
+def _trial(found: Offer, names: Iterable[str], more: Sequence[str] = ()) -> list[Share] | str:
     """The shares of the whole of a short busy loop, or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stat"

@@ -5,16 +5,16 @@ count at the opening edge and to stop at the closing one, and read afterwards.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from castmates.counters.events.rota import Rota
-from castmates.counters.topdown.probe import Found, probe
+from castmates.counters.events.turns import Rota
+from castmates.counters.topdown.probe import Offer, probe
 from castmates.counters.topdown.process import Answer, PerfProcess, hear_all
 from castmates.counters.topdown.reading import NAME, Asked, counts_of, series_of, without_value
 from castmates.counters.topdown.scope import How, Scope, scope_of
 from castmates.linux.processes import Family
-from castmates.protocols import Count, Counter, Held, Sample
+from castmates.protocols import Count, Counter, Held, Sample, Say
 from castmates.study.topdown_tree import LEVEL_ONE, category
 
 READY_WITHIN_S = 5.0
@@ -41,7 +41,7 @@ class Topdown:
     name = NAME
     inside_windows = True
 
-    def __init__(self, found: Found, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
+    def __init__(self, found: Offer, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
         self._found, self._how, self._rota = found, how, rota
         self.series_rate = rate if found.in_series else 0.0  # prints in a second; 0 for the whole window alone
         self._turns = rota.join(len(found.turns))
@@ -171,7 +171,7 @@ class NoTopdown:
     name = NAME
     inside_windows = False
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Offer) -> None:
         self._found = found
         self._active: tuple[str, ...] = ()
 
@@ -202,7 +202,7 @@ class NoTopdown:
         return {"metrics": f"none: {self._found.why_not}", "perf": self._found.version or "none"}
 
 
-def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Callable[[str], None]) -> list[Counter]:
+def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Say) -> list[Counter]:
     """What gives Top-Down metrics up to this level here; nothing where none are wanted."""
     if not level:
         return []

@@ -9,7 +9,7 @@ from functools import partial
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
 from castmates.machine.lock import tell
-from castmates.protocols import Held
+from castmates.protocols import Held, Say
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.rdt.resctrl.foreign import foreign_groups
@@ -36,7 +36,7 @@ class ResctrlAllocator:
         journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         options: Sequence[str] = (),
-        say: Callable[[str], None] = tell,
+        say: Say = tell,
         release: Callable[[], list[str]] = list,
     ) -> None:
         self.tree, self.tasks, self.journal = tree, tasks, journal

@@ -2,19 +2,18 @@
 
 import errno
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
+from castmates.protocols import Say
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.tasks import Tasks, listed
 from castmates.rdt.resctrl.tree import Tree
-
-Say = Callable[[str], None]
 
 LIMBO_S = 30.0  # the kernel looks for clean monitoring ids once a second
 LIMBO_LOOK_S = 1.0
