@@ -36,7 +36,7 @@ def undo(tell: Say) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
     with machine_lock("castmates grant --undo", wait=False):
-        # First, for members of a killed run that are frozen in the user's control group would thaw when it goes.
+        # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().told:
             tell(line)
         undone = take_back()
@@ -49,7 +49,7 @@ def undo(tell: Say) -> None:
 
 
 def show(tell: Say) -> None:
-    """Say what is granted now."""
+    """Describe what is granted now."""
     for line in told(granted()) or [NOTHING]:
         tell(line)
 

@@ -63,13 +63,13 @@ class Granting:
         return error
 
     def refuse(self, what: str, advice: str = "") -> None:
-        """Say what could not be given, and what may help."""
+        """Describe what could not be given, and what may help."""
         said = f"not given: {what}" + (f"; {advice}" if advice else "")
         self.refused.append(said)
         self.tell(f"  {said}")
 
     def leave(self, why: str) -> None:
-        """Say what is not needed, or cannot be had on this machine."""
+        """Describe what is not needed, or cannot be had on this machine."""
         self.tell(f"  {why}")
 
 

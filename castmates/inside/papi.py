@@ -128,7 +128,7 @@ class PapiCounters:
 
 
 def why_not() -> str | None:
-    """Say in one sentence why PAPI cannot count here; None where it can."""
+    """Explain in one sentence why PAPI cannot count here; None where it can."""
     try:
         _library()
     except CastmatesError as reason:

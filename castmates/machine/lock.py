@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def tell(message: str) -> None:
-    """Say something to whoever started us, without disturbing standard output."""
+    """Print something for whoever started us, without disturbing standard output."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -170,7 +170,7 @@ def _write_holder(fd: int, what: str) -> None:
 
 
 def _read_holder(fd: int) -> str:
-    """Say who holds the lock; anybody may write the file, so its content is not trusted."""
+    """Return who holds the lock; anybody may write the file, so its content is not trusted."""
     for _ in range(5):
         try:
             said = json.loads(os.pread(fd, 4096, 0))

@@ -95,7 +95,7 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
 
 
 def _hopeless_resctrl() -> str:
-    """Say why resctrl can share nothing out for this user, or ""."""
+    """Explain why resctrl can share nothing out for this user, or ""."""
     mount = find_mount()
     if mount is None:
         return hopeless()
@@ -107,7 +107,7 @@ def _hopeless_resctrl() -> str:
 
 
 def _no_shares(tree: KernelTree, cache: Cache) -> str:
-    """Say why nothing can be shared out, or ""."""
+    """Explain why nothing can be shared out, or ""."""
     if not cache.ways and cache.bandwidth is None:
         return "this processor only monitors its last-level cache: there is nothing to share out"
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):

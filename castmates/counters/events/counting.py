@@ -158,7 +158,7 @@ class Counters:
         self._members, self._opening = {}, {}
 
     def about(self) -> dict[str, str]:
-        """Say what each event is on this processor, how the members are counted, and what that cost so far."""
+        """Describe what each event is on this processor, how the members are counted, and what that cost so far."""
         said = {"how": self._how} | self._budget.about()
         for event in self._events:
             said[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
@@ -224,7 +224,7 @@ class Counters:
 
 
 def _without_a_scope(why_not: Mapping[str, str]) -> Value:
-    """Say why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
+    """Explain why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
     could = any(why.startswith("not counted: ") for why in why_not.values())
     whys = (
         f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"

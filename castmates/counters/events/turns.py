@@ -32,7 +32,7 @@ class Rota:
         return (turn - self._before) % max(self.turns, 1) + 1
 
     def when(self, turn: int) -> str:
-        """Say in which rounds a turn comes."""
+        """Describe in which rounds a turn comes."""
         return f"in round {self.first_round(turn)} of every {self.turns}" if self.turns > 1 else "in every round"
 
 
@@ -41,7 +41,7 @@ def split(
 ) -> list[tuple[str, ...]]:
     """Put every event into the first turn that still has room for it, and the anchors into every turn that has.
 
-    An event that does not even fit alone has a turn of its own: how long it counted is told with its value.
+    An event that does not even fit alone has a turn of its own: how long it counted stands beside its value.
     """
     everywhere = _growing((), [name for name in anchors if name in events], fits)
     turns: list[tuple[str, ...]] = []

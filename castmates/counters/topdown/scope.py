@@ -1,4 +1,4 @@
-"""How perf is told to count one member: its control group, its processes, or its CPUs."""
+"""How perf is made to count one member: its control group, its processes, or its CPUs."""
 
 from collections.abc import Sequence
 from contextlib import suppress

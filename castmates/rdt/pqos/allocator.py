@@ -59,7 +59,7 @@ class PqosAllocator:
         return said
 
     def misplaced(self) -> list[str]:
-        """Say in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
+        """List in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
         told = []
         if self._given and self._seen:
             given = self._given.cores
@@ -78,7 +78,7 @@ class PqosAllocator:
         self.session.close()
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is driven and how."""
+        """Describe, for the provenance, what is driven and how."""
         cache = self.session.cache
         throttle, holes = cache.bandwidth, "with" if cache.sparse else "without"
         return {

@@ -93,7 +93,7 @@ class ResctrlAllocator:
         return found
 
     def misplaced(self) -> list[str]:
-        """Say in words which threads are not in their member's group."""
+        """List in words which threads are not in their member's group."""
         told = []
         for name, strays in self._strays().items():
             some = ", ".join(f"{tid} (in {where})" for tid, where in list(strays.items())[:TOLD])
@@ -120,7 +120,7 @@ class ResctrlAllocator:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is driven and how."""
+        """Describe, for the provenance, what is driven and how."""
         cache, throttle = self.cache, self.cache.bandwidth
         said = {
             "allocation": "resctrl",

@@ -139,7 +139,7 @@ def _move(tree: Tree, path: str, tid: int, who: str) -> bool:
 
 
 def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[int, str]:
-    """Say in which control group each living thread is; where only lists tell, as far as the list of `path` does."""
+    """Return the control group of each living thread; where only lists show it, as far as the list of `path` does."""
     if tasks.tells:
         found = {tid: tasks.place(tid) for tid in tids}
         return {tid: place.control for tid, place in found.items() if place is not None}
@@ -151,7 +151,7 @@ def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[i
 
 
 def stale(tree: Tree) -> list[str]:
-    """List the groups whose maker has ended; monitoring groups first, for a control group takes its own with it."""
+    """List the groups whose maker has ended; monitoring groups first, because a control group takes its own with it."""
     control = control_groups(tree)
     monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
     makers = {path: maker_of_resctrl_group(Path(path).name) for path in monitoring + control}

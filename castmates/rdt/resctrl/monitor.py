@@ -126,7 +126,7 @@ class ResctrlMonitor:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is read and how, and what it has cost so far."""
+        """Describe, for the provenance, what is read and how, and what it has cost so far."""
         reads, seconds = sum(series.file.reads for series in self._series), self.open_ns / 1e9
         text = {
             "monitoring": "resctrl",
