@@ -252,7 +252,8 @@ INSIDE = """
 import os, signal, sys
 from pathlib import Path
 from castmates.linux.owner import myself
-from castmates.runner import cgroups, restore
+from castmates.linux import cgroups
+from castmates.runner.cleanup import restore
 full, empty = map(Path, sys.argv[1:])
 assert cgroups.processes(full) == [0], cgroups.processes(full)
 assert not restore._may_remove(full)

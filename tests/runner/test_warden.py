@@ -21,7 +21,7 @@ RUNNER = """
 import json, os, subprocess, sys, time
 from pathlib import Path
 from castmates.linux.processes import Family
-from castmates.runner import cgroups
+from castmates.linux import cgroups
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
 from castmates.runner.cleanup.warden import Warden
 warden = Warden.start()
