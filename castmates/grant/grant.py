@@ -2,7 +2,7 @@
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, perf, resctrl
-from castmates.grant.steps import LASTS, Granting, find_grantee, granted, must_be_root, record, take_back, told
+from castmates.grant.steps import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal
@@ -50,7 +50,7 @@ def undo(tell: Say) -> None:
 
 def show(tell: Say) -> None:
     """Describe what is granted now."""
-    for line in told(granted()) or [NOTHING]:
+    for line in lines_of(granted()) or [NOTHING]:
         tell(line)
 
 

@@ -110,6 +110,6 @@ def must_be_root(what: str) -> None:
         raise CastmatesError(f"{what} needs root, this once: sudo castmates {what}")
 
 
-def told(entries: list[Entry]) -> list[str]:
-    """What is granted, in lines."""
+def lines_of(entries: list[Entry]) -> list[str]:
+    """Describe what is granted, a line for each."""
     return [f"{entry.change.knob} ({entry.change.target}), for {entry.purpose} since {entry.at}" for entry in entries]

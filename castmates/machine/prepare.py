@@ -19,26 +19,26 @@ Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before,
 
 @contextmanager
 def prepared(
-    wish: Prepare,
+    wanted: Prepare,
     cpus: Collection[int],
     purpose: str,
     say: Say,
     journal: Journal | None = None,
     root: Path = Path("/"),
 ) -> Iterator[Record]:
-    """Hold the machine as wished; after the end the record also says what somebody else has changed meanwhile."""
+    """Hold the machine as wanted; after the end the record also says what somebody else has changed meanwhile."""
     record: Record = {}
-    if not wish.words:
+    if not wanted.words:
         yield record
         return
     journal = journal or Journal()
     try:
-        for knob, word in wish.words.items():
+        for knob, word in wanted.words.items():
             if knob == knobs.IRQ_AFFINITY:
                 record[knob] = _send_away(cpus, purpose, say, journal, root)
             else:
                 record[knob] = _set(knobs.KNOBS[knob], word, purpose, journal, root)
-        say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in wish.words.items())}")
+        say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in wanted.words.items())}")
         yield record
     finally:
         for undone in journal.restore_mine():
