@@ -24,7 +24,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.inside import Counters, open_counters, papi
 from castmates.inside.events import event_of
-from castmates.inside.perf import perf_event_open
+from castmates.linux.perf_event import Target, open_event
 from castmates.machine.lock import machine_lock
 from castmates.trials.counters.program import known, quiet_cpu
 from castmates.workloads import environments
@@ -34,7 +34,6 @@ READS, BATCHES = 400, 20  # in a portion
 THREADS = 8  # besides the first one
 PAGES, SPIN_S = 20_000, 0.2  # of the work that all ways count
 TRIPS = 3_000  # of a portion of pingpong
-INHERIT = 1 << 1
 Microseconds = dict[str, list[float]]  # what -> each time that it took
 
 
@@ -145,7 +144,7 @@ def switch_costs(program: Path, order: random.Random, switched: dict[tuple[int, 
             with ExitStack() as closing:
                 for event in EVENTS[:count]:
                     for tid in threads:
-                        fd = perf_event_open(event_of(event), tid, INHERIT if inherited else 0)
+                        fd = open_event(event_of(event).attr, Target(tid, inherit=inherited))
                         closing.callback(os.close, fd)
                 used = process.go(TRIPS).cpu_ns / 1e3
             switched.setdefault((count, inherited), []).append(used / TRIPS / 2)

@@ -1,10 +1,13 @@
 """How the runner reaches hardware: four small protocols, each with a real and a "nothing here" implementation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from castmates.study.spec import Share
+if TYPE_CHECKING:  # what a study may say is heavy to load, and everybody loads this
+    from castmates.study.spec import Share
+
+Say = Callable[[str], object]  # how a user is told what happens, a sentence at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class Allocator(Protocol):
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
 
-    def apply(self, shares: Sequence[Share]) -> bool:
+    def apply(self, shares: Sequence["Share"]) -> bool:
         """Give out these shares, and everything to who is not named, and prove that they were taken.
 
         True where somebody has lost ways: what lies in them is evicted by nobody.

@@ -66,9 +66,9 @@ def _x86() -> str:
 
 
 def _events() -> str:
-    from castmates.counters.events.migrations import PerfEvent
+    from castmates.counters.events.migrations import Migrations
 
-    return f"no kernel events here: {why}" if (why := PerfEvent.available("context_switches")) else ""
+    return f"no kernel events here: {why}" if (why := Migrations.available()) else ""
 
 
 def _cgroup() -> str:

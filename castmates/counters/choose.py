@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from castmates.counters.events.counting import Counters
-from castmates.counters.events.migrations import PerfEvent
-from castmates.counters.events.rota import Rota
+from castmates.counters.events.migrations import Migrations
+from castmates.counters.events.turns import Rota
 from castmates.counters.nothing import NoCollector
 from castmates.counters.proc.conditions import Conditions
 from castmates.counters.proc.frequency import Frequency
@@ -13,7 +13,7 @@ from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import ProcStat
 from castmates.counters.proc.throttling import Throttling
 from castmates.counters.topdown.topdown import choose_topdown
-from castmates.protocols import Collector, Counter
+from castmates.protocols import Collector, Counter, Say
 from castmates.study.spec import Counting
 
 
@@ -41,9 +41,7 @@ def choose_collectors(
     ]
 
 
-def choose_counters(
-    counting: Counting, cpus: Sequence[int], say: Callable[[str], None], rounds_before: int = 0
-) -> list[Counter]:
+def choose_counters(counting: Counting, cpus: Sequence[int], say: Say, rounds_before: int = 0) -> list[Counter]:
     """What is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns.
 
     The last is read nearest to the window: our own counters, so that their edges lie within those that perf answers.
@@ -56,13 +54,13 @@ def choose_counters(
 
 
 def _perf() -> Collector:
-    """Migrations, which /proc does not tell, where the kernel lets us count them.
+    """Migrations, which /proc does not show, where the kernel lets us count them.
 
     Every further software event costs a member about a microsecond a context switch (measured), so the switches
-    and faults that /proc tells for nothing are not counted twice.
+    and faults that /proc shows for nothing are not counted twice.
     """
-    refused = PerfEvent.available("cpu_migrations")
-    return NoCollector(refused) if refused else PerfEvent(["cpu_migrations"])
+    refused = Migrations.available()
+    return NoCollector(refused) if refused else Migrations()
 
 
 def _or_nothing(collector: Throttling | Frequency) -> Collector:

@@ -26,5 +26,5 @@ class NoCollector:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is counted, and why."""
+        """Report that nothing is counted, and why."""
         return {"counters": f"none: {self._reason}"}

@@ -38,7 +38,7 @@ def give(granting: Granting, shell: int | None) -> None:
 
 
 def has_scopes(grantee: Grantee) -> bool:
-    """Say whether systemd serves this user: a scope of his own is delegated to him without root."""
+    """Check whether systemd serves this user: a scope of his own is delegated to him without root."""
     return Path(f"/run/user/{grantee.uid}/systemd/private").exists()
 
 

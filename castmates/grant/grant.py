@@ -1,18 +1,16 @@
 """Everything that root gives or takes back in one go."""
 
-from collections.abc import Callable
-
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, perf, resctrl
-from castmates.grant.steps import LASTS, Granting, find_grantee, granted, must_be_root, record, take_back, told
+from castmates.grant.steps import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal
 
-Tell = Callable[[str], None]
 NOTHING = "nothing is granted"
 
 
-def give(user: str | None, groups: int, default_group: bool, shell: int | None, tell: Tell) -> None:
+def give(user: str | None, groups: int, default_group: bool, shell: int | None, tell: Say) -> None:
     """Give a user what sweeps need, saying each step; what is refused is an error at the end."""
     must_be_root("grant")
     grantee = find_grantee(user)
@@ -34,11 +32,11 @@ def give(user: str | None, groups: int, default_group: bool, shell: int | None, 
         raise CastmatesError("; ".join(granting.refused))
 
 
-def undo(tell: Tell) -> None:
+def undo(tell: Say) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
     with machine_lock("castmates grant --undo", wait=False):
-        # First, for members of a killed run that are frozen in the user's control group would thaw when it goes.
+        # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().sentences:
             tell(line)
         undone = take_back()
@@ -50,9 +48,9 @@ def undo(tell: Tell) -> None:
         raise CastmatesError("; ".join(failed))
 
 
-def show(tell: Tell) -> None:
-    """Say what is granted now."""
-    for line in told(granted()) or [NOTHING]:
+def show(tell: Say) -> None:
+    """Describe what is granted now."""
+    for line in lines_of(granted()) or [NOTHING]:
         tell(line)
 
 

@@ -38,7 +38,7 @@ def give(granting: Granting, groups: int, default_group: bool, root: Path = Path
 
 
 def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
-    """Say what partitions lack as long as the default group's masks are root's, or ""."""
+    """Describe what partitions lack as long as the default group's masks are root's, or ""."""
     mounted = facts_rdt.resctrl(root)["mounted"]
     if mounted is None or (below(root, mounted) / "schemata").stat().st_uid == grantee.uid:
         return ""

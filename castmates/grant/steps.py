@@ -2,13 +2,14 @@
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.owner import Owner, boot_id, born_of, myself
 from castmates.machine.journal import KINDS, Change, Entry, Journal, Undone
+from castmates.protocols import Say
 
 FOLDER = Path("/var/lib/castmates/grants")
 INIT = 1
@@ -35,7 +36,7 @@ class Granting:
 
     grantee: Grantee
     journal: Journal
-    tell: Callable[[str], None]
+    tell: Say
     refused: list[str] = field(default_factory=list)
 
     def give(self, what: str, kind: str, target: Path, new: str, undo: str, advice: str = "") -> bool:
@@ -62,13 +63,13 @@ class Granting:
         return error
 
     def refuse(self, what: str, advice: str = "") -> None:
-        """Say what could not be given, and what may help."""
+        """Describe what could not be given, and what may help."""
         said = f"not given: {what}" + (f"; {advice}" if advice else "")
         self.refused.append(said)
         self.tell(f"  {said}")
 
     def leave(self, why: str) -> None:
-        """Say what is not needed, or cannot be had on this machine."""
+        """Describe what is not needed, or cannot be had on this machine."""
         self.tell(f"  {why}")
 
 
@@ -109,6 +110,6 @@ def must_be_root(what: str) -> None:
         raise CastmatesError(f"{what} needs root, this once: sudo castmates {what}")
 
 
-def told(entries: list[Entry]) -> list[str]:
-    """What is granted, in lines."""
+def lines_of(entries: list[Entry]) -> list[str]:
+    """Describe what is granted, a line for each."""
     return [f"{entry.change.knob} ({entry.change.target}), for {entry.purpose} since {entry.at}" for entry in entries]

@@ -1,4 +1,4 @@
-"""The small interface: counters of this process, from here to there, by either way."""
+"""The small interface: counters of this process, from here to there, by either method."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,22 +8,22 @@ from castmates.inside.events import event_of
 from castmates.inside.perf import PerfCounters
 from castmates.inside.readings import Counters, Value, difference
 
-WAYS = ("perf", "papi")
+METHODS = ("perf", "papi")
 
 
-def open_counters(events: Sequence[str], way: str = "perf") -> Counters:
+def open_counters(events: Sequence[str], method: str = "perf") -> Counters:
     """Open counters of this whole process; what is refused stands in `refused`.
 
     They go on until `close`. `read` gives totals as a tuple of whole numbers, cheap enough for the edges of phases.
     """
     wanted = list(dict.fromkeys(events))
-    if way == "perf":
+    if method == "perf":
         return PerfCounters([event_of(event) for event in wanted])
-    if way == "papi":
+    if method == "papi":
         from castmates.inside.papi import PapiCounters
 
         return PapiCounters(wanted)
-    raise CastmatesError(f"'{way}' is no way to count: expected one of {', '.join(WAYS)}.")
+    raise CastmatesError(f"'{method}' is no method of counting: expected one of {', '.join(METHODS)}.")
 
 
 class Counting:
@@ -47,9 +47,9 @@ class Counting:
 
 
 @contextmanager
-def counting(events: Sequence[str], way: str = "perf") -> Iterator[Counting]:
+def counting(events: Sequence[str], method: str = "perf") -> Iterator[Counting]:
     """Count these events of this whole process: all its threads, and those that they start."""
-    counters = open_counters(events, way)
+    counters = open_counters(events, method)
     try:
         yield Counting(events, counters)
     finally:

@@ -5,39 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
+from castmates.linux.event_names import IN_KERNEL, TABLE
+from castmates.linux.perf_event import EXCLUDE_KERNEL, EXCLUDE_USER, RAW, Attr
 
-HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
 DEVICES = Path("sys/bus/event_source/devices")
-CLOCKS = (0, 1)  # configs of cpu-clock and task-clock
-IN_KERNEL_ONLY = ("context-switches", "cpu-migrations")  # without the kernel they would be false zeros
-
-_SOFTWARE = {
-    "cpu-clock": 0,
-    "task-clock": 1,
-    "page-faults": 2,
-    "context-switches": 3,
-    "cpu-migrations": 4,
-    "minor-faults": 5,
-    "major-faults": 6,
-    "alignment-faults": 7,
-    "emulation-faults": 8,
-}
-_HARDWARE = {
-    "cycles": 0,
-    "instructions": 1,
-    "cache-references": 2,
-    "cache-misses": 3,
-    "branches": 4,
-    "branch-misses": 5,
-    "bus-cycles": 6,
-    "stalled-cycles-frontend": 7,
-    "stalled-cycles-backend": 8,
-    "ref-cycles": 9,
-}
-_OTHER_NAMES = {"faults": "page-faults", "cs": "context-switches", "migrations": "cpu-migrations"}
-_OTHER_NAMES |= {"cpu-cycles": "cycles", "branch-instructions": "branches"}
-_CACHES = {"L1-dcache": 0, "L1-icache": 1, "LLC": 2, "dTLB": 3, "iTLB": 4, "branch": 5, "node": 6}
-_OPERATIONS = {"load": 0, "store": 1, "prefetch": 2}
 
 
 class Event(NamedTuple):
@@ -50,7 +21,17 @@ class Event(NamedTuple):
     config2: int = 0
     user: bool = True
     kernel: bool = True
-    in_kernel_only: bool = False
+
+    @property
+    def attr(self) -> Attr:
+        """The event in the kernel's words."""
+        exclude = (0 if self.user else EXCLUDE_USER) | (0 if self.kernel else EXCLUDE_KERNEL)
+        return Attr(self.kind, self.config, self.config1, self.config2, exclude)
+
+    @property
+    def in_kernel_only(self) -> bool:
+        """Whether it happens in the kernel alone, so that a count without the kernel would be a false zero."""
+        return (self.kind, self.config) in IN_KERNEL
 
 
 def event_of(text: str, root: Path = Path("/")) -> Event:
@@ -61,31 +42,19 @@ def event_of(text: str, root: Path = Path("/")) -> Event:
         word, colon, modes = f"{word}/", modes and ":", modes.removeprefix(":")
     if colon and modes not in ("u", "k", "uk", "ku"):
         raise _unknown(text)
-    found = _named(word) or _raw(word) or _of_device(word, root)
-    if found is None:
+    config = _named(word) or _raw(word) or _of_device(word, root)
+    if config is None:
         raise _unknown(text)
     user, kernel = "u" in modes or not modes, "k" in modes or not modes
-    only = _OTHER_NAMES.get(word, word) in IN_KERNEL_ONLY
-    return Event(text, *found, user=user, kernel=kernel, in_kernel_only=only)
+    return Event(text, *config, user=user, kernel=kernel)
 
 
 Config = tuple[int, int, int, int]  # type, config, config1, config2
 
 
 def _named(word: str) -> Config | None:
-    word = _OTHER_NAMES.get(word, word)
-    if word in _SOFTWARE:
-        return SOFTWARE, _SOFTWARE[word], 0, 0
-    if word in _HARDWARE:
-        return HARDWARE, _HARDWARE[word], 0, 0
-    cache, _, what = word.rpartition("-")
-    missed = what == "misses"
-    if missed:
-        cache, _, what = cache.rpartition("-")
-    operation = what if missed else {"loads": "load", "stores": "store", "prefetches": "prefetch"}.get(what, "")
-    if cache not in _CACHES or operation not in _OPERATIONS:
-        return None
-    return CACHE, _CACHES[cache] | _OPERATIONS[operation] << 8 | missed << 16, 0, 0
+    attr = TABLE.get(word)
+    return attr and (attr.kind, attr.config, attr.config1, attr.config2)
 
 
 def _raw(word: str) -> Config | None:

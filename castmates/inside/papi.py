@@ -1,4 +1,4 @@
-"""The second way: PAPI, the library that the extra `papi` (python_papi) brings, or the system's own.
+"""The second method: PAPI, the library that the extra `papi` (python_papi) brings, or the system's own.
 
 It is called through ctypes: the package's own binding cannot ask for inheritance, and imports cffi.
 """
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.inside.events import IN_KERNEL_ONLY, SOFTWARE, event_of
+from castmates.inside.events import event_of
 from castmates.inside.readings import Reading, Refusal
 from castmates.inside.threads import for_every_thread
+from castmates.linux.perf_event import SOFTWARE
 
 COMPONENT = b"perf_event"
 VERSIONS = tuple(major << 24 | minor << 16 for major in (7, 6, 5) for minor in (3, 2, 1, 0))
@@ -33,7 +34,7 @@ ONE_THREAD = (
 )
 NOWHERE = (
     "PAPI is not here: pip install 'castmates[papi]', or install the system's own (libpapi on Debian, papi on Fedora); "
-    "way='perf' needs neither"
+    "method='perf' needs neither"
 )
 
 
@@ -49,10 +50,10 @@ class PapiCounters:
         self._sets: list[int] = []
         wanted, self.refused = self._known(events, _USER | _KERNEL)
         if any(refusal.status == "not counted" for refusal in self.refused.values()):
-            wanted, self.refused = self._known([event for event in events if event not in IN_KERNEL_ONLY], _USER)
+            wanted, self.refused = self._known([event for event in events if not _in_kernel_only(event)], _USER)
             self.notes = dict.fromkeys(wanted, "user mode only")
             why = "it happens in the kernel, which may not be counted here"
-            self.refused |= {event: Refusal("not counted", why) for event in events if event in IN_KERNEL_ONLY}
+            self.refused |= {event: Refusal("not counted", why) for event in events if _in_kernel_only(event)}
         if wanted:
             self._open(wanted.values())
         self.names = tuple(wanted)
@@ -127,7 +128,7 @@ class PapiCounters:
 
 
 def why_not() -> str | None:
-    """Say in one sentence why PAPI cannot count here; None where it can."""
+    """Explain in one sentence why PAPI cannot count here; None where it can."""
     try:
         _library()
     except CastmatesError as reason:
@@ -186,9 +187,17 @@ def _name_of(event: str) -> bytes:
     return f"perf::{event.upper()}".encode() if known.kind == SOFTWARE else event.encode()
 
 
+def _in_kernel_only(event: str) -> bool:
+    """Whether an event happens in the kernel alone; PAPI's own names are of the processor's events."""
+    try:
+        return event_of(event).in_kernel_only
+    except CastmatesError:
+        return False
+
+
 def _must(status: int, papi: ctypes.CDLL) -> None:
     if status != 0:
-        raise CastmatesError(f"PAPI failed: {_said(status, papi)}; way='perf' does without it.")
+        raise CastmatesError(f"PAPI failed: {_said(status, papi)}; method='perf' does without it.")
 
 
 def _said(status: int, papi: ctypes.CDLL) -> str:

@@ -1,28 +1,18 @@
-"""The first way: perf_event_open, counters for each thread there is, inherited by those that come later."""
+"""The first method: perf_event_open, counters for each thread there is, inherited by those that come later."""
 
-import ctypes
 import errno
 import os
-import platform
 import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from castmates.inside.events import CACHE, CLOCKS, HARDWARE, RAW, SOFTWARE, Event
+from castmates.inside.events import Event
 from castmates.inside.readings import NO_COUNT, WHOLE, Reading, Refusal
 from castmates.inside.threads import for_every_thread
+from castmates.linux.perf_event import AGAIN, PAUSE_S, Target, open_event, paranoid
 
-_SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241}
-_INHERIT, _EXCLUDE_USER, _EXCLUDE_KERNEL = 1 << 1, 1 << 4, 1 << 5  # bits of perf_event_attr's flags
-_FORMAT = 0b1011  # time enabled and time running, and all counts of the group
-_CLOEXEC = 8
-_ATTR = struct.Struct("=IIQQQQQIIQQQ")  # perf_event_attr's second version, 72 bytes
-_LIBC = ctypes.CDLL(None, use_errno=True)
-AGAIN, PAUSE_S = 100, 20e-6  # tries of a reading, and between them: who is being born may have to wait for a CPU
 _TRY_NS = 300_000  # in which a group that fits is counted
-PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 Row = tuple[int, ...]
 
 
@@ -39,7 +29,7 @@ class Group(NamedTuple):
 
     @property
     def unpack(self) -> Callable[[bytes], Row]:
-        """Tells the numbers of a reading."""
+        """Return the function that takes a reading apart."""
         return struct.Struct(f"={self.size // 8}Q").unpack
 
 
@@ -52,12 +42,12 @@ class PerfCounters:
         self.refused: dict[str, Refusal] = {}
         self.notes: dict[str, str] = {}
         self.misses = ""
-        self._inherit = _INHERIT if inherit else 0
+        self._inherit = inherit
         self._groups: list[Group] = []
         allowed = [found for event in events if (found := self._allowed(event))]
         try:
-            for unit in dict.fromkeys(map(_unit, allowed)):
-                self._open([event for event in allowed if _unit(event) == unit])
+            for unit in dict.fromkeys(event.attr.unit for event in allowed):
+                self._open([event for event in allowed if event.attr.unit == unit])
         except BaseException:
             self.close()
             raise
@@ -143,7 +133,7 @@ class PerfCounters:
         except OSError:
             return False
         try:
-            until = time.thread_time_ns() + (0 if _unit(events[0]) < 0 else _TRY_NS)
+            until = time.thread_time_ns() + (0 if events[0].attr.in_software else _TRY_NS)
             while time.thread_time_ns() < until:
                 pass
             group = Group(tuple(events), [descriptors])
@@ -158,7 +148,7 @@ class PerfCounters:
         try:
             for event in events:
                 leader = descriptors[0] if descriptors else -1
-                descriptors.append(perf_event_open(event, tid, self._inherit, leader))
+                descriptors.append(open_event(event.attr, Target(tid, inherit=self._inherit), leader))
         except BaseException:
             _close([tuple(descriptors)])
             raise
@@ -186,50 +176,20 @@ def _rows(size: int, unpack: Callable[[bytes], Row], leaders: Iterable[int]) -> 
     return rows
 
 
-def perf_event_open(event: Event, tid: int, flags: int, leader: int = -1) -> int:
-    """Open a counter on one thread, wherever it runs."""
-    number = _SYSCALL.get(platform.machine())
-    if number is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    flags |= (0 if event.user else _EXCLUDE_USER) | (0 if event.kernel else _EXCLUDE_KERNEL)
-    fields = (event.kind, _ATTR.size, event.config, 0, 0, _FORMAT, flags, 0, 0, event.config1, event.config2, 0)
-    attr = ctypes.create_string_buffer(_ATTR.pack(*fields), _ATTR.size)
-    _LIBC.syscall.restype = ctypes.c_long
-    longs = [ctypes.c_long(word) for word in (tid, -1, leader, _CLOEXEC)]
-    fd = int(_LIBC.syscall(ctypes.c_long(number), attr, *longs))
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return fd
-
-
 def explain(event: Event, error: OSError) -> Refusal:
     """Turn the kernel's refusal into a sentence that says what to do."""
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
         return Refusal("not supported", f"this processor or virtual machine has no counter for {event.name}")
     if error.errno in (errno.EACCES, errno.EPERM):
         need = 1 if event.in_kernel_only else 2
-        why = f"perf is refused for {event.name} (kernel.perf_event_paranoid is {_paranoid()}): set it to {need} or "
+        why = f"perf is refused for {event.name} (kernel.perf_event_paranoid is {paranoid()}): set it to {need} or "
         return Refusal("not counted", f"{why}less, or let root run once: castmates grant")
     if error.errno == errno.ENOSYS:
         return Refusal("not supported", "this kernel or architecture has no perf_event_open that Castmates knows")
     return Refusal("not counted", f"perf failed for {event.name}: {error.strerror}")
 
 
-def _unit(event: Event) -> int:
-    """The unit that counts it; a group is of one unit, and the kernel's two clocks are units of their own."""
-    if event.kind == SOFTWARE:
-        return -2 - event.config if event.config in CLOCKS else -1
-    return RAW if event.kind in (HARDWARE, CACHE) else event.kind
-
-
 def _close(opened: Iterable[Sequence[int]]) -> None:
     for descriptors in opened:
         for fd in descriptors:
             os.close(fd)
-
-
-def _paranoid() -> str:
-    try:
-        return PARANOID.read_text().strip()
-    except OSError:
-        return "unknown"

@@ -1,4 +1,4 @@
-"""What both ways give: readings, and values that say what they are worth."""
+"""What both methods give: readings, and values that say what they are worth."""
 
 from typing import Literal, NamedTuple, Protocol
 

@@ -142,13 +142,13 @@ def event(group: Path, key: str) -> bool:
 
 
 def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
-    """Freeze or thaw a group and say whether it came true within the time."""
+    """Freeze or thaw a group and return whether it came true within the time."""
     write_kernel(group / "cgroup.freeze", "1" if frozen else "0")
     return wait(group, "frozen", frozen, timeout_s)
 
 
 def kill(group: Path, timeout_s: float) -> bool:
-    """Kill everything in a group, frozen or not, and say whether it was empty within the time.
+    """Kill everything in a group, frozen or not, and return whether it was empty within the time.
 
     A group that somebody outside our PID namespace is in is not ours: nobody there is killed.
     """
@@ -168,7 +168,7 @@ def kill(group: Path, timeout_s: float) -> bool:
 
 
 def is_populated(group: Path) -> bool:
-    """Say whether anybody is in a group, also in one of version 1."""
+    """Check whether anybody is in a group, also in one of version 1."""
     try:
         return event(group, "populated")
     except FileNotFoundError:
@@ -176,7 +176,7 @@ def is_populated(group: Path) -> bool:
 
 
 def has_strangers(group: Path) -> bool:
-    """Say whether somebody outside our PID namespace is in a group."""
+    """Check whether somebody outside our PID namespace is in a group."""
     return 0 in processes(group)
 
 
@@ -192,7 +192,7 @@ def bound_tasks(group: Path, most: int) -> bool:
 
 
 def refused_tasks(group: Path) -> bool:
-    """Say whether the bound on a group has refused a process or thread."""
+    """Check whether the bound on a group has refused a process or thread."""
     try:
         return read_kernel(f"{group}/pids.events").split()[:2] not in ([b"max", b"0"], [])
     except OSError:

@@ -1,4 +1,4 @@
-"""The kernel's own events by name, for machines that have no perf to ask."""
+"""The kernel's own events by name, for machines that have no perf to ask, and for castmates/inside."""
 
 import itertools
 import re

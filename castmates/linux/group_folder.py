@@ -12,7 +12,7 @@ OWN = "castmates"  # what the names begin with that nobody else gives
 
 
 def read(path: Path) -> str:
-    """Say whether the group is there."""
+    """Check whether the group is there."""
     return THERE if path.is_dir() else ABSENT
 
 

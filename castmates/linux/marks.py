@@ -1,4 +1,4 @@
-"""Who belongs to a member: told by a mark that is set before exec and goes wherever its processes go.
+"""Who belongs to a member, by a mark that is set before exec and goes wherever its processes go.
 
 Without control groups a process that has forked twice, left its session and emptied its environment is nobody's child.
 Resource limits go down to all descendants and are shown in /proc. Linux has had no use for the one on the number of
@@ -45,7 +45,7 @@ def mark_of(pid: int) -> Mark | None:
 
 
 def is_ours(pid: int) -> bool:
-    """Say whether a process was started, at whatever remove, by this very process."""
+    """Check whether a process was started, at whatever remove, by this very process."""
     mark, me = mark_of(pid), read_process(os.getpid())
     return mark is not None and me is not None and mark.runner == number_of(me.pid, me.born)
 

@@ -34,7 +34,7 @@ _Mask = ctypes.c_ulong * (NODES // (8 * ctypes.sizeof(ctypes.c_ulong)))
 def memory_bound_to(nodes: Sequence[int]) -> Iterator[None]:
     """Let everything that is started inside have its memory on these nodes alone; no nodes, no change.
 
-    The policy is this process's own for the while: children inherit it, over exec too, and what fails is told here.
+    The policy is this process's own for the while: children inherit it, over exec too, and what fails is an error here.
     """
     if not nodes:
         yield

@@ -35,7 +35,7 @@ def myself() -> Owner:
 
 
 def is_gone(owner: Owner) -> bool:
-    """Say whether the process has ended; where that cannot be known (another container's), it has not."""
+    """Check whether the process has ended; where that cannot be known (another container's), it has not."""
     if owner.boot != boot_id():
         return True
     if owner.space != _space("self"):
@@ -54,7 +54,7 @@ def _space(process: str) -> int:
 
 
 def _is_empty(space: int) -> bool:
-    """Say whether nobody lives in a PID namespace; only the host's own sees all others."""
+    """Check whether nobody lives in a PID namespace; only the host's own sees all others."""
     if is_in_container():
         return False
     for process in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,7 @@
-"""perf_event_open(2): what an event is to the kernel; opening it, alone or in a group, switching and reading it."""
+"""perf_event_open(2): what an event is to the kernel; opening it, alone or in a group, switching and reading it.
+
+Standard library only: castmates/inside stands on it, in other interpreters.
+"""
 
 import ctypes
 import errno
@@ -15,7 +18,7 @@ from typing import NamedTuple
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW = 0, 1, 2, 3, 4  # types of events
-_CLOCKS = (0, 1)  # cpu-clock, task-clock
+CLOCKS = (0, 1)  # cpu-clock, task-clock
 DISABLED, INHERIT = 1 << 0, 1 << 1  # bits of perf_event_attr's flags
 EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV, EXCLUDE_IDLE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
 TIMES, GROUPED = 0b11, 1 << 3  # of read_format: time enabled and time running; all counts of the group
@@ -46,7 +49,7 @@ class Attr(NamedTuple):
         The kernel's two clocks are units of their own: what is grouped with one of them on a whole CPU is opened
         without a murmur and stays 0 (seen on Linux 6.18).
         """
-        if self.kind == SOFTWARE and self.config in _CLOCKS:
+        if self.kind == SOFTWARE and self.config in CLOCKS:
             return -1 - self.config
         if self.kind in (HARDWARE, HW_CACHE):
             return self.config >> 32 or RAW  # hybrid processors name the kind of core in the upper half

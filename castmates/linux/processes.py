@@ -166,6 +166,10 @@ class Family:
         self._known = {self.leader: self.born} | {pid: process.born for pid, process in found.items()}
         return [process for process in found.values() if process.alive]
 
+    def threads(self) -> set[int]:
+        """List the threads of everybody who has not ended."""
+        return {tid for process in self.living() for tid in threads_of(process.pid)}
+
     def _fellows(self, table: dict[int, Process]) -> list[int]:
         """Return who shares the leader's group or session; the number is ours as long as nobody else bears it."""
         bearer = table.get(self.leader)

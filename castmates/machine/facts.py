@@ -92,7 +92,7 @@ def distribution(root: Path) -> str | None:
 
 
 def hypervisor_flag(root: Path) -> bool | None:
-    """Say whether the processor's flags name a hypervisor; None where there are no x86 flags."""
+    """Check whether the processor's flags name a hypervisor; None where there are no x86 flags."""
     flags = host.cpu_flags(root)
     return None if flags is None else "hypervisor" in flags
 

@@ -1,7 +1,7 @@
 """What is changed on this machine: written down before it is changed, so that it is put back whatever happens.
 
 The journal lies where it outlives the process and a restart. It is only appended to, and emptied when nothing is left
-to put back. A line torn by a crash was never acted upon, for a change comes after its line has reached the disk.
+to put back. A line torn by a crash was never acted upon, because a change comes after its line has reached the disk.
 """
 
 import errno
@@ -115,7 +115,7 @@ def journals() -> list["Journal"]:
 
 
 def left_changed() -> list[str]:
-    """Say in sentences what a process that has ended did not put back."""
+    """List in sentences what a process that has ended did not put back."""
     return [str(entry) for journal in journals() for entry in journal.entries() if entry.stale]
 
 
@@ -309,7 +309,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _may_write(folder: Path) -> bool:
-    """Say whether a journal can be kept in this folder, which may have to be made."""
+    """Check whether a journal can be kept in this folder, which may have to be made."""
     try:
         nearest = next(place for place in (folder, *folder.parents) if place.exists())
     except OSError:  # it lies where this user may not even look
@@ -318,7 +318,7 @@ def _may_write(folder: Path) -> bool:
 
 
 def _is_trusted(fd: int) -> bool:
-    """Say whether only we or root can have written it: what it says is written to kernel files."""
+    """Check whether only we or root can have written it: what it says is written to kernel files."""
     status = os.fstat(fd)
     writers = stat.S_IWGRP | stat.S_IWOTH
     return stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and not status.st_mode & writers

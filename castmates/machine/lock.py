@@ -8,12 +8,13 @@ import pwd
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.protocols import Say
 
 NAME = "castmates.lock"
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,7 +33,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def tell(message: str) -> None:
-    """Say something to whoever started us, without disturbing standard output."""
+    """Print something for whoever started us, without disturbing standard output."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -47,9 +48,7 @@ def lock_path() -> Path:
 
 
 @contextmanager
-def machine_lock(
-    what: str, wait: bool = True, report: Callable[[str], None] = tell, path: Path | None = None
-) -> Iterator[None]:
+def machine_lock(what: str, wait: bool = True, report: Say = tell, path: Path | None = None) -> Iterator[None]:
     """Hold the machine for `what`; wait for another holder, or raise at once if `wait` is false.
 
     The kernel drops the lock when the last copy of our open file is closed, so it goes with us even after
@@ -70,7 +69,7 @@ def machine_lock(
             _close(fd)
 
 
-def _acquire(path: Path, wait: bool, report: Callable[[str], None]) -> int:
+def _acquire(path: Path, wait: bool, report: Say) -> int:
     told = False
     while True:
         fd = open_lock(path)
@@ -171,7 +170,7 @@ def _write_holder(fd: int, what: str) -> None:
 
 
 def _read_holder(fd: int) -> str:
-    """Say who holds the lock; anybody may write the file, so its content is not trusted."""
+    """Return who holds the lock; anybody may write the file, so its content is not trusted."""
     for _ in range(5):
         try:
             said = json.loads(os.pread(fd, 4096, 0))

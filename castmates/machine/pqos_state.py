@@ -33,7 +33,7 @@ def write(target: Path, text: str) -> None:
 
 
 def same(found: str, meant: str) -> bool:
-    """Say whether what was read is one of what is meant."""
+    """Check whether what was read is one of what is meant."""
     return any(found.split() == one.split() for one in meant.split(ALSO))
 
 

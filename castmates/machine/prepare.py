@@ -1,7 +1,7 @@
 """Sets a machine as a study wants it for the time of a block, and puts it back."""
 
 import errno
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,36 +9,36 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.machine import knobs
 from castmates.machine.journal import Change, Journal
+from castmates.protocols import Say
 from castmates.study.model import Prepare
 
 NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
-Say = Callable[[str], None]
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 
 
 @contextmanager
 def prepared(
-    wish: Prepare,
+    wanted: Prepare,
     cpus: Collection[int],
     purpose: str,
     say: Say,
     journal: Journal | None = None,
     root: Path = Path("/"),
 ) -> Iterator[Record]:
-    """Hold the machine as wished; after the end the record also says what somebody else has changed meanwhile."""
+    """Hold the machine as wanted; after the end the record also says what somebody else has changed meanwhile."""
     record: Record = {}
-    if not wish.words:
+    if not wanted.words:
         yield record
         return
     journal = journal or Journal()
     try:
-        for knob, word in wish.words.items():
+        for knob, word in wanted.words.items():
             if knob == knobs.IRQ_AFFINITY:
                 record[knob] = _send_away(cpus, purpose, say, journal, root)
             else:
                 record[knob] = _set(knobs.KNOBS[knob], word, purpose, journal, root)
-        say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in wish.words.items())}")
+        say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in wanted.words.items())}")
         yield record
     finally:
         for undone in journal.restore_mine():

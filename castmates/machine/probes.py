@@ -60,7 +60,7 @@ def _own_group() -> str | None:
 
 
 def _try_event(event: str, *options: str) -> str:
-    """Say how perf counts the event: "counted", "user only", or its refusal in words."""
+    """Describe how perf counts the event: "counted", "user only", or its refusal in words."""
     answer = output_of("perf", "stat", "-x,", "-e", event, *options, "true")
     return parse_perf_stat(event, *answer) if answer else f"perf did not answer within {TIMEOUT_S:g} s"
 

@@ -57,7 +57,7 @@ def write_schemata(path: Path, text: str) -> None:
 
 
 def same_schemata(found: str, meant: str) -> bool:
-    """Say whether what was read is one of what is meant, on the domains that both know."""
+    """Check whether what was read is one of what is meant, on the domains that both know."""
     return meant == ANYTHING or any(_agree(settings(found), settings(one)) for one in meant.split(ALSO))
 
 
@@ -67,7 +67,7 @@ def _agree(one: Settings, other: Settings) -> bool:
 
 
 def read_mount(point: Path) -> str:
-    """Say whether, and with which options, resctrl is mounted at a place."""
+    """Check whether, and with which options, resctrl is mounted at a place."""
     here = next((here for here in mounts(Path("/")) if here.fstype == FSTYPE and here.point == str(point)), None)
     return ABSENT if here is None else " ".join([MOUNTED, *options_of(here)])
 
@@ -100,7 +100,7 @@ def groups_at(point: Path) -> list[str]:
 
 
 def _is_full(point: Path) -> bool:
-    """Say whether the default group has all ways, as it has after a mount."""
+    """Check whether the default group has all ways, as it has after a mount."""
     masks = settings((point / "schemata").read_text()).items()
     widest = {resource: read_text(point / "info" / resource / "cbm_mask") for (resource, _), _ in masks}
     return all(int(value, 16) == int(full, 16) for (resource, _), value in masks if (full := widest[resource]))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +23,7 @@ AT_ONCE = (signal.SIGTERM, 10.0)
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
 
 
-def sweep(study_file: Path, cores: str, say: Callable[[str], object]) -> None:
+def sweep(study_file: Path, cores: str, say: Say) -> None:
     """Let Snakemake measure what is missing of a study and write its page."""
     words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
     say(" ".join(["snakemake", *words[3:]]))
@@ -35,7 +34,7 @@ def sweep(study_file: Path, cores: str, say: Callable[[str], object]) -> None:
         )
 
 
-def run(words: list[str], say: Callable[[str], object]) -> int:
+def run(words: list[str], say: Say) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Signals() as signals:
         # At our death Snakemake finishes the block that runs, and ends.
@@ -117,6 +116,6 @@ def _note(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: the signal's number is in the pipe."""
 
 
-def _try_to(say: Callable[[str], object], words: str) -> None:
+def _try_to(say: Say, words: str) -> None:
     with contextlib.suppress(OSError):  # whoever listened may be gone
         say(words)

@@ -1,7 +1,6 @@
 """Which allocator and which monitor this machine allows."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ from castmates.machine.journal import Journal
 from castmates.machine.lock import tell
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Monitor
+from castmates.protocols import Allocator, Monitor, Say
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.rdt.pqos.allocator import PqosAllocator
 from castmates.rdt.pqos.monitor import PqosMonitor
@@ -25,8 +24,6 @@ from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
 from castmates.rdt.resctrl.tasks import KernelTasks
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
 
 
 def _hopeless_resctrl() -> str:
-    """Say why resctrl can share nothing out for this user, or ""."""
+    """Explain why resctrl can share nothing out for this user, or ""."""
     mount = find_mount()
     if mount is None:
         return hopeless()
@@ -110,7 +107,7 @@ def _hopeless_resctrl() -> str:
 
 
 def _no_shares(tree: KernelTree, cache: Cache) -> str:
-    """Say why nothing can be shared out, or ""."""
+    """Explain why nothing can be shared out, or ""."""
     if not cache.ways and cache.bandwidth is None:
         return "this processor only monitors its last-level cache: there is nothing to share out"
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):

@@ -39,7 +39,7 @@ class NoAllocator:
         """Put nothing back, for nothing was changed."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is driven, and why."""
+        """Report that nothing is driven, and why."""
         return {"allocation": self.why}
 
 
@@ -65,5 +65,5 @@ class NoMonitor:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say that nothing is read, and why."""
+        """Report that nothing is read, and why."""
         return {"monitoring": self.why}

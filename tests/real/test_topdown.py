@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from castmates.counters.choose import choose_counters
-from castmates.counters.events.rota import Rota
-from castmates.counters.topdown.probe import Found, Known
+from castmates.counters.events.turns import Rota
+from castmates.counters.topdown.probe import Known, Offer
 from castmates.counters.topdown.process import Answer
 from castmates.counters.topdown.reading import Asked, series_of
 from castmates.counters.topdown.topdown import NoTopdown, Topdown, choose_topdown
@@ -71,7 +71,7 @@ def held():
 
 
 def test_the_shares_of_every_active_member(tmp_path, held):
-    found = Found(played(tmp_path, "synthetic/zen4-smt.json.txt"), "6.5", (("PipelineL1", "PipelineL2"),), metrics=ZEN)
+    found = Offer(played(tmp_path, "synthetic/zen4-smt.json.txt"), "6.5", (("PipelineL1", "PipelineL2"),), metrics=ZEN)
     counter = Topdown(found, Rota(), "thread")
     counter.attach({"lead@0": held, "stream@1": held})
     before = children()
@@ -92,7 +92,7 @@ def test_the_shares_of_every_active_member(tmp_path, held):
 def test_each_group_has_its_turn_and_other_rounds_start_nothing(tmp_path, held):
     rota = Rota()
     rota.join(2)
-    found = Found(played(tmp_path, "public/interval-threshold.json.txt"), "6.13", (("TopdownL1",), ("TopdownL2",)))
+    found = Offer(played(tmp_path, "public/interval-threshold.json.txt"), "6.13", (("TopdownL1",), ("TopdownL2",)))
     counter = Topdown(found, rota, "thread")
     counter.attach({"lead@0": held})
     assert counter.own_rounds == [3, 4]
@@ -104,7 +104,7 @@ def test_each_group_has_its_turn_and_other_rounds_start_nothing(tmp_path, held):
 
 
 def test_a_level_that_does_not_add_up_is_noted(tmp_path, held):
-    found = Found(played(tmp_path, "public/hybrid-user.csv.txt"), "6.8", (("TopdownL1",),), format=("-x", ","))
+    found = Offer(played(tmp_path, "public/hybrid-user.csv.txt"), "6.8", (("TopdownL1",),), format=("-x", ","))
     counter = Topdown(found, Rota(), "thread")
     counter.attach({"lead@0": held})
     one = window(counter, ["lead@0"], 1)["lead@0", "Frontend_Bound"]
@@ -113,7 +113,7 @@ def test_a_level_that_does_not_add_up_is_noted(tmp_path, held):
 
 
 def test_a_perf_that_prints_no_metric_leaves_all_that_was_asked_for_not_counted(tmp_path, held):
-    found = Found(played(tmp_path, "recorded-6.1/plain.json.txt"), "6.1", (("PipelineL1",),), metrics=ZEN)
+    found = Offer(played(tmp_path, "recorded-6.1/plain.json.txt"), "6.1", (("PipelineL1",),), metrics=ZEN)
     counter = Topdown(found, Rota(), "thread")
     counter.attach({"lead@0": held})
     counts = window(counter, ["lead@0"], 1)
@@ -128,7 +128,7 @@ def test_a_window_whose_perf_fails_says_why_and_leaves_nothing(tmp_path, monkeyp
     file = tmp_path / "perf"
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
-    counter = Topdown(Found(str(file), "6.1", (("TopdownL1",),)), Rota(), "thread")
+    counter = Topdown(Offer(str(file), "6.1", (("TopdownL1",),)), Rota(), "thread")
     counter.attach({"lead@0": held})
     before = children()
     counts = window(counter, ["lead@0"], 1)
@@ -153,7 +153,7 @@ def printed(intervals):
 
 def test_intervals_are_samples_and_the_whole_is_the_count(tmp_path, held):
     (tmp_path / "print").write_text(printed([(600.0, 10.0)]))
-    found = Found(played(tmp_path, tmp_path / "print"), "6.13", (("TopdownL1",),), in_series=True, metrics=ZEN)
+    found = Offer(played(tmp_path, tmp_path / "print"), "6.13", (("TopdownL1",),), in_series=True, metrics=ZEN)
     counter = Topdown(found, Rota(), "thread", rate=10.0)
     counter.attach({"lead@0": held})
     counter.get_ready(["lead@0"], 1)
@@ -164,7 +164,7 @@ def test_intervals_are_samples_and_the_whole_is_the_count(tmp_path, held):
     (whole,) = (one for one in counter.counts() if one.name == "Frontend_Bound")
     assert whole.value == 0.125
     assert "-I 100 --summary" in (tmp_path / "told").read_text()
-    assert Topdown(Found(in_series=False), Rota(), "thread", rate=10.0).series_rate == 0
+    assert Topdown(Offer(in_series=False), Rota(), "thread", rate=10.0).series_rate == 0
 
 
 def test_an_interval_is_a_sample_where_it_overlaps_the_window():
@@ -184,7 +184,7 @@ def test_a_perf_that_is_only_slow_does_not_end_the_counting_by_group(tmp_path, m
     file = tmp_path / "perf"
     file.write_text("#!/bin/sh\nexec sleep 60\n")
     file.chmod(0o755)
-    counter = Topdown(Found(str(file), "6.13", (("TopdownL1",),)), Rota(), "auto")
+    counter = Topdown(Offer(str(file), "6.13", (("TopdownL1",),)), Rota(), "auto")
     counter.attach({"lead@0": held})
     one = window(counter, ["lead@0"], 1)["lead@0", "Retiring"]
     assert (one.status, one.scope) == ("not counted", "cgroup")
@@ -200,13 +200,13 @@ def test_where_groups_may_not_be_counted_threads_are(tmp_path, monkeypatch, held
     file.write_text(f'#!/bin/sh\ncase "$*" in *for-each-cgroup*) echo "Error: No permission" >&2; exit 255;; esac\n'
                     f'exec {tmp_path}/plays "$@"\n')  # fmt: skip
     file.chmod(0o755)
-    counter = Topdown(Found(str(file), "6.13", (("TopdownL1",),)), Rota(), "auto")
+    counter = Topdown(Offer(str(file), "6.13", (("TopdownL1",),)), Rota(), "auto")
     counter.attach({"lead@0": held})
     for _ in range(2):
         one = window(counter, ["lead@0"], 1)["lead@0", "Retiring"]
         assert (one.status, one.scope) == ("counted", "thread")
     assert "No permission" in counter.about()["not by cgroup"]
-    strict = Topdown(Found(str(file), "6.13", (("TopdownL1",),)), Rota(), "cgroup")
+    strict = Topdown(Offer(str(file), "6.13", (("TopdownL1",),)), Rota(), "cgroup")
     strict.attach({"lead@0": held})
     assert "No permission" in window(strict, ["lead@0"], 1)["lead@0", "Retiring"].note
 
@@ -217,7 +217,7 @@ def test_the_real_perf_counts_through_the_same_path(tmp_path, held):
     file.write_text(SOFTWARE)
     file.chmod(0o755)
     with busy(threads=2) as pid:
-        counter = Topdown(Found(str(file), "6.1", (("TopdownL1",),)), Rota(), "auto")
+        counter = Topdown(Offer(str(file), "6.1", (("TopdownL1",),)), Rota(), "auto")
         counter.attach({"lead@0": Held(pid, [0])})
         counter.get_ready(["lead@0"], 1)
         counter.start(["lead@0"])
@@ -228,7 +228,7 @@ def test_the_real_perf_counts_through_the_same_path(tmp_path, held):
 
 
 def test_without_such_metrics_every_member_gets_not_supported_and_the_reason(held):
-    counter = NoTopdown(Found(why_not="no such metrics here"))
+    counter = NoTopdown(Offer(why_not="no such metrics here"))
     counter.attach({"lead@0": held})
     counts = window(counter, ["lead@0"], 1)
     assert {(one.value, one.status, one.note) for one in counts.values()} == {

@@ -11,11 +11,10 @@ import pytest
 from castmates.counters.events.budget import Budget
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.rota import Rota
+from castmates.counters.events.turns import Rota
 from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
-from castmates.inside.perf import perf_event_open
-from castmates.linux.perf_event import EXCLUDE_KERNEL
+from castmates.linux.perf_event import EXCLUDE_KERNEL, Target, open_event
 from castmates.machine.topology import read_topology
 from castmates.protocols import Count
 from castmates.trials.counters import check, methods
@@ -89,7 +88,7 @@ class OneThread:
         self._event = event_of(event)
 
     def attach(self, members):
-        self._fd = perf_event_open(self._event, members[methods.MEMBER].pid, 0)
+        self._fd = open_event(self._event.attr, Target(members[methods.MEMBER].pid))
 
     def start(self, _active):
         self._begin = self._read()

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,10 +44,25 @@ def test_only_linux_knows_paths_in_proc_and_in_control_groups():
             assert not paths, f"{file.relative_to(PACKAGE)} knows {paths}: let castmates/linux read them"
 
 
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_what_workloads_use_of_linux_needs_the_standard_library_alone():
+    """Their interpreters have nothing else; of `linux` they use the two modules that open counters."""
+    shared = ["castmates.linux.event_names", "castmates.linux.perf_event"]
+    apart = [file for room in ("inside", "workloads") for file in (PACKAGE / room).rglob("*.py")]
+    used = {name for file in apart for name in imports(file) if name.startswith("castmates.linux")}
+    assert sorted(used) == shared
+    for name in shared:
+        for needed in imports(PACKAGE.parent / f"{name.replace('.', '/')}.py"):
+            assert needed in shared or needed.split(".")[0] in sys.stdlib_module_names, f"{name} imports {needed}"
+
+
 def test_only_linux_makes_system_calls_of_its_own():
     for file in files():
-        for node in ast.walk(ast.parse(file.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-            assert not {name.split(".")[0] for name in names} & SYSTEM_CALLS, file.relative_to(PACKAGE)
+        assert not {name.split(".")[0] for name in imports(file)} & SYSTEM_CALLS, file.relative_to(PACKAGE)

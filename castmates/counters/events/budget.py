@@ -25,7 +25,7 @@ NO_COUNT = "not counted: the kernel gave no count"
 FULL = 0.999  # of the time that an event was wanted for
 DEVICES = "sys/bus/event_source/devices"
 
-Found = TypeVar("Found")
+Kept = TypeVar("Kept")
 
 
 class Tried(NamedTuple):
@@ -48,7 +48,7 @@ class Budget:
     influences: dict[str, str] = field(default_factory=dict)
 
     def about(self) -> dict[str, str]:
-        """Say it, for the provenance."""
+        """Describe it, for the provenance."""
         if not self.turns:
             return self.influences
         said = {"events that fit at once": str(max(map(len, self.turns)))}
@@ -127,7 +127,7 @@ def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
     }
 
 
-def _merged(parts: Iterable[Mapping[str, Found]]) -> dict[str, Found]:
+def _merged(parts: Iterable[Mapping[str, Kept]]) -> dict[str, Kept]:
     return {name: value for part in parts for name, value in part.items()}
 
 

@@ -6,7 +6,7 @@ had by subtraction. The first one is 0 at the opening edge, the last one the cou
 
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -14,9 +14,9 @@ from castmates.counters.events import scopes
 from castmates.counters.events.budget import Budget, probe
 from castmates.counters.events.groups import Opened, Reading, open_groups
 from castmates.counters.events.resolving import Event, resolve
-from castmates.counters.events.rota import Rota
+from castmates.counters.events.turns import Rota
 from castmates.counters.events.values import Value, between, without
-from castmates.protocols import Count, Held, Sample
+from castmates.protocols import Count, Held, Sample, Say
 from castmates.sampler import Sampler
 from castmates.study.spec import Counting
 
@@ -67,9 +67,7 @@ class Counters:
         return [self._rota.first_round(turn) for turn in self._turns]
 
     @classmethod
-    def choose(
-        cls, counting: Counting, cpus: Sequence[int], rota: Rota, say: Callable[[str], None]
-    ) -> "Counters | None":
+    def choose(cls, counting: Counting, cpus: Sequence[int], rota: Rota, say: Say) -> "Counters | None":
         """Find out what can be counted on these CPUs; None where nothing is wanted."""
         events = resolve(counting.events)
         if not events:
@@ -90,16 +88,16 @@ class Counters:
         always = [event for event in self._events if event.in_software]
         turns = [[self._by_name[name] for name in turn] for turn in self._budget.turns]
         for name, held in members.items():
-            with scopes.found(held, self._how) as found:
+            with scopes.scope_of(held, self._how) as scope:
                 self._members[name] = Member(
-                    found.scope,
-                    open_groups(always, found.targets),
+                    scope.name,
+                    open_groups(always, scope.targets),
                     [
-                        open_groups(turn, found.targets, resting=number != self._turn)
+                        open_groups(turn, scope.targets, resting=number != self._turn)
                         for number, turn in enumerate(turns)
                     ],
-                    found.why_not,
-                    found.lacks if found.scope == "thread" else "",
+                    scope.why_not,
+                    scope.lacks if scope.name == "thread" else "",
                 )
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 (a turn is everybody's)
@@ -160,7 +158,7 @@ class Counters:
         self._members, self._opening = {}, {}
 
     def about(self) -> dict[str, str]:
-        """Say what each event is on this processor, how the members are counted, and what that cost so far."""
+        """Describe what each event is on this processor, how the members are counted, and what that cost so far."""
         said = {"how": self._how} | self._budget.about()
         for event in self._events:
             said[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
@@ -226,7 +224,7 @@ class Counters:
 
 
 def _without_a_scope(why_not: Mapping[str, str]) -> Value:
-    """Say why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
+    """Explain why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
     could = any(why.startswith("not counted: ") for why in why_not.values())
     whys = (
         f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"

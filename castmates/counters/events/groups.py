@@ -109,11 +109,11 @@ def open_groups(
     events: Sequence[Event], targets: Sequence[Target], resting: bool = False, opener: Opener = open_event
 ) -> Opened:
     """Open these events on every target, a group for each unit; what cannot be counted is noted and left out."""
-    opened = Opened()
-    refused: dict[tuple[str, Target], OSError] = {}
+    opening = _Opening(resting, opener)
     for members in _by_unit(events).values():
         for target in targets:
-            _open_on(target, members, resting, opener, opened, refused)
+            opening.open_on(target, members)
+    opened, refused = opening.opened, opening.refused
     if full := next((error for error in refused.values() if error.errno == errno.EMFILE), None):
         opened.close()  # a part of them would pass for the whole, and the runner needs files itself
         return Opened(refused={event.name: explain(full) for event in events})
@@ -140,52 +140,53 @@ def _by_unit(events: Sequence[Event]) -> dict[int, list[tuple[str, Attr]]]:
     return found
 
 
-def _open_on(
-    target: Target,
-    members: Sequence[tuple[str, Attr]],
-    resting: bool,
-    opener: Opener,
-    opened: Opened,
-    refused: dict[tuple[str, Target], OSError],
-) -> None:
-    """Open one group, or several where the kernel says that they are never counted together."""
-    group = Group(target)
-    for name, attr in members:
-        try:
-            fd, note = _open(attr, group, resting, opener)
-        except OSError as error:
-            alone = Group(target)
+@dataclass
+class _Opening:
+    """One opening of groups: how, what came of it, and what was refused."""
+
+    resting: bool
+    opener: Opener
+    opened: Opened = field(default_factory=Opened)
+    refused: dict[tuple[str, Target], OSError] = field(default_factory=dict)
+
+    def open_on(self, target: Target, members: Sequence[tuple[str, Attr]]) -> None:
+        """Open one group, or several where the kernel says that they are never counted together."""
+        group = Group(target)
+        for name, attr in members:
             try:
-                if error.errno != errno.EINVAL or not group.fds:
-                    raise
-                fd, note = _open(attr, alone, resting, opener)
-            except OSError as last:
-                if (name, target) not in refused or refused[name, target].errno in _ABSENT:
-                    refused[name, target] = last
-                continue
-            group = alone
-        if note:
-            opened.notes[name] = note
-        if not group.fds:
-            opened.groups.append(group)
-        group.names.append(name)
-        group.fds.append(fd)
+                fd, note = self._open(attr, group)
+            except OSError as error:
+                alone = Group(target)
+                try:
+                    if error.errno != errno.EINVAL or not group.fds:
+                        raise
+                    fd, note = self._open(attr, alone)
+                except OSError as last:
+                    if (name, target) not in self.refused or self.refused[name, target].errno in _ABSENT:
+                        self.refused[name, target] = last
+                    continue
+                group = alone
+            if note:
+                self.opened.notes[name] = note
+            if not group.fds:
+                self.opened.groups.append(group)
+            group.names.append(name)
+            group.fds.append(fd)
 
-
-def _open(attr: Attr, group: Group, resting: bool, opener: Opener) -> tuple[int, str]:
-    """Open one event in a group, without the kernel's part where only that is allowed and makes sense."""
-    bits = DISABLED if resting and group.leader < 0 else 0  # a group rests with its leader
-    try:
-        return opener(attr, group.target, group.leader, bits), ""
-    except PermissionError:
-        if (
-            attr.exclude & (EXCLUDE_KERNEL | EXCLUDE_USER)
-            or attr.kind == TRACEPOINT
-            or (attr.kind, attr.config) in IN_KERNEL
-        ):
-            raise
-    user_only = attr._replace(exclude=attr.exclude | EXCLUDE_KERNEL | EXCLUDE_HV)
-    return opener(user_only, group.target, group.leader, bits), USER_ONLY
+    def _open(self, attr: Attr, group: Group) -> tuple[int, str]:
+        """Open one event in a group, without the kernel's part where only that is allowed and makes sense."""
+        bits = DISABLED if self.resting and group.leader < 0 else 0  # a group rests with its leader
+        try:
+            return self.opener(attr, group.target, group.leader, bits), ""
+        except PermissionError:
+            if (
+                attr.exclude & (EXCLUDE_KERNEL | EXCLUDE_USER)
+                or attr.kind == TRACEPOINT
+                or (attr.kind, attr.config) in IN_KERNEL
+            ):
+                raise
+        user_only = attr._replace(exclude=attr.exclude | EXCLUDE_KERNEL | EXCLUDE_HV)
+        return self.opener(user_only, group.target, group.leader, bits), USER_ONLY
 
 
 def explain(error: OSError) -> str:

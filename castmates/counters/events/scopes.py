@@ -11,11 +11,11 @@ from castmates.counters.events.groups import ENDED, open_groups
 from castmates.counters.events.resolving import Event
 from castmates.linux import cgroups
 from castmates.linux.perf_event import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
-from castmates.linux.processes import Family, is_stopped, threads_of
+from castmates.linux.processes import Family, is_stopped
 from castmates.protocols import Held
 
-Scope = Literal["cgroup", "thread", "cpu"]
-SCOPES: tuple[Scope, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
+ScopeName = Literal["cgroup", "thread", "cpu"]
+SCOPES: tuple[ScopeName, ...] = ("cgroup", "thread", "cpu")  # in the order in which they are preferred
 STILL_S = 5.0
 MAY_LACK = "the member did not stand still while its counters were opened: threads may be missing"
 _TRIED = Event("task-clock", "task-clock", "", (Attr(SOFTWARE, 1),))  # which every kernel counts
@@ -28,10 +28,10 @@ SAID = {
 
 
 @dataclass
-class Found:
-    """The scope that was found for a member, and whom its counters are opened on."""
+class Scope:
+    """How a member is counted, and whom its counters are opened on."""
 
-    scope: Scope | Literal[""] = ""
+    name: ScopeName | Literal[""] = ""
     targets: list[Target] = field(default_factory=list)
     why_not: dict[str, str] = field(default_factory=dict)  # scope -> why the kernel does not allow it
     lacks: str = ""  # what may be in no count
@@ -45,37 +45,37 @@ class Found:
 
 
 @contextmanager
-def found(held: Held, how: str, opener: Opener = open_event) -> Iterator[Found]:
+def scope_of(held: Held, how: str, opener: Opener = open_event) -> Iterator[Scope]:
     """Find the first scope that works; a member that is counted by threads stands still meanwhile.
 
     So no thread is born between the look at its threads and the opening of their counters: those that are born
     later inherit them.
     """
-    one = Found()
+    scope = Scope()
     family: Family | None = None
     try:
-        for scope in SCOPES if how == "auto" else [how]:
-            if scope == "thread" and not _stands_still(held):
+        for name in SCOPES if how == "auto" else [how]:
+            if name == "thread" and not _stands_still(held):
                 family = Family(held.pid)
                 still_runs = family.stop(STILL_S)
-                one.lacks = MAY_LACK if still_runs else ""
+                scope.lacks = MAY_LACK if still_runs else ""
             try:
-                targets = _targets(one, scope, held)
+                targets = _targets(scope, name, held)
             except OSError as error:
-                one.why_not[scope] = error.strerror or "it cannot be opened"
+                scope.why_not[name] = error.strerror or "it cannot be opened"
                 continue
-            if why := _refusal(scope, targets, opener):
-                one.why_not[scope] = why
+            if why := _refusal(name, targets, opener):
+                scope.why_not[name] = why
                 if why == ENDED:
                     break  # what runs on its CPUs now is not its own
                 continue
-            one.scope, one.targets = next(known for known in SCOPES if known == scope), targets
+            scope.name, scope.targets = next(known for known in SCOPES if known == name), targets
             break
-        yield one
+        yield scope
     finally:
         if family is not None:
             family.resume()
-        one.close()
+        scope.close()
 
 
 def _stands_still(held: Held) -> bool:
@@ -87,15 +87,14 @@ def _stands_still(held: Held) -> bool:
     return bool(living) and all(is_stopped(process.pid) for process in living)
 
 
-def _targets(one: Found, scope: str, held: Held) -> list[Target]:
-    if scope == "cgroup":
+def _targets(scope: Scope, name: str, held: Held) -> list[Target]:
+    if name == "cgroup":
         if held.cgroup is None:
             raise OSError(0, "the member has no control group of its own")
-        one.folder = os.open(held.cgroup, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-        return [Target(one.folder, cpu, CLOEXEC | OF_CGROUP) for cpu in held.cpus]
-    if scope == "thread":
-        threads = {tid for process in Family(held.pid).living() for tid in threads_of(process.pid)}
-        return [Target(tid, inherit=True) for tid in sorted(threads)]
+        scope.folder = os.open(held.cgroup, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        return [Target(scope.folder, cpu, CLOEXEC | OF_CGROUP) for cpu in held.cpus]
+    if name == "thread":
+        return [Target(tid, inherit=True) for tid in sorted(Family(held.pid).threads())]
     return [Target(-1, cpu) for cpu in held.cpus]
 
 

@@ -81,7 +81,7 @@ class Conditions:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say how the machine was set when the block began."""
+        """Describe how the machine was set when the block began."""
         found = [f"{what} {value}" for what, value in self._begin.items()]
         return {"at the block's begin": ", ".join(found) or "this kernel drives no frequency"}
 
@@ -102,7 +102,7 @@ class Conditions:
 
 
 def changes(before: Settings, after: Settings) -> list[str]:
-    """Say what is not as it was; what one of the edges does not tell is not compared."""
+    """Describe what is not as it was; what one of the edges does not tell is not compared."""
     return [
         f"{what} was {value} and is {after[what]}"
         for what, value in before.items()

@@ -38,11 +38,11 @@ class Frequency:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say where the frequency is read."""
+        """Return where the frequency is read."""
         return {"frequency_mhz": ", ".join(sorted({one.note for one in self._look()})) + "; two samples, one an edge"}
 
     def available(self) -> str | None:
-        """Say why there is nothing to read; None where there is something."""
+        """Explain why there is nothing to read; None where there is something."""
         found = any(one.value is not None for one in self._look())
         return None if found else "this kernel tells no frequency of these CPUs"
 

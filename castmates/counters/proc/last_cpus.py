@@ -1,7 +1,7 @@
 """Where the threads of members ran: the CPU that each was last on, at both edges of a window.
 
 An allowed mask tells where a thread may run now; this tells where it was, also for the frozen. What happened between
-the edges is told by the count of migrations (perf), where it can be had.
+the edges shows in the count of migrations (perf), where it can be had.
 """
 
 import time
@@ -52,7 +52,7 @@ class Places:
         self._members, self._opening = {}, None
 
     def about(self) -> dict[str, str]:
-        """Say what is read."""
+        """Describe what is read."""
         return {"last_cpu": "field 39 of /proc/<pid>/task/<tid>/stat of every thread, at both edges"}
 
 

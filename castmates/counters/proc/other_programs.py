@@ -1,7 +1,7 @@
 """Who else took time on the CPUs of the block, or around them, while a window was open.
 
 The stat files of all processes are read before the opening and after the close of a window, and only the few lines
-that differ are looked into. It names; how much others took is told by the time of the CPUs themselves.
+that differ are looked into. It names; the time of the CPUs themselves shows how much others took.
 """
 
 import os
@@ -102,7 +102,7 @@ class Culprits:
         self._members, self._opening = set(), None
 
     def about(self) -> dict[str, str]:
-        """Say what is read and how sure it is."""
+        """Describe what is read and how sure it is."""
         return {
             "strays": "members' processes that left their family count as the members' own",
             "foreign time": "/proc/<pid>/stat of all processes, in ticks, for the CPUs where their threads ran last",

@@ -86,7 +86,7 @@ class ProcStat:
         self._members, self._opening = {}, None
 
     def about(self) -> dict[str, str]:
-        """Say what is read and how finely."""
+        """Describe what is read and how finely."""
         return {
             "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {_TICK_S * 1e3:g} ms;"
             " idle_s contains waiting for input and output",

@@ -1,6 +1,6 @@
 """How often the block's CPUs, and their packages, were throttled for heat or power: an effect, never a reason.
 
-Whether the members made the heat or a fan failed cannot be told from a counter. So it was decided beforehand: throttle
+Whether the members made the heat or a fan failed does not show in a counter. So it was decided beforehand: throttle
 events are recorded as an effect, and no window is rejected for them.
 """
 
@@ -53,11 +53,11 @@ class Throttling:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say what is counted."""
+        """Describe what is counted."""
         return {"throttles": "thermal_throttle/*_throttle_count of each CPU; recorded, never a reason"}
 
     def available(self) -> str | None:
-        """Say why there is nothing to count; None where there is something."""
+        """Explain why there is nothing to count; None where there is something."""
         return None if self._files else NONE_HERE
 
     def _look(self) -> dict[tuple[str, str], int | None]:

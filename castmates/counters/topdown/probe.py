@@ -38,8 +38,8 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What can be asked for. `turns` are the metrics, or groups of them, that the counters hold at the same time."""
+class Offer:
+    """What perf offers here. `turns` are the metrics, or groups of them, that the counters hold at the same time."""
 
     program: str = ""
     version: str = ""
@@ -51,20 +51,20 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def probe(level: int, program: str | None = None) -> Found:
+def probe(level: int, program: str | None = None) -> Offer:
     """Ask perf for the metrics up to this level, try them out, and see what fits on the counters at once."""
     path = program or shutil.which("perf")
     if path is None:
-        return Found(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
+        return Offer(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
     version = re.sub(r"^perf version ", "", _run([path, "--version"]).output.strip()) or "unknown"
     known = list_metrics(path)
     ours = {name: one for name, one in known.items() if category(name)}
     wanted = wanted_groups(known, level)
     if not wanted:
         why = "knows no Top-Down metrics of this processor (groups TopdownL1 of Intel and Arm, PipelineL1 of AMD)"
-        return Found(path, version, metrics=ours, why_not=f"perf {version} {why}")
-    found = _fitted(Found(path, version, format=_format(path), metrics=ours), wanted)
-    return replace(found, in_series=bool(found.turns) and not isinstance(_trial(found, found.turns[0], SERIES), str))
+        return Offer(path, version, metrics=ours, why_not=f"perf {version} {why}")
+    offer = _fitted(Offer(path, version, format=_format(path), metrics=ours), wanted)
+    return replace(offer, in_series=bool(offer.turns) and not isinstance(_trial(offer, offer.turns[0], SERIES), str))
 
 
 def wanted_groups(known: Mapping[str, Known], level: int, smt: bool | None = None) -> list[tuple[str, ...]]:
@@ -123,7 +123,7 @@ def _known(one: Mapping[str, Any]) -> Known:
 
 
 def _groups(program: str) -> dict[str, list[str]]:
-    """The metrics of each Top-Down group; older perfs name the groups alone, so they are told by their level."""
+    """The metrics of each Top-Down group; older perfs name the groups alone, so their level decides."""
     names = set(_run([program, "list", "--raw-dump", "metricgroup"]).output.split())
     ours = [group for level in LEVELS.values() for name in level for group in (name, f"{name}_SMT") if group in names]
     levels = {group: of_level(1 if "L1" in group else 2) for group in ours}
@@ -134,13 +134,13 @@ def _groups(program: str) -> dict[str, list[str]]:
     }
 
 
-def _fitted(found: Found, wanted: list[tuple[str, ...]]) -> Found:
+def _fitted(offer: Offer, wanted: list[tuple[str, ...]]) -> Offer:
     """Try all at once; where the counters do not suffice, each by itself."""
-    if _fits(_trial(found, [name for group in wanted for name in group])):
-        return replace(found, turns=(tuple(name for group in wanted for name in group),))
+    if _fits(_trial(offer, [name for group in wanted for name in group])):
+        return replace(offer, turns=(tuple(name for group in wanted for name in group),))
     turns, notes, refusals = [], [], []
     for group in wanted:
-        tried = _trial(found, group)
+        tried = _trial(offer, group)
         if isinstance(tried, str):
             refusals.append(f"{', '.join(group)}: {tried}")
             continue
@@ -149,20 +149,20 @@ def _fitted(found: Found, wanted: list[tuple[str, ...]]) -> Found:
             least = min(one.running for one in tried if one.running is not None)
             notes.append(f"{', '.join(group)} does not fit on the counters: counted for {least:.0%} of the time")
     if not turns:
-        return replace(found, why_not=refusals[0])
-    return replace(found, turns=tuple(turns), notes=(*notes, *(f"left out: {refusal}" for refusal in refusals)))
+        return replace(offer, why_not=refusals[0])
+    return replace(offer, turns=tuple(turns), notes=(*notes, *(f"left out: {refusal}" for refusal in refusals)))
 
 
 def _fits(tried: list[Share] | str) -> bool:
     return not isinstance(tried, str) and all(one.running is None or one.running >= WHOLE for one in tried)
 
 
-def _trial(found: Found, names: Iterable[str], more: Sequence[str] = ()) -> list[Share] | str:
+def _trial(offer: Offer, names: Iterable[str], more: Sequence[str] = ()) -> list[Share] | str:
     """The shares of the whole of a short busy loop, or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stat"
         answer = _run(
-            [found.program, "stat", *found.format, *more, "-o", str(file), "-M", ",".join(names), "--", *TRIAL]
+            [offer.program, "stat", *offer.format, *more, "-o", str(file), "-M", ",".join(names), "--", *TRIAL]
         )
         text = file.read_text(errors="replace") if file.is_file() else ""
     why = last_words(answer.errors) or "this processor or virtual machine has no counters for its events"

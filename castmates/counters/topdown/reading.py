@@ -42,7 +42,7 @@ def counts_of(asked: Asked, answer: Answer) -> list[Count]:
 
 
 def without_value(asked: Asked, status: Status, why: str) -> list[Count]:
-    """Say of all that was asked for that this window has none of it, and why."""
+    """Report that this window has nothing of what was asked for, and why."""
     return [
         Count(asked.member, name, None, status, SOURCE, "metric", asked.group, BY_NAME[name].level,
               scope=asked.scope, note=why)

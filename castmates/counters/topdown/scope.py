@@ -1,4 +1,4 @@
-"""How perf is told to count one member: its control group, its processes, or its CPUs."""
+"""How perf is made to count one member: its control group, its processes, or its CPUs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,7 +10,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.cgroups import memberships
 from castmates.linux.processes import Family
 from castmates.protocols import Held
-from castmates.study import cpus as cpu_lists
+from castmates.study.cpus import format_cpu_list, parse
 
 How = Literal["auto", "cgroup", "thread", "cpu"]
 HIERARCHIES = ("perf_event", "")  # of v1, else the unified one; perf itself looks for them in this order
@@ -29,7 +29,7 @@ class Scope:
 
 def scope_of(held: Held, family: Family, how: How, devices: Path = DEVICES) -> Scope | str:
     """Perf's words for this member, or a sentence that says why there are none."""
-    on = ("-a", "-C", cpu_lists.format_cpu_list(held.cpus))
+    on = ("-a", "-C", format_cpu_list(held.cpus))
     kind = ("--cputype", found) if (found := kind_of(held.cpus, devices)) else ()
     if how == "cpu":
         return Scope("cpu", (*on, *kind), "everything that ran on the member's CPUs")
@@ -53,6 +53,6 @@ def kind_of(cpus: Sequence[int], devices: Path = DEVICES) -> str:
     for kind in KINDS:
         with suppress(OSError, ValueError, CastmatesError):
             file = devices / f"cpu_{kind}" / "cpus"
-            if set(cpus) <= set(cpu_lists.parse(file.read_text().strip(), str(file))):
+            if set(cpus) <= set(parse(file.read_text().strip(), str(file))):
                 return kind
     return ""

@@ -5,16 +5,16 @@ count at the opening edge and to stop at the closing one, and read afterwards.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from castmates.counters.events.rota import Rota
-from castmates.counters.topdown.probe import Found, probe
+from castmates.counters.events.turns import Rota
+from castmates.counters.topdown.probe import Offer, probe
 from castmates.counters.topdown.process import Answer, PerfProcess, hear_all
 from castmates.counters.topdown.reading import NAME, Asked, counts_of, series_of, without_value
 from castmates.counters.topdown.scope import How, Scope, scope_of
 from castmates.linux.processes import Family
-from castmates.protocols import Count, Counter, Held, Sample
+from castmates.protocols import Count, Counter, Held, Sample, Say
 from castmates.study.topdown_tree import LEVEL_ONE, category
 
 READY_WITHIN_S = 5.0
@@ -36,15 +36,15 @@ class Watch:
 
 
 class Topdown:
-    """Counts the metrics that were found, one turn of them in each of its rounds."""
+    """Counts the metrics that perf offers, one turn of them in each of its rounds."""
 
     name = NAME
     inside_windows = True
 
-    def __init__(self, found: Found, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
-        self._found, self._how, self._rota = found, how, rota
-        self.series_rate = rate if found.in_series else 0.0  # prints in a second; 0 for the whole window alone
-        self._turns = rota.join(len(found.turns))
+    def __init__(self, offer: Offer, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
+        self._offer, self._how, self._rota = offer, how, rota
+        self.series_rate = rate if offer.in_series else 0.0  # prints in a second; 0 for the whole window alone
+        self._turns = rota.join(len(offer.turns))
         self._members: dict[str, tuple[Held, Family]] = {}
         self._watches: dict[str, Watch] = {}
         self._refused: dict[str, str] = {}
@@ -65,7 +65,7 @@ class Topdown:
         """Start a perf for each active member, where this round is one of ours, and wait until they stand by."""
         self.close()
         turn = self._rota.turn(round_number)
-        self._turn = self._found.turns[self._turns.index(turn)] if turn in self._turns else ()
+        self._turn = self._offer.turns[self._turns.index(turn)] if turn in self._turns else ()
         members = [member for member in active if member in self._members] if self._turn else []
         self._begin(members)
         watches = self._watches.values()
@@ -117,18 +117,18 @@ class Topdown:
         self._watches, self._refused = {}, {}
 
     def about(self) -> dict[str, str]:
-        """Say which metrics were asked for, what they are, and how."""
-        found = self._found
-        turns = zip(found.turns, self._turns, strict=True)
+        """Describe which metrics were asked for, what they are, and how."""
+        offer = self._offer
+        turns = zip(offer.turns, self._turns, strict=True)
         said = {
             "metrics": "; ".join(f"{', '.join(names)} {self._rota.when(turn)}" for names, turn in turns),
-            "how": f"{found.program} stat, one for each member and window, enabled and disabled at its edges",
-            "perf": found.version,
+            "how": f"{offer.program} stat, one for each member and window, enabled and disabled at its edges",
+            "perf": offer.version,
             "scope": ", ".join(sorted(self._scopes)) or self._how,
         }
-        said |= {f"{name} is": known.expression for name, known in found.metrics.items() if known.expression}
+        said |= {f"{name} is": known.expression for name, known in offer.metrics.items() if known.expression}
         said |= {"not by cgroup": self._not_by_cgroup} if self._not_by_cgroup else {}
-        return said | {f"note {number}": note for number, note in enumerate(found.notes, start=1)}
+        return said | {f"note {number}": note for number, note in enumerate(offer.notes, start=1)}
 
     def _begin(self, members: Sequence[str]) -> None:
         """Start a perf for each of these, and wait until they stand by."""
@@ -139,8 +139,8 @@ class Topdown:
             if isinstance(scope, str):
                 self._refused[member] = scope
             else:
-                words = [*self._found.format, *series, "-M", ",".join(self._turn), *scope.words]
-                self._watches[member] = Watch(PerfProcess(self._found.program, words), scope)
+                words = [*self._offer.format, *series, "-M", ",".join(self._turn), *scope.words]
+                self._watches[member] = Watch(PerfProcess(self._offer.program, words), scope)
         # They count nothing yet: the answer says that they listen, which is when their own time begins.
         for one in self._order("disable", READY_WITHIN_S):
             one.stands_by_ns = one.perf.heard_ns
@@ -159,7 +159,7 @@ class Topdown:
                 one.answer = one.perf.end()
 
     def _asked(self, member: str, scope: Scope | None = None) -> Asked:
-        asked, metrics = set(self._turn), self._found.metrics
+        asked, metrics = set(self._turn), self._offer.metrics
         known = [category(name) for name, one in metrics.items() if name in asked or asked & set(one.groups)]
         names = tuple(dict.fromkeys(one.name for one in known if one)) or LEVEL_ONE
         return Asked(member, names, ",".join(self._turn), scope.name if scope else "", scope.note if scope else "")
@@ -171,8 +171,8 @@ class NoTopdown:
     name = NAME
     inside_windows = False
 
-    def __init__(self, found: Found) -> None:
-        self._found = found
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
         self._active: tuple[str, ...] = ()
 
     def attach(self, members: Mapping[str, Held]) -> None:
@@ -190,24 +190,24 @@ class NoTopdown:
         return []
 
     def counts(self) -> list[Count]:
-        """Say for each active member that its processor gives no such metrics."""
+        """Report for each active member that its processor gives no such metrics."""
         asked = [Asked(member, LEVEL_ONE) for member in self._active]
-        return [count for one in asked for count in without_value(one, "not supported", self._found.why_not)]
+        return [count for one in asked for count in without_value(one, "not supported", self._offer.why_not)]
 
     def close(self) -> None:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say why nothing is counted."""
-        return {"metrics": f"none: {self._found.why_not}", "perf": self._found.version or "none"}
+        """Explain why nothing is counted."""
+        return {"metrics": f"none: {self._offer.why_not}", "perf": self._offer.version or "none"}
 
 
-def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Callable[[str], None]) -> list[Counter]:
+def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Say) -> list[Counter]:
     """What gives Top-Down metrics up to this level here; nothing where none are wanted."""
     if not level:
         return []
-    found = probe(level)
-    if found.why_not:
-        say(f"no Top-Down metrics: {found.why_not}")
-        return [NoTopdown(found)]
-    return [Topdown(found, rota, how, rate)]
+    offer = probe(level)
+    if offer.why_not:
+        say(f"no Top-Down metrics: {offer.why_not}")
+        return [NoTopdown(offer)]
+    return [Topdown(offer, rota, how, rate)]

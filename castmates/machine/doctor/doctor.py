@@ -1,4 +1,4 @@
-"""Says what this machine offers a study, what each lack costs, and how to change it."""
+"""Shows what this machine offers a study, what each lack costs, and how to change it."""
 
 import json
 from collections.abc import Mapping, Sequence

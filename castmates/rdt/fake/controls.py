@@ -125,7 +125,7 @@ class Controls:
         )
 
     def overlaps(self, schema: Schema, domain: int, mask: int, closid: int, modes: Modes, exclusive: bool) -> bool:
-        """Say whether others use some of these ways: exclusive groups only, or all groups and I/O."""
+        """Check whether others use some of these ways: exclusive groups only, or all groups and I/O."""
         if not exclusive and mask & self.shape.shareable:
             return True
         kinds = [schema] if schema.peer is None else [schema, schema.peer]

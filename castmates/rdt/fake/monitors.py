@@ -23,7 +23,7 @@ class Source(Protocol):
 
 
 class SetNumbers:
-    """Says what it was told, by path and domain; of everything else that there is nothing."""
+    """Shows what it was told, by path and domain; of everything else that there is nothing."""
 
     def __init__(self, local_share: float = 0.75) -> None:
         self.lying: dict[tuple[str, int], float] = {}  # bytes in the cache

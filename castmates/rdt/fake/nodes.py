@@ -68,7 +68,7 @@ class Node:
 
 
 def allowed(node: Node, caller: Thread, wanted: int) -> bool:
-    """Say whether permission bits let a caller do this; root may do everything."""
+    """Check whether permission bits let a caller do this; root may do everything."""
     if caller.uid == 0:
         return True
     shift = 6 if caller.uid == node.uid else 3 if caller.gid == node.gid else 0
@@ -76,7 +76,7 @@ def allowed(node: Node, caller: Thread, wanted: int) -> bool:
 
 
 def is_root(path: str) -> bool:
-    """Say whether a path is that of the mount point itself."""
+    """Check whether a path is that of the mount point itself."""
     return not _names(path)
 
 

@@ -261,7 +261,7 @@ class FakeResctrl(FakeMachine):
         return folder, name
 
     def _is_group(self, node: Node) -> bool:
-        """Say whether a folder is a group's own, and not one inside it or the root."""
+        """Check whether a folder is a group's own, and not one inside it or the root."""
         if node.group is None or node.parent is None or node.content is not None:
             return False
         if node.group.control is None:

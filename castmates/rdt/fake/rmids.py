@@ -28,7 +28,7 @@ class Rmids:
             self.set_threshold(shape.cache_bytes // shape.rmids)
 
     def set_threshold(self, wanted: int) -> None:
-        """Say below which occupancy an RMID counts as clean."""
+        """Return below which occupancy an RMID counts as clean."""
         if wanted > self.most:
             raise refusal(errno.EINVAL)
         self.threshold = wanted // self.shape.scale * self.shape.scale

@@ -1,12 +1,12 @@
 """Gives members cache ways and memory bandwidth through Intel's pqos, where resctrl cannot be used."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.machine.lock import tell
 from castmates.machine.pqos_text import State
-from castmates.protocols import Held
+from castmates.protocols import Held, Say
 from castmates.rdt.pqos.classes import DEFAULT, Arrangement, arrange, as_state, schemata_of
 from castmates.rdt.pqos.session import PqosSession
 from castmates.rdt.resctrl.schemata import one_line
@@ -21,7 +21,7 @@ class PqosAllocator:
 
     name = "pqos"
 
-    def __init__(self, session: PqosSession, tasks: Tasks, say: Callable[[str], None] = tell) -> None:
+    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = tell) -> None:
         self.session, self.tasks, self.say = session, tasks, say
         self._members: Mapping[str, Held] = {}
         self._given: Arrangement | None = None
@@ -59,7 +59,7 @@ class PqosAllocator:
         return said
 
     def misplaced(self) -> list[str]:
-        """Say in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
+        """List in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
         told = []
         if self._given and self._seen:
             given = self._given.cores
@@ -78,7 +78,7 @@ class PqosAllocator:
         self.session.close()
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is driven and how."""
+        """Describe, for the provenance, what is driven and how."""
         cache = self.session.cache
         throttle, holes = cache.bandwidth, "with" if cache.sparse else "without"
         return {

@@ -84,7 +84,7 @@ class PqosMonitor:
         self.session.pause = self.session.resume = lambda: None
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is read and how."""
+        """Describe, for the provenance, what is read and how."""
         return {
             "monitoring": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
             "rate": f"{self.rate:g} Hz",

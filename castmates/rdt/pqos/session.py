@@ -16,6 +16,7 @@ from castmates.machine.lock import tell
 from castmates.machine.pqos_text import State
 from castmates.machine.pqos_tool import Interface, Pqos
 from castmates.machine.resctrl_state import ALSO, FSTYPE, MOUNTED
+from castmates.protocols import Say
 from castmates.rdt.pqos.capabilities import parse_capabilities
 from castmates.rdt.resctrl.capabilities import find_mount
 from castmates.rdt.resctrl.foreign import foreign_groups, pqos_user
@@ -31,9 +32,7 @@ SUPPORTED = re.compile(r"[4-9]\.|\d\d+\.")  # earlier ones have no --iface
 class PqosSession:
     """Found the machine in one state, leaves it in the same."""
 
-    def __init__(
-        self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Callable[[str], None] = tell
-    ) -> None:
+    def __init__(self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Say = tell) -> None:
         self.tool, self.journal, self.purpose, self.say = tool, journal or Journal(), purpose, say
         self.version = ""
         self.pause: Callable[[], None] = lambda: None  # of the series, which steps aside for every other call
@@ -159,7 +158,7 @@ def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | 
     )
 
 
-def open_session(purpose: str, say: Callable[[str], None] = tell) -> PqosSession:
+def open_session(purpose: str, say: Say = tell) -> PqosSession:
     """Make the one session of a block."""
     refuse_beside_others()
     return PqosSession(Pqos(choose_interface()), purpose=purpose, say=say)

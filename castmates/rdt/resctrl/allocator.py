@@ -9,7 +9,7 @@ from functools import partial
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
 from castmates.machine.lock import tell
-from castmates.protocols import Held
+from castmates.protocols import Held, Say
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.rdt.resctrl.foreign import foreign_groups
@@ -36,7 +36,7 @@ class ResctrlAllocator:
         journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         options: Sequence[str] = (),
-        say: Callable[[str], None] = tell,
+        say: Say = tell,
         release: Callable[[], list[str]] = list,
     ) -> None:
         self.tree, self.tasks, self.journal = tree, tasks, journal
@@ -93,7 +93,7 @@ class ResctrlAllocator:
         return found
 
     def misplaced(self) -> list[str]:
-        """Say in words which threads are not in their member's group."""
+        """List in words which threads are not in their member's group."""
         told = []
         for name, strays in self._strays().items():
             some = ", ".join(f"{tid} (in {where})" for tid, where in list(strays.items())[:TOLD])
@@ -120,7 +120,7 @@ class ResctrlAllocator:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is driven and how."""
+        """Describe, for the provenance, what is driven and how."""
         cache, throttle = self.cache, self.cache.bandwidth
         said = {
             "allocation": "resctrl",

@@ -100,7 +100,7 @@ def _groups(tree: Tree) -> int:
 
 
 def _may_write(tree: Tree, path: str) -> bool:
-    """Say whether this process may; a fake asks each time."""
+    """Check whether this process may; a fake asks each time."""
     return not isinstance(tree, KernelTree) or os.access(tree.root / path, os.W_OK)
 
 

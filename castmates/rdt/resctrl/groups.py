@@ -2,19 +2,18 @@
 
 import errno
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
+from castmates.protocols import Say
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.tasks import Tasks, listed
 from castmates.rdt.resctrl.tree import Tree
-
-Say = Callable[[str], None]
 
 LIMBO_S = 30.0  # the kernel looks for clean monitoring ids once a second
 LIMBO_LOOK_S = 1.0
@@ -140,7 +139,7 @@ def _move(tree: Tree, path: str, tid: int, who: str) -> bool:
 
 
 def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[int, str]:
-    """Say in which control group each living thread is; where only lists tell, as far as the list of `path` does."""
+    """Return the control group of each living thread; where only lists show it, as far as the list of `path` does."""
     if tasks.tells:
         found = {tid: tasks.place(tid) for tid in tids}
         return {tid: place.control for tid, place in found.items() if place is not None}
@@ -152,7 +151,7 @@ def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[i
 
 
 def stale(tree: Tree) -> list[str]:
-    """List the groups whose maker has ended; monitoring groups first, for a control group takes its own with it."""
+    """List the groups whose maker has ended; monitoring groups first, because a control group takes its own with it."""
     control = control_groups(tree)
     monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
     makers = {path: maker_of_resctrl_group(Path(path).name) for path in monitoring + control}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from castmates.machine.lock import tell
-from castmates.protocols import Held, Sample
+from castmates.protocols import Held, Sample, Say
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
@@ -64,7 +64,7 @@ class ResctrlMonitor:
         journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         rate: float = RATE,
-        say: Callable[[str], None] = tell,
+        say: Say = tell,
         release: Callable[[], list[str]] = list,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
@@ -126,7 +126,7 @@ class ResctrlMonitor:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is read and how, and what it has cost so far."""
+        """Describe, for the provenance, what is read and how, and what it has cost so far."""
         reads, seconds = sum(series.file.reads for series in self._series), self.open_ns / 1e9
         text = {
             "monitoring": "resctrl",

@@ -1,12 +1,12 @@
 """The group in which each member is watched: its own control group, or a monitoring group that is made for it."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
-from castmates.protocols import Held
+from castmates.protocols import Held, Say
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
@@ -25,7 +25,7 @@ class MonitoringGroups:
     tree: Tree
     tasks: Tasks
     journal: ResctrlJournal
-    say: Callable[[str], None]
+    say: Say
     paths: dict[str, str] = field(default_factory=dict)  # member -> its group
     missing: dict[str, str] = field(default_factory=dict)  # member -> why it has none
     _made: list[str] = field(default_factory=list)

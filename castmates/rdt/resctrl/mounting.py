@@ -31,7 +31,7 @@ class Lease:
     users: int = field(default=0)
 
     def release(self) -> list[str]:
-        """Let go; say in sentences what could not be put back."""
+        """Let go; list in sentences what could not be put back."""
         self.users -= 1
         if self.users or _leases.get(self.point) is not self:
             return []
@@ -62,7 +62,7 @@ def lease(cdp: bool = False, purpose: str = "a study", journal: Journal | None =
 
 
 def why_not_mounted(root: Path = Path("/")) -> str:
-    """Say in one sentence why resctrl is not mounted and what to do, or "" where it is."""
+    """Explain in one sentence why resctrl is not mounted and what to do, or "" where it is."""
     if find_mount(root) is not None:
         return ""
     known = file_systems(root)
@@ -87,7 +87,7 @@ def _mount(made: Lease, purpose: str) -> None:
 
 
 def hopeless() -> str:
-    """Say why resctrl is not mounted and there is no use in trying: no file system of that name, or not root; or ""."""
+    """Explain why resctrl is not mounted and trying is useless (no such file system, or not root), or return ""."""
     known = file_systems()
     if (known is not None and FSTYPE not in known) or os.geteuid() != 0:
         return why_not_mounted()
@@ -95,7 +95,7 @@ def hopeless() -> str:
 
 
 def refused(error: OSError, options: list[str]) -> str:
-    """Say in one sentence why the kernel refused to mount, and what to do."""
+    """Explain in one sentence why the kernel refused to mount, and what to do."""
     code = errno.errorcode.get(error.errno or 0, str(error.errno))
     if error.errno == errno.EBUSY:
         return (

@@ -1,4 +1,4 @@
-"""Says in a sentence what resctrl refused and why: the error number first, the kernel's own words beside it."""
+"""Explains in a sentence what resctrl refused and why: the error number first, the kernel's own words beside it."""
 
 import errno
 

@@ -35,7 +35,7 @@ def one_line(schemata: Schemata) -> str:
 
 
 def is_decimal(resource: str) -> bool:
-    """Say whether a resource's values are decimal numbers rather than masks."""
+    """Check whether a resource's values are decimal numbers rather than masks."""
     return resource.startswith(DECIMAL)
 
 

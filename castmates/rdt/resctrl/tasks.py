@@ -27,7 +27,7 @@ class Tasks(Protocol):
         """List the living threads of each process and of all that came from it."""
 
     def place(self, tid: int) -> Place | None:
-        """Say where a thread is; None where it has ended."""
+        """Return where a thread is; None where it has ended."""
 
 
 class KernelTasks:
@@ -46,7 +46,7 @@ class KernelTasks:
         return {leader: self._of(leader, table, children) for leader in leaders}
 
     def place(self, tid: int) -> Place | None:
-        """Say where a thread is; None where it has ended."""
+        """Return where a thread is; None where it has ended."""
         try:
             return parse_place(processes.resctrl_groups_of(tid))
         except (FileNotFoundError, ProcessLookupError):

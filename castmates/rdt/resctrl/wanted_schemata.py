@@ -50,7 +50,7 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
             f"a partition limits {name_of(member)} ({resource}), but this machine has {what}; take that out of"
             " the study."
         )
-    # A throttle may be told by other numbers than the caches (memory nodes): then it holds everywhere.
+    # A throttle may be numbered otherwise than the caches (by memory nodes): then it holds everywhere.
     chosen = [domain for domain in there if domain in domains]
     if not chosen and resource == MB:
         chosen = list(there)
@@ -66,7 +66,7 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
 def wanted_schemata(
     shares: Sequence[Share], base: Mapping[str, Schemata], domains: Domains, cache: Cache
 ) -> dict[str, Schemata]:
-    """Say what everybody is to have under these shares, REST included; who is not named has its base."""
+    """Describe what everybody is to have under these shares, REST included; who is not named has its base."""
     wanted = dict(base)
     for share in shares:
         if share.member not in base:
@@ -77,7 +77,7 @@ def wanted_schemata(
 
 
 def differences(asked: Schemata, found: Schemata, cache: Cache) -> list[str]:
-    """Say in words where the machine has something else.
+    """List in words where the machine has something else.
 
     Arm keeps a throttle as a binary fraction, which may come back as another number less than a step away; on x86 all
     are whole steps, so that only the same is near enough.
@@ -101,7 +101,7 @@ def rounded(bandwidth: int, cache: Cache) -> int:
 
 
 def loses_ways(before: Schemata, after: Schemata) -> bool:
-    """Say whether some way is taken away."""
+    """Check whether some way is taken away."""
     return any(
         mask & ~after.get(resource, {}).get(domain, mask)
         for resource in MASKS

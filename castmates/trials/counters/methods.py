@@ -11,7 +11,7 @@ from typing import Protocol
 from castmates.counters.events.budget import probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
-from castmates.counters.events.rota import Rota
+from castmates.counters.events.turns import Rota
 from castmates.counters.topdown.perf_output.reading import parse
 from castmates.errors import CastmatesError
 from castmates.protocols import Count, Held, Status

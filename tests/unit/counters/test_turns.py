@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.counters.events.rota import Rota
-from castmates.counters.events.turns import ANCHORS, split
+from castmates.counters.events.turns import ANCHORS, Rota, split
 
 EVENTS = [*ANCHORS, *(f"event-{number}" for number in range(10))]
 

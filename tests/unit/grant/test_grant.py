@@ -8,7 +8,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.grant import grant, perf, resctrl
-from castmates.grant.steps import Grantee, Granting, find_grantee, granted, record, take_back, told
+from castmates.grant.steps import Grantee, Granting, find_grantee, granted, lines_of, record, take_back
 from castmates.linux.owner import boot_id
 from castmates.runner.cleanup.restore import Restored
 from tests.needs import lacks
@@ -52,7 +52,7 @@ def test_groups_are_made_once_and_removed_again(root):
     resctrl.give(again, 2, False, root)
     assert record().path.read_bytes() == before
     assert all("already" in line for line in said)
-    assert len(told(granted())) == 2
+    assert len(lines_of(granted())) == 2
     take_back()
     assert not mine.exists()
     assert granted() == []

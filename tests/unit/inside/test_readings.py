@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
-from castmates.inside.events import HARDWARE, event_of
+from castmates.inside.events import event_of
 from castmates.inside.readings import Reading, difference
 from castmates.inside.threads import MISSED, TRIES, for_every_thread
-from castmates.linux import event_names
+from castmates.linux import event_names, perf_event
 
 ORIGIN = Reading(1000, 5_000_000, 5_000_000)
 
@@ -52,7 +52,7 @@ def test_names_mean_what_they_mean_to_the_collector_of_windows():
 
 def test_modes_raw_codes_and_devices_are_understood(tmp_path):
     user = event_of("instructions:u")
-    assert (user.kind, user.config, user.user, user.kernel) == (HARDWARE, 1, True, False)
+    assert (user.kind, user.config, user.user, user.kernel) == (perf_event.HARDWARE, 1, True, False)
     assert event_of("r01c2").config == 0x01C2
     device = tmp_path / "sys/bus/event_source/devices/cpu"
     (device / "format").mkdir(parents=True)
@@ -73,9 +73,9 @@ def test_an_unknown_event_is_a_sentence(name):
         event_of(name)
 
 
-def test_an_unknown_way_is_a_sentence():
+def test_an_unknown_method_is_a_sentence():
     with pytest.raises(CastmatesError, match="expected one of perf, papi"):
-        open_counters(["page-faults"], way="likwid")
+        open_counters(["page-faults"], method="likwid")
 
 
 @given(st.lists(st.integers(0, TRIES), min_size=1, max_size=TRIES + 2))
