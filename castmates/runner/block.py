@@ -88,7 +88,9 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
     """Choose what watches the block's CPUs; those of evictors are not among them: they run between windows only."""
     block = outcome.block
-    cpus = sorted({cpu for one in stage.cast.values() if one.name not in stage.evictors for cpu in one.start.cpus})
+    cpus = sorted(
+        {cpu for process in stage.cast.values() if process.name not in stage.evictors for cpu in process.start.cpus}
+    )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _wish(block), say, block.design.counters, rounds_before)
     return stage.watched(hardware, [member.name for member in block.company.members])

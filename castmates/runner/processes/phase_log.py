@@ -65,10 +65,10 @@ class PhaseLog:
 
     def about(self) -> dict[str, object]:
         """Say, for the provenance, what was reported and what is missing."""
-        said: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
+        about: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}
-        return said | {key: value for key, value in more.items() if value}
+        return about | {key: value for key, value in more.items() if value}
 
     def _sound(self) -> bool:
         """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""

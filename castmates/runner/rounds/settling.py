@@ -61,9 +61,9 @@ class Settling:
                     self.curves.setdefault(name, {}).setdefault(window.scene.name, []).append(curve)
         if not self.curves:
             return ""
-        found = {name: last_off(scenes) for name, scenes in self.curves.items()}
-        name = max(found, key=lambda name: found[name])
-        last, scene = found[name]
+        last_slices = {name: last_off(scenes) for name, scenes in self.curves.items()}
+        name = max(last_slices, key=lambda name: last_slices[name])
+        last, scene = last_slices[name]
         slice_s = self.watched / SLICES
         self.slowest = name + (f" in {scene}" if scene else "")
         self.steady_after = None if last >= HALF else (last + 1) * slice_s

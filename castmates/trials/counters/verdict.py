@@ -39,20 +39,20 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
     portions = [*short, *long]
     if not short or not long:
         return Judged("not checked", why="it was not tried")
-    unlike = next((one for one in portions if one.status != "counted" or one.value is None), None)
+    unlike = next((portion for portion in portions if portion.status != "counted" or portion.value is None), None)
     if unlike is not None:
         return Judged("not checked", why=f"{unlike.status}: {unlike.note}" if unlike.note else unlike.status)
-    found = _slope(short, long, [one.value for one in short], [one.value for one in long])
-    account = _slope(short, long, [one.account for one in short], [one.account for one in long])
+    found = _slope(short, long, [portion.value for portion in short], [portion.value for portion in long])
+    account = _slope(short, long, [portion.account for portion in short], [portion.account for portion in long])
     if found is None:
         return Judged("not checked", why="the two portions are equally long")
-    if trial.in_kernel and any(USER_ONLY in one.note for one in portions):
+    if trial.in_kernel and any(USER_ONLY in portion.note for portion in portions):
         return Judged("not checked", found, account, "counted in user mode only here, and this happens in the kernel")
     agrees = account is None or _agree(trial, found, account, trial.long - trial.short)
     if trial.low <= found <= trial.high:
         if agrees:
             return Judged(
-                "verified", found, account, USER_ONLY if any(USER_ONLY in one.note for one in portions) else ""
+                "verified", found, account, USER_ONLY if any(USER_ONLY in portion.note for portion in portions) else ""
             )
         return Judged("wrong", found, account, f"the kernel's own account differs: {account:.6g}")
     if trial.account == "CPU time" and abs(found - trial.per_unit) <= CLOCKS_IN_DOUBT * trial.per_unit:

@@ -33,8 +33,8 @@ def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
     with machine_lock(WHAT, wait=False), ExitStack() as exits:
         for sentence in heal().sentences:
             tell(sentence)
-        found, why = _found(exits)
-        record = _head() | (_nothing_to_try(why) if found is None else _try(found, kernels))
+        shareable, why = _found(exits)
+        record = _head() | (_nothing_to_try(why) if shareable is None else _try(shareable, kernels))
     file = trial_records.write(cache, record)
     tell(record["said"])
     tell(f"Recorded in {file}.")
@@ -63,18 +63,20 @@ def _try(cache: Cache, kernels: Path) -> dict[str, Any]:
     monitor = choose_monitor(purpose=WHAT)
     with programs_on_stage(setting, allocator, monitor) as programs:
         measured = times(programs, cache)
-        told = plateaus(programs, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+        occupied = (
+            plateaus(programs, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+        )
         drivers = {"allocator": allocator.about(), "monitor": monitor.about()}
     ratio = slowdown(measured)
-    verdict = judge(ratio, follows(told))
+    verdict = judge(ratio, follows(occupied))
     place = {"cpu": setting.chase_cpu, "evictor_cpu": setting.evictor_cpu, "llc": domain, "bytes": setting.cache_bytes}
     return {
         "verdict": verdict,
-        "said": in_words(verdict, ratio, len(measured.few), told),
+        "said": in_words(verdict, ratio, len(measured.few), occupied),
         "place": place,
         "cache": cache.model_dump(mode="json"),
         "drivers": drivers,
-        **figures(measured, ratio, told),
+        **figures(measured, ratio, occupied),
     }
 
 

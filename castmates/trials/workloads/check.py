@@ -44,7 +44,9 @@ class Result:
             "workload": self.workload,
             "verdict": self.verdict,
             "why": self.why,
-            "promises": {one.promise: {"seen": one.seen, "broken": one.broken} for one in self.findings},
+            "promises": {
+                finding.promise: {"seen": finding.seen, "broken": finding.broken} for finding in self.findings
+            },
         }
 
 
@@ -64,10 +66,10 @@ def check(workloads: Mapping[str, Workload], places: Places, seconds: float, bui
         heal_or_refuse(tell)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
             tell(f"{number} of {len(workloads)}: {name}")
-            found = check_one(name, workload, places, seconds, warden, build)
-            results.append(found)
-            if found.why:
-                tell(f"{name}: {found.verdict}: {found.why}")
+            result = check_one(name, workload, places, seconds, warden, build)
+            results.append(result)
+            if result.why:
+                tell(f"{name}: {result.verdict}: {result.why}")
     return results
 
 
@@ -97,7 +99,7 @@ def check_one(
     except (WorkloadFailed, HeartbeatError, CastmatesError) as problem:
         warden.check()  # without one the workload is not to blame
         findings.append(_broken_off(findings, str(problem)))
-    why = "; ".join(one.broken for one in findings if not one.kept)
+    why = "; ".join(finding.broken for finding in findings if not finding.kept)
     return Result(name, "broken" if why else "kept", why, tuple(findings))
 
 
@@ -140,6 +142,6 @@ def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...
 
 def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
     """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
-    known = {one.promise for one in findings}
+    known = {finding.promise for finding in findings}
     unknown = (name for name in promises.NAMES if name not in known)
     return Finding(next(unknown, promises.NAMES[-1]), "failed", why)
