@@ -1,10 +1,12 @@
 """How the runner reaches hardware: four small protocols, each with a real and a "nothing here" implementation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from castmates.study.spec import Share
+
+Say = Callable[[str], None]  # shows a line of progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def check_workloads(
 
     chosen = _chosen(project.read_catalogue(catalogue), names or [], everything or installed)
     places = Places(project.ENVIRONMENTS, project.cache())
-    results = check(chosen, places, seconds, build=not installed, tell=lambda line: typer.echo(line, err=True))
+    results = check(chosen, places, seconds, build=not installed, say=lambda line: typer.echo(line, err=True))
     if as_json:
         typer.echo(tables.as_json([one.about() for one in results]))
     else:

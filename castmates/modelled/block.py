@@ -9,7 +9,7 @@ from castmates.modelled.cast import FIRST_PID, Played, evictors, processes
 from castmates.modelled.hardware import grant_of, modelled_hardware
 from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
-from castmates.runner.block import Say
+from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import evictor, placebo_member
 from castmates.runner.rounds.measure import measure_rounds

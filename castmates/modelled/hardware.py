@@ -46,7 +46,7 @@ def shape_of(machine: MachineModel) -> Shape:
 
 
 class Feed:
-    """Tells the kernel in memory what lies in the modelled caches, and what went through them."""
+    """Shows the kernel in memory what lies in the modelled caches, and what went through them."""
 
     def __init__(self, world: World, pids: Mapping[str, int]) -> None:
         self._world, self._pids = world, pids
@@ -100,7 +100,7 @@ class KernelsTasks:
         return {leader: self._kernel.processes.threads(leader) for leader in leaders}
 
     def place(self, tid: int) -> Place | None:
-        """Say where a thread is."""
+        """Where a thread is."""
         return parse_place(self._kernel.proc(f"{tid}/cpu_resctrl_groups"))
 
 

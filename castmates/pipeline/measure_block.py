@@ -11,8 +11,9 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
+from castmates.protocols import Say
 from castmates.runner import record
-from castmates.runner.block import Say, run_block
+from castmates.runner.block import run_block
 from castmates.runner.outcome import Outcome
 from castmates.study.spec import Block, Plan
 

@@ -12,6 +12,7 @@ from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
+from castmates.protocols import Say
 from castmates.rdt.choose import Wish, refuse_hopeless
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
@@ -27,8 +28,6 @@ from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError
-
-Say = Callable[[str], None]
 
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:

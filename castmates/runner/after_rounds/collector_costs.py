@@ -16,7 +16,7 @@ from functools import partial
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
-from castmates.protocols import Collector, Counter, Held, Sample
+from castmates.protocols import Collector, Counter, Held, Sample, Say
 from castmates.rdt.nothing import NoMonitor
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.hardware import Hardware
@@ -75,7 +75,7 @@ class Timed:
         return samples
 
 
-def measure_costs(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure what each collector costs, and note it in the outcome."""
     block = outcome.block
     if not (pairs := block.design.counters.cost_pairs):
@@ -162,7 +162,7 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
             part.rejected += 1
 
 
-def _solo_rate(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> Rate:
+def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     """A function that measures the lead alone for a short window."""
     company, design = outcome.block.company, outcome.block.design
     lead = company.lead.name

@@ -27,7 +27,7 @@ class Restarts:
     """The gaps between the runs of one member, as its keeper reports them."""
 
     def __init__(self, path: Path) -> None:
-        self.variables = {VARIABLE: str(path)}  # what its keeper is told
+        self.variables = {VARIABLE: str(path)}  # for its keeper
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
         self._gaps: list[Gap] = []

@@ -34,7 +34,7 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
 
 
 def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
-    """Say, for the provenance, how caches are emptied where masks are taken away."""
+    """How caches are emptied where masks are taken away, for the provenance."""
     if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
     if not amounts:

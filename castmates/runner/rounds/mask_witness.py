@@ -60,5 +60,5 @@ class MaskWitness:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say how masks are proved."""
+        """How masks are proved."""
         return {"masks": "read back at both edges of every window, and every thread looked for in its group"}

@@ -1,7 +1,6 @@
 """Measures rounds, each of which has every scene once, until enough of them are clean."""
 
-from collections.abc import Callable
-
+from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.settling import Settling
@@ -10,7 +9,7 @@ from castmates.runner.rounds.window import Window, measure_window
 from castmates.study.schedule import round_order
 
 
-def measure_rounds(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
     outcome.settling = settling = Settling(design.settle, design.longest_settle)

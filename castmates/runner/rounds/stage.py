@@ -18,7 +18,7 @@ LEAVE = 2.0  # seconds that members have to end by themselves
 
 
 class Stage:
-    """Who is on it, who moves, and what watches them."""
+    """The processes, which of them run, and what watches them."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Stage:
         return allowed
 
     def dismiss(self) -> list[str]:
-        """Ask everyone to end, so that a program that checks its own result can say that it is wrong.
+        """Ask everyone to end, so that a program that checks its own result can report that it is wrong.
 
         Returns who was still at it when our patience was over: nobody knows whether its result was right.
         """

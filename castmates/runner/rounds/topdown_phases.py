@@ -12,7 +12,7 @@ GROUP = "phases"
 
 
 def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], window: Window) -> Iterator[Count]:
-    """The shares of each phase (name -> its times), as far as the intervals of the window tell them."""
+    """The shares of each phase (name -> its times), as far as the intervals of the window show them."""
     for share in of_phases(_intervals(member, window), spans):
         yield Count(
             member, share.metric, share.value, "scaled", "by time", "metric", GROUP, BY_NAME[share.metric].level,

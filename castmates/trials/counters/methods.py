@@ -1,4 +1,4 @@
-"""How a task is counted: by the project's own counters, and by perf stat as a second way."""
+"""How a task is counted: by the project's own counters, and by perf stat as a second method."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ class Edges(Protocol):
         """Read the closing edge."""
 
     def counts(self) -> list[Count]:
-        """What came of it."""
+        """The counts between the edges."""
 
     def close(self) -> None:
         """Let go."""

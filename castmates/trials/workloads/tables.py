@@ -1,4 +1,4 @@
-"""The catalogue, and what was found of it, for a terminal and as JSON."""
+"""The catalogue, and the results of its check, for a terminal and as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def catalogue_table(rows: Sequence[Mapping[str, Any]]) -> "Group":
 
 
 def results_table(results: Sequence["Result"]) -> "Group":
-    """What a check found, and below it what was broken or is not here, in sentences."""
+    """The results of a check; below them, in sentences, what is broken or not here."""
     from rich.console import Group
 
     from castmates.trials.workloads.promises import NAMES
