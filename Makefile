@@ -5,7 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
 STUDY ?= config/config.yaml
-KILLS ?= 200
+TIMES ?= 50
+# Pure tests run side by side, on as many CPUs as we may use.
+WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
+PYTEST = python -m pytest
+PURE = $(PYTEST) -q -n $(WORKERS) --dist loadfile -m
+REAL = $(PYTEST) --once-more -m
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # uv trusts what pip trusts: the system's certificates, where there are any.
@@ -13,12 +18,13 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast lab lab-test browser chaos lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations figures-check lab lab-test browser \
+  lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
 	@echo
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 	@echo
 	@echo "  After 'source $(BIN)/activate', plain 'snakemake --cores all' does the same sweep."
 
@@ -31,15 +37,38 @@ plan: $(VENV)/run.stamp ## say what a study comes to, and how long it takes
 doctor: $(VENV)/run.stamp ## say what this machine can and cannot do
 	@castmates doctor
 
-# Real processes and clocks are at work: what fails while other machines' load is felt here is run once more by itself, and
-# fails if it fails again. Both outcomes are printed.
-test: $(VENV)/dev.stamp ## run all tests (builds the TensorFlow environment once); what fails is tried once more
-	@python -m pytest || { test $$? -eq 1 && echo && \
-	  echo "The tests above that failed are run once more, by themselves; those that pass now are unsteady:" && \
-	  python -m pytest -v --last-failed --last-failed-no-failures none; }
+# Times are of two quiet cores, after the set-up. tests/README.md says what belongs where.
+dev: $(VENV)/dev.stamp ## set up what contributors need, and the hooks of git (1 minute)
+	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
-test-fast: $(VENV)/dev.stamp ## run the tests that need no TensorFlow and take no long time
-	@python -m pytest -m "not tensorflow and not slow"
+check: lint ## while you work: format, lint, types and the pure tests (3 minutes)
+	@$(PURE) "pure and not simulation and not nightly"
+
+test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (8 minutes)
+	@$(PURE) "pure and not simulation and not nightly"
+	@$(REAL) "(real or core) and not tensorflow and not nightly"
+
+# What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.
+test-all: lint test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+	@$(PURE) "simulation and not nightly"
+	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
+	  $(REAL) "(sweep and not core or browser or lab or chaos or tensorflow) and not nightly"
+
+test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the lab, 200 kills, all jobs, documented figures (3 hours)
+	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \
+	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && \
+	  CASTMATES_RANDOM=1 $(PURE) pure && \
+	  CASTMATES_LAB=all CASTMATES_BROWSER=required CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
+	  CASTMATES_CHAOS_SEED=$$CASTMATES_SEED $(REAL) "nightly and not pure or lab or chaos"
+
+soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
+	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
+
+durations: $(VENV)/dev.stamp ## note in tests/durations.json how long the tests of each tier take (on a quiet machine)
+	@CASTMATES_LAB=required CASTMATES_BROWSER=required $(PYTEST) -q --write-durations -m "not nightly"
+
+figures-check: $(VENV)/dev.stamp ## compare the simulated figures in docs/ with what their tests print (nightly; minutes)
+	@$(PYTEST) -n $(WORKERS) tests/unit/test_documented_figures.py
 
 lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, in which the drivers are tested (once, 4 minutes; Debian 12)
 	@python -m tests.lab.kit.build
@@ -49,9 +78,6 @@ lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's
 
 browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is tested (once, without root; Debian 12)
 	@python -m tests.browser.chromium
-
-chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
-	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos
 
 lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	ruff check .

@@ -11,7 +11,7 @@ from benchmarks.rdt_places import PLAIN, RESCTRL, NoTasks, PlainTree, costs
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
 from castmates.protocols import Held
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
 from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
@@ -37,11 +37,11 @@ def work(place: str, seconds: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="castmates-cost-") as name:
         folder = Path(name)
         tree = PlainTree(folder / "tree") if place == PLAIN else KernelTree(POINT)
-        book = Book(Journal(folder), tree.root, "a benchmark")
-        monitor = ResctrlMonitor(tree, NoTasks(), book, dict.fromkeys(range(4), 0))
+        entries = ResctrlJournal(Journal(folder), tree.root, "a benchmark")
+        monitor = ResctrlMonitor(tree, NoTasks(), entries, dict.fromkeys(range(4), 0))
         try:
             monitor.attach({f"member@{number}": Held(1, [number % 4]) for number in range(GROUPS)})
-            if missing := monitor.watched.missing:
+            if missing := monitor.groups.missing:
                 why = next(iter(missing.values()))
                 raise CastmatesError(f"{len(missing)} of {GROUPS} groups cannot be watched: {why}")
             monitor.start()

@@ -20,10 +20,10 @@ from benchmarks import blocks
 from benchmarks.common import Report, TimeBox, arguments_of, beside, percent, run, say, scratch
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.usual import rate_between
-from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
-from castmates.rdt.choose import Wish
+from castmates.rdt.choose import CacheRequest
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Running, WorkloadFailed
@@ -151,7 +151,9 @@ def _sleep_until(t_ns: int) -> None:
 @contextmanager
 def _watching(stage: Stage) -> Iterator[Hardware]:
     """Everything that a block would collect, attached to all members; gone afterwards."""
-    hardware = Hardware.choose(sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), Wish(), say)
+    hardware = Hardware.choose(
+        sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), CacheRequest(), say
+    )
     hardware.attach(stage.held(), list(stage.cast))
     try:
         yield hardware
@@ -171,11 +173,11 @@ def company_on_stage(company: Company, folder: Path) -> Iterator[Stage]:
             guarded() as warden,
             on_stage(company.lead.workload, warden) as stage,
         ):
-            for start in starts.starts(company, folder, project.cache()):
+            for start in starts.starts(company, folder, cache_folder()):
                 if start.name in names:
                     stage.launch(start, stage.scratch.files)
             stage.await_ready()
-            stage.hardware = Hardware.choose(sorted(everyone), Wish(rate=0), say)
+            stage.hardware = Hardware.choose(sorted(everyone), CacheRequest(rate=0), say)
             yield stage
     except WorkloadFailed as failure:
         raise CastmatesError(f"a member of the benchmark failed: {failure}") from None

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common import beside, scratch
-from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
@@ -71,7 +71,7 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
     with machine_lock("a run of the usual way (benchmark)"), beside(everyone, set(lead)):
         begin = time.monotonic()
         with scratch(in_memory=True) as place:
-            launches = starts.starts(company, place, project.cache())
+            launches = starts.starts(company, place, cache_folder())
             try:
                 recording = _record([start for start in launches if start.name in wanted], place, windows)
             except WorkloadFailed as failure:

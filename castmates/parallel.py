@@ -1,8 +1,5 @@
 """Runs tasks side by side in processes that begin with all that this one has read: nothing is sent to them."""
 
-import ctypes
-import os
-import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -10,8 +7,8 @@ from multiprocessing import get_context
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.linux.end_with_parent import end_with_parent
 
-PR_SET_PDEATHSIG = 1
 _TASKS: dict[str, Callable[[], Any]] = {}  # as a process finds them when it is forked
 
 
@@ -22,7 +19,7 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
     _TASKS.update(tasks)
     try:
         with ProcessPoolExecutor(
-            min(jobs, len(tasks)), mp_context=get_context("fork"), initializer=_end_with, initargs=(os.getpid(),)
+            min(jobs, len(tasks)), mp_context=get_context("fork"), initializer=end_with_parent()
         ) as processes:
             begun = {name: processes.submit(_run, name) for name in tasks}
             return _outcomes({name: one.result() for name, one in begun.items()})
@@ -33,13 +30,6 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
         ) from None
     finally:
         _TASKS.clear()
-
-
-def _end_with(parent: int) -> None:
-    """End when the process that wants the results does: nobody else would end this one."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _run(name: str) -> Any:  # noqa: ANN401 (what the task returns)

@@ -10,3 +10,5 @@ uv pip compile compiler.in "${options[@]}" -o compiler.lock
 jobs=(--overrides tfmodels.overrides "${options[@]}")
 uv pip compile tfmodels.in --overrides tfmodels-cpu.overrides "${jobs[@]}" -o tfmodels.lock
 uv pip compile tfmodels-cuda.in "${jobs[@]}" -o tfmodels-cuda.lock
+cd ../tests/mutation
+uv pip compile environment.in -c ../../envs/dev.lock "${options[@]}" -o environment.lock

@@ -1,16 +1,45 @@
-"""What all tests share."""
+"""What all tests share: marks by directory, what a test needs, and how random search goes."""
 
+import os
 import signal
 from contextlib import suppress
 
-with suppress(ImportError):  # a guest that runs some of the tests may lack it
-    from hypothesis import settings
+import pytest
 
-    settings.register_profile("all", deadline=None)  # no assertion on times: the machines are shared
-    settings.load_profile("all")
+from tests import needs
+from tests.kinds import kind_of
+from tests.seeds import SEED
+
+pytest_plugins = ["pytester", "tests.plugins.unsteady", "tests.plugins.order", "tests.plugins.durations"]
+
+with suppress(ImportError):  # a guest that runs some of the tests may lack it
+    from hypothesis import HealthCheck, settings
+
+    # No assertion on times: the machines are shared. The same examples each time; the nightly run looks for others.
+    settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("random", settings.get_profile("same"), derandomize=False, max_examples=500)
+    settings.load_profile("random" if os.environ.get("CASTMATES_RANDOM") else "same")
 
 
 def pytest_configure():
     """A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; tests must not inherit it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if unknown := needs.unknown():
+        raise pytest.UsageError(f"CASTMATES_NEEDS: unknown {', '.join(sorted(unknown))}")
+
+
+def pytest_report_header():
+    """Return the seed of this run's random courses, to repeat it."""
+    return f"CASTMATES_SEED={SEED}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(kind_of(item.nodeid))
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        needs.insist(*mark.args)

@@ -11,10 +11,9 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.grant.steps import Grantee, Granting
 from castmates.linux import cgroups, group_folder
-from castmates.linux.kernel_files import read_pairs
 from castmates.linux.owner import born_of
+from castmates.linux.processes import status_of
 
-FILES = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
 SCOPE = "systemd-run --user --scope -p Delegate=yes"
 
 
@@ -50,7 +49,7 @@ def calling_shell(grantee: Grantee) -> int | None:
 
 def uid_of(pid: int) -> int | None:
     """The real user of a process; sudo's own is root's by then."""
-    words = read_pairs(Path(f"/proc/{pid}/status")).get("Uid", "").split()
+    words = status_of(pid).get("Uid", "").split()
     return int(words[0]) if words and set(words[:3]) == {words[0]} else None
 
 
@@ -67,7 +66,7 @@ def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     said = f"a control group in which {grantee.name} may {what} processes"
     if not granting.give(said, "group", group, group_folder.THERE, undo, advice):
         return
-    for name in FILES:
+    for name in cgroups.DELEGATED:
         file = group / name
         if file.exists() and not granting.give(
             f"{file.name} belongs to {grantee.name}", "owner", file, grantee.owner, f"chown root:root {file}", advice
@@ -87,14 +86,14 @@ def _move(granting: Granting, group: Path, shell: int) -> None:
         granting.refuse(f"moving the shell (process {shell}) into {group}: {problem.strerror}")
         return
     granting.tell(f"  the shell (process {shell}) is now in {group}, and so is all that it starts")
-    granting.tell(f"      undo: echo {shell} > {group.parent}/cgroup.procs")
+    granting.tell(f"      undo: echo {shell} > {group.parent / cgroups.PROCESSES}")
 
 
 def _ancestors() -> Iterator[int]:
     pid = os.getppid()
     while pid > 1 and born_of(pid) is not None:
         yield pid
-        pid = int((read_pairs(Path(f"/proc/{pid}/status")).get("PPid")) or 0)
+        pid = int((status_of(pid).get("PPid")) or 0)
 
 
 def _without_shell(grantee: Grantee) -> str:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from castmates.grant.steps import Granting
+from castmates.linux.host import SYSCTL
 
-SETTING = "proc/sys/kernel/perf_event_paranoid"
+SETTING = f"{SYSCTL}/kernel/perf_event_paranoid"
 # The kernel's part of one's own processes, by thread. Whole CPUs, and with them control groups, stay closed to users:
 # that would be 0, and shows everybody what others do.
 NEEDED = 1

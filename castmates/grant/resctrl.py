@@ -11,6 +11,7 @@ from pathlib import Path
 from castmates.grant.steps import Grantee, Granting, granted
 from castmates.linux import group_folder
 from castmates.linux.kernel_files import below
+from castmates.linux.owned_names import delegated_group_name
 from castmates.machine import facts_rdt
 from castmates.machine.journal import Change
 from castmates.machine.resctrl_state import ANYTHING, read_schemata
@@ -30,7 +31,7 @@ def give(granting: Granting, groups: int, default_group: bool, root: Path = Path
     if found["mounted"] is None and not _mount(granting, here):
         return
     for number in range(groups):
-        if not _group(granting, here / f"castmates-{granting.grantee.uid}-{number}", number):
+        if not _group(granting, here / delegated_group_name(granting.grantee.uid, number), number):
             break
     if default_group:
         _hand_over_default(granting, here / "schemata")

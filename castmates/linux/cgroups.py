@@ -9,13 +9,18 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from castmates.errors import CastmatesError
+from castmates.linux.kernel_files import below, mounts, read_int, read_kernel, read_text, unescape, write_kernel
 from castmates.linux.marks import in_child
 from castmates.linux.owned_names import group_name
-from castmates.linux.processes import read_kernel, send
+from castmates.linux.processes import send
+
+PROCESSES = "cgroup.procs"  # the file of a group that lists who is in it, and moves whom it is given
+# What a user must own of a group to whom it is given: the group itself, and these files in it.
+DELEGATED = ("", PROCESSES, "cgroup.threads", "cgroup.subtree_control")
 
 
 def find_home() -> Path | None:
@@ -41,6 +46,53 @@ def unified(mountinfo: str, own_groups: str) -> list[Path]:
 def pids_of_version_1(mountinfo: str, own_groups: str) -> list[Path]:
     """List where groups of version 1's pids controller might be made, ours first."""
     return _places(mountinfo, own_groups, "cgroup", "pids")
+
+
+def everywhere() -> list[Path]:
+    """List where groups of this process may be, in both versions."""
+    return _here(candidates)
+
+
+def memberships(process: int | str = "self", root: Path = Path("/")) -> dict[str, str]:
+    """Return the path of a process's group for each controller of version 1, and under "" that of version 2."""
+    paths: dict[str, str] = {}
+    for line in (read_text(root / f"proc/{process}/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths |= dict.fromkeys(controllers.split(","), path)
+    return paths
+
+
+def layout(root: Path = Path("/")) -> tuple[str | None, Path | None]:
+    """Return which versions are mounted (v1, v2, hybrid) and the folder of our own group of version 2."""
+    mounted = list(mounts(root))
+    first = any(mount.fstype == "cgroup" for mount in mounted)
+    second = next((mount for mount in mounted if mount.fstype == "cgroup2"), None)
+    own = memberships(root=root).get("")
+    name = {(True, True): "hybrid", (True, False): "v1", (False, True): "v2"}.get((first, second is not None))
+    if second is None or own is None:
+        return name, None
+    # Without a cgroup namespace a container mounts a subtree, and our path counts from the host's root.
+    inside = own.removeprefix(second.subtree) if second.subtree != "/" else own
+    folder = below(root, second.point) / inside.lstrip("/")
+    return name, folder if folder.is_dir() and ".." not in folder.parts else None
+
+
+def memory_limits(root: Path = Path("/")) -> Iterator[int]:
+    """Yield the limits, in bytes, of our groups and of all above them; a container sees its own as the topmost one."""
+    for controller, path in memberships(root=root).items():
+        if controller == "":
+            top, file = root / "sys/fs/cgroup", "memory.max"
+        elif controller == "memory":
+            top, file = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = top / path.lstrip("/")
+        for folder in (group, *group.parents):
+            limit = read_int(folder / file)  # "max" is no number
+            if limit is not None:
+                yield limit
+            if folder == top:
+                break
 
 
 def group_of(pid: int, place: Callable[[str, str], list[Path]]) -> Path | None:
@@ -72,7 +124,7 @@ def remove(group: Path) -> None:
 
 def move(group: Path, pid: int) -> None:
     """Move a process with all its threads into a group; ProcessLookupError where it has ended."""
-    _write(group / "cgroup.procs", str(pid))
+    write_kernel(group / PROCESSES, str(pid))
 
 
 def processes(group: Path) -> list[int]:
@@ -80,7 +132,7 @@ def processes(group: Path) -> list[int]:
     found: list[int] = []
     for folder in [group, *(Path(path) for path, _, _ in os.walk(group) if Path(path) != group)]:
         with contextlib.suppress(OSError):
-            found += [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+            found += [int(pid) for pid in (folder / PROCESSES).read_text().split()]
     return found
 
 
@@ -91,7 +143,7 @@ def event(group: Path, key: str) -> bool:
 
 def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
     """Freeze or thaw a group and say whether it came true within the time."""
-    _write(group / "cgroup.freeze", "1" if frozen else "0")
+    write_kernel(group / "cgroup.freeze", "1" if frozen else "0")
     return wait(group, "frozen", frozen, timeout_s)
 
 
@@ -105,7 +157,7 @@ def kill(group: Path, timeout_s: float) -> bool:
     if has_strangers(group):
         return False
     try:
-        _write(group / "cgroup.kill", "1")
+        write_kernel(group / "cgroup.kill", "1")
         return wait(group, "populated", False, timeout_s)
     except FileNotFoundError:  # version 1, or Linux before 5.14
         deadline = time.monotonic() + timeout_s
@@ -131,9 +183,9 @@ def has_strangers(group: Path) -> bool:
 def bound_tasks(group: Path, most: int) -> bool:
     """Bound how many processes and threads a group may have; False where no pids controller reaches it."""
     with contextlib.suppress(OSError):
-        _write(group.parent / "cgroup.subtree_control", "+pids")  # version 2 hands it down on request alone
+        write_kernel(group.parent / "cgroup.subtree_control", "+pids")  # version 2 hands it down on request alone
     try:
-        _write(group / "pids.max", str(most))
+        write_kernel(group / "pids.max", str(most))
     except OSError:
         return False
     return True
@@ -175,7 +227,7 @@ def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list
         left, _, right = line.partition(" - ")
         mounted, _, options = right.split(" ", 2)
         if mounted == kind and (not controller or controller in options.split(",")):
-            root, point = (_unescape(part) for part in left.split()[3:5])
+            root, point = (unescape(part) for part in left.split()[3:5])
             with contextlib.suppress(ValueError):
                 found.append(Path(point) / PurePosixPath(own).relative_to(root))
             found.append(Path(point))
@@ -197,19 +249,3 @@ def _works(parent: Path) -> bool:
         sleeper.wait()
         with contextlib.suppress(OSError):
             remove(group)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write to a kernel file in one call and without creating it."""
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
-
-
-def _unescape(field: str) -> str:
-    """Undo mountinfo's octal escapes of blanks, tabs, newlines and backslashes."""
-    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        field = field.replace(code, char)
-    return field

@@ -2,9 +2,10 @@
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from castmates.linux.kernel_files import read_text
+from castmates.linux.kernel_files import read_text, write_kernel
 
 THERE, ABSENT = "there", "absent"
 OWN = "castmates"  # what the names begin with that nobody else gives
@@ -45,10 +46,5 @@ def _empty(group: Path, parent: Path) -> None:
 
 
 def _move(pid: str, parent: Path) -> None:
-    fd = os.open(parent / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, pid.encode())
-    except ProcessLookupError:  # it has just ended
-        pass
-    finally:
-        os.close(fd)
+    with suppress(ProcessLookupError):  # it has just ended
+        write_kernel(parent / "cgroup.procs", pid)

@@ -1,14 +1,39 @@
-"""Reads small kernel files below a root, where anything may be missing."""
+"""Reads and sets small kernel files, any of which may be missing; below a root, which may be a recorded tree."""
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+CPU_DIR = "sys/devices/system/cpu"
+
+
+def read_kernel(path: str | Path) -> bytes:
+    """Read a kernel file with as few calls as can be: this runs at window edges and over whole process tables."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunks = []
+        while chunk := os.read(fd, 65536):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+def write_kernel(path: Path, text: str) -> None:
+    """Write to a kernel file in one call and without creating it."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
 
 
 def read_text(path: Path) -> str | None:
     """Return the file's text without surrounding blanks, or None where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return read_kernel(path).decode(errors="replace").strip()
     except OSError:
         return None
 
@@ -32,6 +57,22 @@ def read_pairs(path: Path) -> dict[str, str]:
     return pairs
 
 
+def read_setting(path: Path) -> str:
+    """Return the value of a setting; of a list such as `always [madvise] never` the choice in brackets."""
+    text = path.read_text().strip()
+    choice = re.search(r"\[([^\]]*)\]", text)
+    return choice[1] if choice else text
+
+
+def write_setting(path: Path, value: str) -> None:
+    """Write the value of a setting in one call, without making the file."""
+    fd = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(fd, f"{value}\n".encode())
+    finally:
+        os.close(fd)
+
+
 @dataclass(frozen=True, slots=True)
 class Mount:
     """One mounted file system, as this process sees it."""
@@ -48,7 +89,7 @@ def mounts(root: Path) -> Iterator[Mount]:
         before, dash, after = line.partition(" - ")
         left, right = before.split(), after.split()
         if dash and len(left) >= 5 and len(right) >= 3:
-            yield Mount(_unescape(left[3]), _unescape(left[4]), right[0], right[2])
+            yield Mount(unescape(left[3]), unescape(left[4]), right[0], right[2])
 
 
 def below(root: Path, absolute: str) -> Path:
@@ -56,7 +97,8 @@ def below(root: Path, absolute: str) -> Path:
     return root / absolute.lstrip("/")
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    """Undo mountinfo's octal escapes of blanks, tabs, newlines and backslashes."""
     for octal, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(octal, char)
     return text

@@ -6,23 +6,21 @@ file locks since 2.4, so its soft value names the runner, and its hard one the m
 """
 
 import contextlib
-import ctypes
 import os
 import re
 import resource
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.kernel_files import read_kernel
 from castmates.linux.owned_names import maker_of_folder
-from castmates.linux.processes import Family, Process, read_kernel, read_process, read_table
+from castmates.linux.processes import Family, Process, read_process, read_table
 
-PR_SET_PDEATHSIG = 1
 RLIMIT_LOCKS = 10
 PID_BITS = 22  # as many as the kernel's greatest PID has
 
-_libc = ctypes.CDLL(None, use_errno=True)
 _LIMIT = re.compile(rb"^Max file locks +(\d+) +(\d+)", re.MULTILINE)
 
 
@@ -54,13 +52,11 @@ def is_ours(pid: int) -> bool:
 
 def in_child() -> Callable[[], None]:
     """Prepare what a child of this process calls before exec: it bears the mark, and ends when this process does."""
-    parent = os.getpid()
-    runner = read_process(parent)
+    runner = read_process(os.getpid())
+    begin = end_with_parent()
 
     def prepare() -> None:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died between fork and prctl
-            os._exit(1)
+        begin()
         leader = read_process(os.getpid())
         if runner is not None and leader is not None:
             marks = number_of(runner.pid, runner.born), number_of(leader.pid, leader.born)

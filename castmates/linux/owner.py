@@ -19,6 +19,11 @@ class Owner:
     space: int  # PID namespace, in which alone the number means something
 
 
+def is_in_container() -> bool:
+    """Check whether this process is in a PID namespace below the host's."""
+    return _space("self") != INITIAL_PID_SPACE
+
+
 def boot_id() -> str:
     """Name this run of the kernel."""
     return read_text(Path("/proc/sys/kernel/random/boot_id")) or ""
@@ -50,7 +55,7 @@ def _space(process: str) -> int:
 
 def _is_empty(space: int) -> bool:
     """Say whether nobody lives in a PID namespace; only the host's own sees all others."""
-    if _space("self") != INITIAL_PID_SPACE:
+    if is_in_container():
         return False
     for process in Path("/proc").glob("[0-9]*"):
         numbers = read_pairs(process / "status").get("NSpid", "")  # one in each namespace it is in

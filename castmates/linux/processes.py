@@ -6,6 +6,9 @@ import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
 
 _PAUSE_S = 0.0005
 _STUCK_S = 0.02
@@ -29,18 +32,6 @@ class Process:
         return self.state not in "ZX" or self.threads > 1
 
 
-def read_kernel(path: str) -> bytes:
-    """Read a kernel file with as few calls as can be, for this runs at window edges and over whole process tables."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        chunks = []
-        while chunk := os.read(fd, 65536):
-            chunks.append(chunk)
-        return b"".join(chunks)
-    finally:
-        os.close(fd)
-
-
 def parse_stat(line: bytes) -> tuple[int, list[bytes]]:
     """Split a /proc/<pid>/stat line into the pid and the fields from the state on (the name may hold anything)."""
     head, _, tail = line.rpartition(b")")
@@ -50,7 +41,7 @@ def parse_stat(line: bytes) -> tuple[int, list[bytes]]:
 def read_process(pid: int) -> Process | None:
     """Read one process, or None where there is none (any more)."""
     try:
-        own, f = parse_stat(read_kernel(f"/proc/{pid}/stat"))
+        own, f = parse_stat(stat_line(pid))
     except (FileNotFoundError, ProcessLookupError):
         return None
     return Process(own, int(f[1]), int(f[2]), int(f[3]), f[0].decode(), int(f[17]), int(f[19]))
@@ -58,8 +49,55 @@ def read_process(pid: int) -> Process | None:
 
 def read_table() -> dict[int, Process]:
     """Read the whole process table."""
-    found = (read_process(pid) for pid in numbers_in("/proc"))
+    found = (read_process(pid) for pid in numbers())
     return {process.pid: process for process in found if process}
+
+
+def numbers() -> list[int]:
+    """List the processes that there are."""
+    return numbers_in("/proc")
+
+
+def stat_line(pid: int) -> bytes:
+    """Read a process's line of the table; OSError where it has ended."""
+    return read_kernel(f"/proc/{pid}/stat")
+
+
+def thread_stat_line(pid: int, tid: int) -> bytes:
+    """Read a thread's line of the table; OSError where it has ended."""
+    return read_kernel(f"/proc/{pid}/task/{tid}/stat")
+
+
+def children_of(pid: int, tid: int) -> list[int]:
+    """List the processes that a thread has started and that have not been waited for; OSError where it has ended."""
+    return [int(child) for child in read_kernel(f"/proc/{pid}/task/{tid}/children").split()]
+
+
+def switches_of(pid: int, tid: int) -> tuple[int, int]:
+    """Count a thread's voluntary and involuntary context switches: the last two lines of its status."""
+    _, _, tail = read_kernel(f"/proc/{pid}/task/{tid}/status").rpartition(b"\nvoluntary_ctxt_switches:")
+    voluntary, _, involuntary = tail.partition(b"\nnonvoluntary_ctxt_switches:")
+    return int(voluntary), int(involuntary.split(b"\n", 1)[0])
+
+
+def status_of(pid: int | str = "self", root: Path = Path("/")) -> dict[str, str]:
+    """Return the lines of a process's status by their keys; empty where it has ended."""
+    return read_pairs(root / f"proc/{pid}/status")
+
+
+def name_of(pid: int) -> str | None:
+    """Return the name of the program that a process runs; None where it has ended."""
+    return read_text(Path(f"/proc/{pid}/comm"))
+
+
+def shows_resctrl_groups() -> bool:
+    """Check whether the kernel shows in which groups a thread is: from 5.6 on, with CONFIG_PROC_CPU_RESCTRL."""
+    return Path("/proc/self/cpu_resctrl_groups").exists()
+
+
+def resctrl_groups_of(tid: int) -> str:
+    """Read in which groups of resctrl a thread is, as `res:` and `mon:`; OSError where it has ended."""
+    return read_kernel(f"/proc/{tid}/cpu_resctrl_groups").decode()
 
 
 def threads_of(pid: int) -> list[int]:
@@ -80,7 +118,7 @@ def is_stopped(pid: int) -> bool:
     """Check that no thread of a process can run: each is stopped or has ended."""
     for tid in threads_of(pid):
         try:
-            state = parse_stat(read_kernel(f"/proc/{pid}/task/{tid}/stat"))[1][0]
+            state = parse_stat(thread_stat_line(pid, tid))[1][0]
         except (FileNotFoundError, ProcessLookupError):
             continue
         if state not in (b"T", b"t", b"Z", b"X"):

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from castmates.linux.kernel_files import read_pairs
+from castmates.linux.host import cpuinfo
 
 LAB = "RDT-lab"  # in the processor's name
 
 
 def platform_here(root: Path = Path("/")) -> str:
     """Return where figures that are taken here come from: `measured`, or `emulated` in the lab."""
-    return "emulated" if LAB in read_pairs(root / "proc/cpuinfo").get("model name", "") else "measured"
+    return "emulated" if LAB in cpuinfo(root).get("model name", "") else "measured"

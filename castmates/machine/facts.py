@@ -10,45 +10,45 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux.kernel_files import below, mounts, read_int, read_pairs, read_text
+from castmates.linux import cgroups, host
+from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
+from castmates.linux.owner import is_in_container
 from castmates.machine import facts_rdt, journal, probes
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
-
-INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # a constant of the kernel
 
 
 def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> dict[str, Any]:
     """Gather the facts; of a recorded tree only what can be read is known, and what is tried is None."""
     sources: dict[str, Callable[[Path], Any]] = {
         "read_at": lambda _: datetime.now().astimezone().isoformat(timespec="seconds"),
-        "hostname": lambda root: read_text(root / "proc/sys/kernel/hostname"),
+        "hostname": lambda root: host.sysctl("kernel/hostname", root),
         "cpu_model": cpu_model,
-        "microcode": lambda root: read_pairs(root / "proc/cpuinfo").get("microcode"),
-        "kernel": lambda root: read_text(root / "proc/sys/kernel/osrelease"),
-        "cmdline": lambda root: read_text(root / "proc/cmdline"),
+        "microcode": lambda root: host.cpuinfo(root).get("microcode"),
+        "kernel": host.release,
+        "cmdline": host.command_line,
         "distribution": distribution,
         "hypervisor_flag": hypervisor_flag,
         "container_hints": container_hints,
         "topology": lambda root: topology_summary(topology or read_topology(root)),
-        "memory_bytes": lambda root: _meminfo_bytes(root, "MemTotal"),
+        "memory_bytes": lambda root: host.memory_bytes("MemTotal", root),
         "swap": swap,
         "mitigations": mitigations,
         "transparent_hugepages": transparent_hugepages,
-        "numa_balancing": lambda root: read_int(root / "proc/sys/kernel/numa_balancing"),
+        "numa_balancing": lambda root: read_int(root / host.SYSCTL / "kernel/numa_balancing"),
         "ksm": lambda root: read_int(root / "sys/kernel/mm/ksm/run"),
         "governors": governors,
         "turbo": turbo,
-        "isolated_cpus": lambda root: read_text(root / "sys/devices/system/cpu/isolated"),
-        "nmi_watchdog": lambda root: read_int(root / "proc/sys/kernel/nmi_watchdog"),
-        "perf_event_paranoid": lambda root: read_int(root / "proc/sys/kernel/perf_event_paranoid"),
+        "isolated_cpus": lambda root: read_text(root / CPU_DIR / "isolated"),
+        "nmi_watchdog": lambda root: read_int(root / host.SYSCTL / "kernel/nmi_watchdog"),
+        "perf_event_paranoid": lambda root: read_int(root / host.SYSCTL / "kernel/perf_event_paranoid"),
         "root": lambda root: os.geteuid() == 0 if root == Path("/") else None,
-        "aslr": lambda root: read_int(root / "proc/sys/kernel/randomize_va_space"),
+        "aslr": lambda root: read_int(root / host.SYSCTL / "kernel/randomize_va_space"),
         "rdt_flags": facts_rdt.rdt_flags,
         "resctrl": facts_rdt.resctrl,
         "cgroup": cgroup,
         "tracefs": tracefs,
-        "load_average": load_average,
+        "load_average": host.load_average,
         "steal_share": steal_share,
         "python": lambda _: platform.python_version(),
         "left_changed": lambda root: journal.left_changed() if root == Path("/") else None,
@@ -79,7 +79,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
 
 def cpu_model(root: Path) -> str | None:
     """Name the processor: x86's model name, or Arm's implementer and part numbers."""
-    pairs = read_pairs(root / "proc/cpuinfo")
+    pairs = host.cpuinfo(root)
     if "CPU implementer" in pairs:
         return f"implementer {pairs['CPU implementer']} part {pairs.get('CPU part')}"
     return pairs.get("model name")
@@ -93,8 +93,8 @@ def distribution(root: Path) -> str | None:
 
 def hypervisor_flag(root: Path) -> bool | None:
     """Say whether the processor's flags name a hypervisor; None where there are no x86 flags."""
-    flags = read_pairs(root / "proc/cpuinfo").get("flags")
-    return None if flags is None else "hypervisor" in flags.split()
+    flags = host.cpu_flags(root)
+    return None if flags is None else "hypervisor" in flags
 
 
 def container_hints(root: Path) -> list[str]:
@@ -104,7 +104,7 @@ def container_hints(root: Path) -> list[str]:
         manager = os.environ.get("container")  # noqa: SIM112 (systemd's convention, in small letters)
         if manager:
             hints.append(f"container={manager}")
-        if Path("/proc/self/ns/pid").readlink() != Path(INITIAL_PID_NAMESPACE):
+        if is_in_container():
             hints.append("own PID namespace")
     return hints
 
@@ -138,20 +138,15 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
     }
 
 
-def _meminfo_bytes(root: Path, key: str) -> int | None:
-    match = re.match(r"(\d+) kB", read_pairs(root / "proc/meminfo").get(key, ""))
-    return int(match[1]) * 1024 if match else None
-
-
 def swap(root: Path) -> dict[str, int] | None:
     """Return how much swap there is and how much of it is in use."""
-    total, free = _meminfo_bytes(root, "SwapTotal"), _meminfo_bytes(root, "SwapFree")
+    total, free = host.memory_bytes("SwapTotal", root), host.memory_bytes("SwapFree", root)
     return None if total is None or free is None else {"total_bytes": total, "used_bytes": total - free}
 
 
 def mitigations(root: Path) -> dict[str, str | None] | None:
     """Return the kernel's answer to each processor vulnerability that it knows."""
-    folder = root / "sys/devices/system/cpu/vulnerabilities"
+    folder = root / CPU_DIR / "vulnerabilities"
     return {file.name: read_text(file) for file in sorted(folder.iterdir())} if folder.is_dir() else None
 
 
@@ -164,7 +159,7 @@ def transparent_hugepages(root: Path) -> str | None:
 def governors(root: Path) -> dict[str, str] | None:
     """Return the CPUs under each frequency governor; None where the kernel drives no frequency."""
     cpus: dict[str, list[int]] = {}
-    for file in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"):
+    for file in (root / CPU_DIR).glob("cpu[0-9]*/cpufreq/scaling_governor"):
         governor = read_text(file)
         if governor:
             cpus.setdefault(governor, []).append(int(file.parts[-3][3:]))
@@ -174,7 +169,7 @@ def governors(root: Path) -> dict[str, str] | None:
 def turbo(root: Path) -> dict[str, Any] | None:
     """Return whether turbo is on, and the switch that says so."""
     for switch, on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
-        value = read_int(root / "sys/devices/system/cpu" / switch)
+        value = read_int(root / CPU_DIR / switch)
         if value is not None:
             return {"on": value == on, "switch": f"/sys/devices/system/cpu/{switch}"}
     return None
@@ -182,42 +177,24 @@ def turbo(root: Path) -> dict[str, Any] | None:
 
 def cgroup(root: Path) -> dict[str, Any]:
     """Return the control-group layout (v1, v2, hybrid) and the directory of our own v2 group."""
-    lines = (read_text(root / "proc/self/cgroup") or "").splitlines()
-    own = next((line[3:] for line in lines if line.startswith("0::")), None)
-    found = list(mounts(root))
-    v1 = sorted({mount.point for mount in found if mount.fstype == "cgroup"})
-    v2 = next((mount for mount in found if mount.fstype == "cgroup2"), None)
-    group = None
-    if v2 is not None and own is not None:
-        # Without a cgroup namespace a container mounts a subtree, and our path is told from the host's root.
-        inside = own.removeprefix(v2.subtree) if v2.subtree != "/" else own
-        path = below(root, v2.point) / inside.lstrip("/")
-        group = str(path) if path.is_dir() and ".." not in path.parts else None
-    layout = {(True, True): "hybrid", (True, False): "v1", (False, True): "v2"}.get((bool(v1), v2 is not None))
-    return {"layout": layout, "v2_group": group}
+    layout, group = cgroups.layout(root)
+    return {"layout": layout, "v2_group": group and str(group)}
 
 
 def tracefs(root: Path) -> dict[str, Any]:
     """Return whether the kernel has tracefs, where it is mounted, and whether we may read its events."""
-    known = read_text(root / "proc/filesystems")
+    known = host.file_systems(root)
     point = next((mount.point for mount in mounts(root) if mount.fstype == "tracefs"), None)
     readable = os.access(below(root, point) / "events", os.R_OK | os.X_OK) if point else None
     return {
-        "kernel": None if known is None else "tracefs" in known.split(),
+        "kernel": None if known is None else "tracefs" in known,
         "mounted": point,
         "readable": readable,
     }
 
 
-def load_average(root: Path) -> list[float] | None:
-    """Return the load averages over one, five and fifteen minutes."""
-    words = (read_text(root / "proc/loadavg") or "").split()
-    return [float(word) for word in words[:3]] if len(words) >= 3 else None
-
-
 def steal_share(root: Path) -> float | None:
     """Return the share of all CPU time since boot that the hypervisor gave to others."""
-    match = re.match(r"cpu +([\d ]+)", read_text(root / "proc/stat") or "")
-    ticks = [int(word) for word in match[1].split()[:8]] if match else []
+    ticks = host.total_ticks(root)[:8]
     total = sum(ticks)
     return ticks[7] / total if len(ticks) == 8 and total > 0 else None

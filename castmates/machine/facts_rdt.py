@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from castmates.linux.kernel_files import below, mounts, read_pairs, read_text
+from castmates.linux import host
+from castmates.linux.kernel_files import below, mounts, read_text
+from castmates.linux.owned_names import delegated_to
 
 RDT_FLAGS = (
     "rdt_a",
@@ -22,15 +24,15 @@ NOT_GROUPS = {"info", "mon_data", "mon_groups"}
 
 def rdt_flags(root: Path) -> list[str] | None:
     """Return the processor's RDT flags; None where /proc/cpuinfo has no x86 flags."""
-    flags = read_pairs(root / "proc/cpuinfo").get("flags")
-    return None if flags is None else [flag for flag in RDT_FLAGS if flag in flags.split()]
+    flags = host.cpu_flags(root)
+    return None if flags is None else [flag for flag in RDT_FLAGS if flag in flags]
 
 
 def resctrl(root: Path) -> dict[str, Any]:
     """Return whether the kernel has resctrl, where it is mounted, whose groups are there, and its info/."""
-    known = read_text(root / "proc/filesystems")
+    known = host.file_systems(root)
     found: dict[str, Any] = {
-        "kernel": None if known is None else "resctrl" in known.split(),
+        "kernel": None if known is None else "resctrl" in known,
         "mounted": None,
         "options": None,
         "writable": None,
@@ -56,11 +58,11 @@ def resctrl(root: Path) -> dict[str, Any]:
 
 def _delegated(here: Path) -> list[str]:
     """Name the groups that root gave to this user: whose tasks and masks it may write."""
-    mine = f"castmates-{os.geteuid()}-"
+    me = os.geteuid()
     return [
         name
         for name in _folders(here, NOT_GROUPS) or []
-        if name.startswith(mine) and all(os.access(here / name / file, os.W_OK) for file in ("tasks", "schemata"))
+        if delegated_to(name) == me and all(os.access(here / name / file, os.W_OK) for file in ("tasks", "schemata"))
     ]
 
 

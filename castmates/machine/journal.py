@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux import group_folder, one_value, ownership
+from castmates.linux import group_folder, ownership
+from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
 
@@ -37,7 +38,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "file": Kind(one_value.read, one_value.write),
+    "file": Kind(read_setting, write_setting),
     "group": Kind(group_folder.read, group_folder.write),
     "owner": Kind(ownership.read, ownership.write),
     pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),

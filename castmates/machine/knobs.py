@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import one_value
-from castmates.linux.kernel_files import read_text
+from castmates.linux import host
+from castmates.linux.host import SYSCTL
+from castmates.linux.kernel_files import CPU_DIR, read_setting, read_text
 from castmates.machine.journal import Change
 from castmates.machine.topology import parse_cpu_list, read_topology
 from castmates.study.cpus import format_cpu_list
 
-CPU_DIR = "sys/devices/system/cpu"
 IRQ_AFFINITY = "irq_affinity"
+BALANCER = "irqbalance"
 LEAVE_OUT = "or leave it out of 'machine.prepare'"
 
 
@@ -82,12 +83,12 @@ KNOBS = {
         ),
         Knob(
             "numa_balancing",
-            (Switch("proc/sys/kernel/numa_balancing", {"on": "1", "off": "0"}),),
+            (Switch(f"{SYSCTL}/kernel/numa_balancing", {"on": "1", "off": "0"}),),
             "this kernel moves no pages between nodes by itself, so there is nothing to set",
         ),
         Knob(
             "nmi_watchdog",
-            (Switch("proc/sys/kernel/nmi_watchdog", {"on": "1", "off": "0"}),),
+            (Switch(f"{SYSCTL}/kernel/nmi_watchdog", {"on": "1", "off": "0"}),),
             "this kernel has no NMI watchdog, so there is nothing to set",
         ),
     )
@@ -105,7 +106,7 @@ def away(root: Path, cpus: Collection[int]) -> list[Change]:
             f"{IRQ_AFFINITY} cannot be 'away' here: the block is on every CPU there is ({format_cpu_list(online)}), so "
             f"interrupts have nowhere to go; use fewer CPUs, {LEAVE_OUT}."
         )
-    files = _interrupts(root)
+    files = host.interrupts(root)
     if not files:
         raise CastmatesError(f"{IRQ_AFFINITY} cannot be set here: the kernel shows no interrupts; {LEAVE_OUT}.")
     changes = []
@@ -121,20 +122,14 @@ def away(root: Path, cpus: Collection[int]) -> list[Change]:
 def read_value(knob: str, file: Path) -> str:
     """Read one file of a knob; an error is a sentence."""
     try:
-        return one_value.read(file)
+        return read_setting(file)
     except OSError as error:
         raise CastmatesError(f"{knob} cannot be read: {file}: {error.strerror}; {LEAVE_OUT}.") from None
 
 
 def balancer(root: Path) -> str | None:
     """Name the program that moves interrupts about by itself, if it runs."""
-    names = (read_text(file) for file in (root / "proc").glob("[0-9]*/comm"))
-    return next((name for name in names if name == "irqbalance"), None)
-
-
-def _interrupts(root: Path) -> list[Path]:
-    files = (root / "proc/irq").glob("[0-9]*/smp_affinity_list")
-    return sorted(files, key=lambda file: int(file.parent.name))
+    return BALANCER if host.is_running(BALANCER, root) else None
 
 
 def _offered(file: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """Runs Intel's pqos: one at a time, under a time-out, in a process group of its own that is killed as a whole."""
 
-import ctypes
 import fcntl
 import os
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from castmates.errors import CastmatesError
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.machine import pqos_text
 from castmates.machine.lock import open_lock
 
@@ -25,9 +25,6 @@ LOCK_S = 30.0
 DYING_S = 2.0  # a pqos that hangs in the kernel cannot be killed; it is not waited for longer
 PAUSE_S = 0.02
 LOCK = "castmates-pqos.lock"
-
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Pqos:
                 stdout=output,
                 stderr=errors,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=end_with_parent(signal.SIGTERM),
                 env={"PATH": os.defpath, "LC_ALL": "C", "RDT_IFACE": self.interface.upper()},
             )
         except OSError as error:
@@ -100,11 +97,6 @@ class Pqos:
             finally:
                 stop(process, signal.SIGKILL)
             return Answer(status, _text(output), _text(errors))
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end us with whoever started us: nobody else knows of us when he is killed."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def stop(process: "subprocess.Popen[bytes]", number: signal.Signals, patience_s: float = DYING_S) -> bool:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from castmates.linux.kernel_files import read_text
+from castmates.linux import cgroups
 
 TIMEOUT_S = 2.0
 FREEZE_TIMEOUT_S = 0.5
@@ -56,8 +56,7 @@ def try_perf() -> dict[str, Any]:
 
 def _own_group() -> str | None:
     """The path of our own control group of version 2, as perf wants it."""
-    lines = (read_text(Path("/proc/self/cgroup")) or "").splitlines()
-    return next((line[3:] for line in lines if line.startswith("0::")), None)
+    return cgroups.memberships().get("")
 
 
 def _try_event(event: str, *options: str) -> str:
@@ -90,10 +89,9 @@ def try_freezing(group: Path) -> dict[str, Any]:
     sleeper = None
     try:
         sleeper = subprocess.Popen(["sleep", "10"], stdin=subprocess.DEVNULL)
-        (child / "cgroup.procs").write_text(f"{sleeper.pid}\n")
-        (child / "cgroup.freeze").write_text("1\n")
-        frozen = _await_frozen(child / "cgroup.events")
-        (child / "cgroup.freeze").write_text("0\n")
+        cgroups.move(child, sleeper.pid)
+        frozen = cgroups.freeze(child, True, FREEZE_TIMEOUT_S)
+        cgroups.freeze(child, False, FREEZE_TIMEOUT_S)
         why = None if frozen else f"not frozen within {FREEZE_TIMEOUT_S:g} s"
     except OSError as error:
         frozen, why = False, f"cannot use a child group: {error.strerror}"
@@ -103,15 +101,6 @@ def try_freezing(group: Path) -> dict[str, Any]:
             sleeper.wait()
         left = _remove_group(child)
     return {"works": frozen and left is None, "why": why or left}
-
-
-def _await_frozen(events: Path) -> bool:
-    deadline = time.monotonic() + FREEZE_TIMEOUT_S
-    while "frozen 1" not in events.read_text():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 def _remove_group(group: Path) -> str | None:

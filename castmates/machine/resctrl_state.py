@@ -4,13 +4,13 @@ As text, for the journal. Schemata are compared by meaning: kernels pad them dif
 offline is not a change. A run may set several schemata in turn; the journal then names them all, ALSO between them.
 """
 
-import ctypes
 import errno
 import os
 import re
 from pathlib import Path
 
-from castmates.linux.kernel_files import Mount, mounts, read_text
+from castmates.linux import mount
+from castmates.linux.kernel_files import Mount, mounts, read_text, write_kernel
 
 ABSENT = "absent"
 MOUNTED = "mounted"
@@ -21,7 +21,6 @@ OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctr
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
 
 _PADDED = re.compile(r"([=:;])[ \t]+")
-_libc = ctypes.CDLL(None, use_errno=True)
 
 Settings = dict[tuple[str, str], str]
 
@@ -54,11 +53,7 @@ def write_schemata(path: Path, text: str) -> None:
     """Set schemata given in one line; domains that have gone since are left out."""
     there = settings(path.read_text())
     wanted = {key: value for key, value in settings(text).items() if key in there}
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, "".join(f"{line}\n" for line in as_lines(wanted)).encode())
-    finally:
-        os.close(fd)
+    write_kernel(path, "".join(f"{line}\n" for line in as_lines(wanted)))
 
 
 def same_schemata(found: str, meant: str) -> bool:
@@ -73,27 +68,25 @@ def _agree(one: Settings, other: Settings) -> bool:
 
 def read_mount(point: Path) -> str:
     """Say whether, and with which options, resctrl is mounted at a place."""
-    mount = next((mount for mount in mounts(Path("/")) if mount.fstype == FSTYPE and mount.point == str(point)), None)
-    return ABSENT if mount is None else " ".join([MOUNTED, *options_of(mount)])
+    here = next((here for here in mounts(Path("/")) if here.fstype == FSTYPE and here.point == str(point)), None)
+    return ABSENT if here is None else " ".join([MOUNTED, *options_of(here)])
 
 
-def options_of(mount: Mount) -> list[str]:
+def options_of(mounted: Mount) -> list[str]:
     """List the options of a mount that change what resctrl shows."""
-    return [option for option in mount.options.split(",") if option in OPTIONS]
+    return [option for option in mounted.options.split(",") if option in OPTIONS]
 
 
 def write_mount(point: Path, wanted: str) -> None:
     """Mount with these options, or unmount, which resets everything: never while anybody seems to use it."""
     if wanted != ABSENT:
-        options = ",".join(wanted.split()[1:])
-        if _libc.mount(FSTYPE.encode(), bytes(point), FSTYPE.encode(), 0, options.encode() or None):
-            raise _last_error()
+        mount.mount(FSTYPE, point, ",".join(wanted.split()[1:]))
     elif left := groups_at(point):
         raise OSError(errno.EBUSY, f"to unmount would remove groups that are still there: {', '.join(left)}")
     elif not _is_full(point):
         raise OSError(errno.EBUSY, "to unmount would reset the masks of its default group, which somebody has set")
-    elif _libc.umount2(bytes(point), 0):
-        raise _last_error()
+    else:
+        mount.unmount(point)
 
 
 def groups_at(point: Path) -> list[str]:
@@ -111,8 +104,3 @@ def _is_full(point: Path) -> bool:
     masks = settings((point / "schemata").read_text()).items()
     widest = {resource: read_text(point / "info" / resource / "cbm_mask") for (resource, _), _ in masks}
     return all(int(value, 16) == int(full, 16) for (resource, _), value in masks if (full := widest[resource]))
-
-
-def _last_error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_int, read_pairs, read_text
+from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.processes import status_of
 
 HIGHEST_CPU = 65535
 HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}
@@ -95,7 +96,7 @@ def parse_cpu_list(text: str) -> list[int]:
 
 def read_topology(root: Path = Path("/")) -> Topology:
     """Read the topology of this machine, or of one whose sysfs was recorded below `root`."""
-    base = root / "sys/devices/system/cpu"
+    base = root / CPU_DIR
     ids = _numbered(base, "cpu") or list(_affinity(root) or ())
     online = _online(base, ids)
     nodes = _nodes(root / "sys/devices/system/node")
@@ -137,7 +138,7 @@ def _affinity(root: Path) -> tuple[int, ...] | None:
     """CPUs this process may use; of a recorded tree those that its /proc/self/status tells, if any."""
     if root == Path("/"):
         return tuple(sorted(os.sched_getaffinity(0)))
-    text = read_pairs(root / "proc/self/status").get("Cpus_allowed_list")
+    text = status_of(root=root).get("Cpus_allowed_list")
     return tuple(parse_cpu_list(text)) if text else None
 
 
@@ -187,7 +188,7 @@ def _nodes(folder: Path) -> tuple[NumaNode, ...]:
 
 
 def _memory(root: Path, nodes: tuple[NumaNode, ...]) -> tuple[int, ...]:
-    text = read_pairs(root / "proc/self/status").get("Mems_allowed_list")
+    text = status_of(root=root).get("Mems_allowed_list")
     permitted = parse_cpu_list(text) if text else None
     return tuple(node.id for node in nodes if node.bytes != 0 and (permitted is None or node.id in permitted))
 
@@ -245,7 +246,7 @@ def _kinds(root: Path, ids: list[int]) -> dict[int, str]:
             kinds[cpu] = kind
     if kinds:
         return kinds
-    base = root / "sys/devices/system/cpu"
+    base = root / CPU_DIR
     capacity = {cpu: read_int(base / f"cpu{cpu}/cpu_capacity") for cpu in ids}
     known = {cpu: value for cpu, value in capacity.items() if value is not None}
     return {cpu: f"capacity {value}" for cpu, value in known.items()} if len(set(known.values())) > 1 else {}

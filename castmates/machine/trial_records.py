@@ -1,13 +1,14 @@
-"""The record of whether way masks do something on this machine: where it lies, and whom it speaks for."""
+"""Records of trials on this machine: whether way masks work, whether counters are right, whom each speaks for."""
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from castmates.files import replace_text
-from castmates.linux.kernel_files import read_pairs, read_text
+from castmates.linux import host
 from castmates.machine import facts, facts_rdt
 
 TELLING_OPTIONS = ("cdp", "cdpl2", "mba_MBps")  # of a mount: what masks and throttles mean depends on them
@@ -16,53 +17,66 @@ Record = dict[str, Any]
 Identity = dict[str, str | None]
 
 
-def identity(root: Path = Path("/")) -> Identity:
-    """What a trial speaks for: another processor, microcode, kernel or kind of mount may behave differently."""
-    return identity_of(
-        {
+@dataclass(frozen=True, slots=True)
+class TrialRecords:
+    """The records of one kind of trial: one for each machine."""
+
+    folder: str  # below the cache
+    depends_on_mount: bool  # another kind of mount may behave differently
+
+    def identity(self, root: Path = Path("/")) -> Identity:
+        """What a trial speaks for: another processor, microcode or kernel may behave differently."""
+        machine: dict[str, Any] = {
             "cpu_model": facts.cpu_model(root),
-            "microcode": read_pairs(root / "proc/cpuinfo").get("microcode"),
-            "kernel": read_text(root / "proc/sys/kernel/osrelease"),
-            "resctrl": facts_rdt.resctrl(root),
+            "microcode": host.cpuinfo(root).get("microcode"),
+            "kernel": host.release(root),
         }
-    )
+        return self.identity_of(machine | ({"resctrl": facts_rdt.resctrl(root)} if self.depends_on_mount else {}))
+
+    def identity_of(self, machine: Mapping[str, Any]) -> Identity:
+        """The same of a machine whose facts were recorded."""
+        identity: Identity = {key: machine.get(key) for key in ("cpu_model", "microcode", "kernel")}
+        if not self.depends_on_mount:
+            return identity
+        options = ((machine.get("resctrl") or {}).get("options") or "").split(",")
+        return identity | {"resctrl": ",".join(option for option in TELLING_OPTIONS if option in options)}
+
+    def file_of(self, cache: Path, identity: Identity) -> Path:
+        """Return where the record of such a machine lies."""
+        return cache / self.folder / f"{_digest(identity)}.json"
+
+    def read(self, cache: Path, root: Path = Path("/")) -> Record | None:
+        """Return the record that speaks for this machine; None where there is none, or none that can be read."""
+        identity = self.identity(root)
+        record = _json(self.file_of(cache, identity))
+        return record if record.get("identity") == identity else None
+
+    def write(self, cache: Path, record: Record) -> Path:
+        """Keep a record in place of an earlier one of the same machine."""
+        file = self.file_of(cache, record["identity"])
+        replace_text(file, json.dumps(record, indent=1, sort_keys=True) + "\n")
+        return file
 
 
-def identity_of(machine: Mapping[str, Any]) -> Identity:
-    """The same of a machine whose facts were recorded."""
-    options = ((machine.get("resctrl") or {}).get("options") or "").split(",")
-    told: Identity = {key: machine.get(key) for key in ("cpu_model", "microcode", "kernel")}
-    return told | {"resctrl": ",".join(option for option in TELLING_OPTIONS if option in options)}
+WAY_MASKS = TrialRecords("calibration", depends_on_mount=True)
+COUNTERS = TrialRecords("counts-check", depends_on_mount=False)
 
 
-def file_of(cache: Path, whose: Identity) -> Path:
-    """Say where the record of such a machine lies."""
-    return cache / "calibration" / f"{_digest(whose)}.json"
-
-
-def read(cache: Path, root: Path = Path("/")) -> Record | None:
-    """Return the record that speaks for this machine; None where there is none, or none that can be read."""
-    whose = identity(root)
-    record = _json(file_of(cache, whose))
-    return record if record.get("identity") == whose else None
-
-
-def write(cache: Path, record: Record) -> Path:
-    """Keep a record in place of an earlier one of the same machine."""
-    file = file_of(cache, record["identity"])
-    replace_text(file, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    return file
+def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
+    """Return the verdict on the counts of each event that was tried here, for the provenance of blocks."""
+    record = COUNTERS.read(cache, root)
+    return {event: str(verdict) for event, verdict in record["events"].items()} if record else {}
 
 
 def known(cache: Path, machine_file: Path, root: Path = Path("/")) -> str:
-    """A short name of the record to be shown with results, "" without one: facts are noted anew when it changes.
+    """A short name of the record on way masks to be shown with results, "" without one: facts are noted anew with it.
 
     Where results of another machine are looked at, the record that came with them counts.
     """
-    noted, here = _json(machine_file), read(cache, root)
-    if noted and (here is None or identity_of(noted) != identity(root)):
-        here = noted.get("calibration")
-    return _digest(here) if here else ""
+    noted, record = _json(machine_file), WAY_MASKS.read(cache, root)
+    if noted and (record is None or WAY_MASKS.identity_of(noted) != WAY_MASKS.identity(root)):
+        record = noted.get("calibration")
+    return _digest(record) if record else ""
 
 
 def _json(file: Path) -> Record:

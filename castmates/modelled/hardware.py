@@ -8,12 +8,12 @@ from time import monotonic_ns
 from castmates.modelled.balance import Grant
 from castmates.modelled.world import NANO, World
 from castmates.protocols import Sample
-from castmates.rdt.fake.groups import Group
+from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import Shape, Throttle
 from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
 from castmates.rdt.resctrl.tasks import Place, parse_place
 from castmates.runner.rounds.hardware import Hardware
@@ -24,7 +24,7 @@ from castmates.study.modelled import EVENTS, MachineModel
 from castmates.study.spec import Share
 
 QUANTUM = 1024  # bytes that monitors count in
-POINT = Path("/modelled/resctrl")  # nothing is there; entries would name it, and a fake's book writes none
+POINT = Path("/modelled/resctrl")  # nothing is there; entries would name it, and a fake's journal writes none
 
 
 def shape_of(machine: MachineModel) -> Shape:
@@ -107,8 +107,10 @@ class KernelsTasks:
 class ModelledMonitor(ResctrlMonitor):
     """The real one, but that it looks when the modelled clock rings rather than in a thread of its own."""
 
-    def __init__(self, world: World, kernel: FakeResctrl, tasks: KernelsTasks, book: Book, rate: float) -> None:
-        super().__init__(kernel, tasks, book, _domain_of(kernel), rate, clock=lambda: world.now_ns)
+    def __init__(
+        self, world: World, kernel: FakeResctrl, tasks: KernelsTasks, journal: ResctrlJournal, rate: float
+    ) -> None:
+        super().__init__(kernel, tasks, journal, _domain_of(kernel), rate, clock=lambda: world.now_ns)
         self._world = world
         self._samples: list[Sample] = []
 
@@ -149,9 +151,9 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     kernel = feed.kernel = FakeResctrl(shape_of(world.machine), source=feed)
     for pid in pids.values():
         kernel.processes.fork(pid=pid)
-    tasks, book = KernelsTasks(kernel), Book(None, POINT, "a modelled block")
-    allocator = ResctrlAllocator(kernel, tasks, book, _domain_of(kernel))
-    monitor = ModelledMonitor(world, kernel, tasks, book, rate) if rate else NoMonitor()
+    tasks, journal = KernelsTasks(kernel), ResctrlJournal(None, POINT, "a modelled block")
+    allocator = ResctrlAllocator(kernel, tasks, journal, _domain_of(kernel))
+    monitor = ModelledMonitor(world, kernel, tasks, journal, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()
     return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)

@@ -1,7 +1,6 @@
 """Runs Snakemake as a child that never outlives us: whoever asks us to end ends its jobs and it, in good order."""
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from castmates.errors import CastmatesError
+from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
 
 Say = Callable[[str], object]
@@ -24,8 +24,6 @@ STAGES = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def sweep(study_file: Path, cores: str, say: Say) -> None:
@@ -42,7 +40,8 @@ def sweep(study_file: Path, cores: str, say: Say) -> None:
 def run(words: list[str], say: Say) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Heard() as heard:
-        running = subprocess.Popen(words, start_new_session=True, preexec_fn=_end_with_parent)
+        # At our death Snakemake finishes the block that runs, and ends.
+        running = subprocess.Popen(words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM))
         number = heard.wait(running)
         if number is None:
             return running.returncode
@@ -118,11 +117,6 @@ class _Heard:
 
 def _note(_number: int, _frame: FrameType | None) -> None:
     """Nothing: that it came stands in the pipe."""
-
-
-def _end_with_parent() -> None:
-    """Have the kernel tell Snakemake when we were killed; it then finishes the block that runs, and ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _tell(say: Say, words: str) -> None:

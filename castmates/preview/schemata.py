@@ -6,7 +6,7 @@ from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.partitions.partitions import domains
 from castmates.study.placement.layout import Layout
-from castmates.study.schemata import schemata_of, ways_of
+from castmates.study.schemata import mask_of, schemata_of
 from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
 
 EVERYBODY_ELSE = "everybody else"
@@ -19,8 +19,7 @@ def lines(plan: Plan, layout: Layout) -> Iterator[object]:
         yield from (f"  {note}" for note in plan.notes)
     if plan.cache is None:
         return
-    companies = {block.company.id: block.company for block in plan.blocks}.values()
-    for company in companies:
+    for company in plan.companies:
         if any(scene.shares for scene in company.scenes):
             yield f"\nSchemata of the scenes of company {company.id}"
             yield _table(company, plan.cache, layout)
@@ -60,7 +59,7 @@ def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) ->
 
 
 def _said(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
-    mask = ways_of(share)
+    mask = mask_of(share)
     return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
 
 

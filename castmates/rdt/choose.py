@@ -19,7 +19,7 @@ from castmates.rdt.pqos.session import open_session
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.capabilities import capabilities, find_mount
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
 from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
 from castmates.rdt.resctrl.tasks import KernelTasks
@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wish:
+class CacheRequest:
     """What a block wants of the cache."""
 
     shares: bool = False  # some scene gives out shares
@@ -40,24 +40,25 @@ class Wish:
     purpose: str = "a study"
 
 
-def refuse_hopeless(wish: Wish) -> None:
+def refuse_hopeless(request: CacheRequest) -> None:
     """Refuse shares that nobody could give out, after a restart for instance, before anything is launched for them."""
-    if not wish.shares:
+    if not request.shares:
         return
-    if wish.driver == "pqos":
-        open_session(wish.purpose)  # refuses by itself, and touches nothing yet
+    if request.driver == "pqos":
+        open_session(request.purpose)  # refuses by itself, and touches nothing yet
     elif why := _hopeless_resctrl():
         raise CastmatesError(f"no partition can be applied: {why}")
 
 
-def choose(wish: Wish, say: Say = tell) -> tuple[Allocator, Monitor]:
+def choose(request: CacheRequest, say: Say = tell) -> tuple[Allocator, Monitor]:
     """Take the allocator and the monitor for a block."""
     silent = NoMonitor("none: the study wants no readings of the cache")
-    if wish.driver == "pqos" and wish.shares:
-        session = open_session(wish.purpose, say)
-        return PqosAllocator(session, KernelTasks(), say), PqosMonitor(session, wish.rate) if wish.rate else silent
-    allocator = choose_allocator(wish.shares, wish.cdp, wish.purpose, say)
-    return allocator, choose_monitor(wish.rate, wish.purpose, say) if wish.rate else silent
+    if request.driver == "pqos" and request.shares:
+        session = open_session(request.purpose, say)
+        monitor = PqosMonitor(session, request.rate) if request.rate else silent
+        return PqosAllocator(session, KernelTasks(), say), monitor
+    allocator = choose_allocator(request.shares, request.cdp, request.purpose, say)
+    return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
 def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = tell) -> Allocator:
@@ -72,8 +73,8 @@ def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a s
     try:
         why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
         if not why:
-            book = Book(_journal(held), held.point, purpose)
-            return ResctrlAllocator(tree, KernelTasks(), book, _domains(), held.options, say, held.release)
+            journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
+            return ResctrlAllocator(tree, KernelTasks(), journal, _domains(), held.options, say, held.release)
     except OSError as error:
         why = _unreadable(tree, error)
     return NoAllocator(_let_go(held, why, say))
@@ -92,8 +93,8 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
         why = _unreadable(tree, error)
     if why:
         return NoMonitor(_let_go(held, why, say))
-    book = Book(_journal(held), held.point, purpose)
-    return ResctrlMonitor(tree, KernelTasks(), book, _domains(), rate, say, held.release)
+    journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
+    return ResctrlMonitor(tree, KernelTasks(), journal, _domains(), rate, say, held.release)
 
 
 def _hopeless_resctrl() -> str:
@@ -130,7 +131,7 @@ def _let_go(held: Lease, why: str, say: Say) -> str:
     return why
 
 
-def _journal(held: Lease) -> Journal:
+def _machine_journal(held: Lease) -> Journal:
     """Use one journal for the mount and for what lies below it, so that the mount goes last."""
     return held.journal or Journal()
 

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.machine import counts_record, prepare
+from castmates.machine import prepare, trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.rdt.choose import Wish, refuse_hopeless
+from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
@@ -45,7 +45,7 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
 
 def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
     block = outcome.block
-    refuse_hopeless(_wish(block))
+    refuse_hopeless(_cache_request(block))
     with (
         guarded() as warden,
         _knobs(block, warden, say) as outcome.prepared,
@@ -64,7 +64,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             measure_after_rounds(outcome, stage, say)
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
-                outcome.hardware["counts verified"] = counts_record.verdicts(cache)
+                outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
             outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
@@ -91,14 +91,14 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
         {cpu for process in stage.cast.values() if process.name not in stage.evictors for cpu in process.start.cpus}
     )
     rounds_before = (block.number - 1) * block.design.rounds
-    hardware = Hardware.choose(cpus, _wish(block), say, block.design.counters, rounds_before)
+    hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
     return stage.watched(hardware, [member.name for member in block.company.members])
 
 
-def _wish(block: Block) -> Wish:
+def _cache_request(block: Block) -> CacheRequest:
     """What the block wants of the cache."""
     shares = [share for scene in block.company.scenes for share in scene.shares]
-    return Wish(
+    return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),
         rate=block.design.monitor,

@@ -11,7 +11,7 @@ from typing import Any
 from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
-from castmates.linux.owner import born_of
+from castmates.linux.owner import boot_id, born_of
 from castmates.results.columns import study
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
@@ -161,7 +161,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
-        "boot_id": _first_line(Path("/proc/sys/kernel/random/boot_id")),
+        "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
             "measure": round(outcome.measure_seconds, 3),
@@ -221,13 +221,6 @@ def _versions() -> dict[str, str]:
     return {"castmates": __version__, "python": platform.python_version(), "kernel": platform.release()} | {
         name: version(name) for name in names
     }
-
-
-def _first_line(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def _parquet(rows: list[dict[str, Any]], columns: study.Columns, path: Path) -> None:

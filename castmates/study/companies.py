@@ -60,27 +60,27 @@ def companies(
 
 def _may_share(company: _Draft, members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
     """Whether one launch serves all these mixes; a mix counts once, however many partitions are tried on it."""
-    cast = _cast(company.mixes, members)
-    grouped = room.groups is None or len(cast) <= room.groups or not any(mix.partitions for mix in company.mixes)
+    started = _members_of(company.mixes, members)
+    grouped = room.groups is None or len(started) <= room.groups or not any(mix.partitions for mix in company.mixes)
     return (
         len({mix.antagonists for mix in company.mixes if mix.antagonists}) <= budget.company
         and grouped
         and _fits(company.mixes, members, room)
-        and _seconds(len(company.scenes), cast, budget, rounds) <= budget.longest_block
+        and _seconds(len(company.scenes), started, budget, rounds) <= budget.longest_block
     )
 
 
-def _seconds(scenes: int, cast: Iterable[Member], budget: Budget, rounds: int) -> float:
+def _seconds(scenes: int, members: Iterable[Member], budget: Budget, rounds: int) -> float:
     """What a block is expected to take, no window stretched and no round repeated."""
-    return launch_guess(cast) + scenes * rounds * (budget.settle + budget.window)
+    return launch_guess(members) + scenes * rounds * (budget.settle + budget.window)
 
 
-def launch_guess(cast: Iterable[Member]) -> float:
+def launch_guess(members: Iterable[Member]) -> float:
     """Seconds until everyone is ready, before any launch was measured; all start at the same time."""
-    return max(QUICK_LAUNCH if member.environment in QUICK_ENVIRONMENTS else SLOW_LAUNCH for member in cast)
+    return max(QUICK_LAUNCH if member.environment in QUICK_ENVIRONMENTS else SLOW_LAUNCH for member in members)
 
 
-def _cast(mixes: Iterable[Mix], members: Mapping[str, Member]) -> list[Member]:
+def _members_of(mixes: Iterable[Mix], members: Mapping[str, Member]) -> list[Member]:
     names = dict.fromkeys(name for mix in mixes for name in (mix.lead, *mix.antagonists))
     return [members[name] for name in names]
 
@@ -90,14 +90,14 @@ def _fits(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> bo
 
 
 def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
-    return sum(room.needs.get(member.workload, 0) for member in _cast(mixes, members))
+    return sum(room.needs.get(member.workload, 0) for member in _members_of(mixes, members))
 
 
 def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
     if room.bytes is None or _fits([mix], members, room):
         return
     parts = " + ".join(
-        f"{member.workload} {room.needs.get(member.workload, 0) / 1e9:.1f}" for member in _cast([mix], members)
+        f"{member.workload} {room.needs.get(member.workload, 0) / 1e9:.1f}" for member in _members_of([mix], members)
     )
     raise CastmatesError(
         f"the mix {mix.name} takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of "

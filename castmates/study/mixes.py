@@ -18,7 +18,7 @@ from castmates.study.spec import PROTOCOL, Control, Member, Mix, Partition, Prep
 
 
 @dataclass(frozen=True)
-class Cast:
+class Mixes:
     """Everything that a study puts on stage."""
 
     mixes: list[Mix]
@@ -53,14 +53,14 @@ def resolve(
     placebo: str,
     study_file: str,
     cache: Cache | None = None,
-) -> Cast:
+) -> Mixes:
     """Place every mix on this machine, and make the partitions that its cache allows.
 
     `prepared` says for each workload what it finds when it starts, `placebo` is the content of the placebo.
     """
     members: dict[str, Member] = {}
 
-    def cast(rule: MixRule, seats: Sequence[Seat]) -> _Seated:
+    def seated_mix(rule: MixRule, seats: Sequence[Seat]) -> _Seated:
         names = [rule.lead, *rule.antagonists]
         roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
         found = [
@@ -76,13 +76,13 @@ def resolve(
     everyone = [*wanted, *(rule for _, rule in study.control_rules)]
     needs = [_need(rule, workloads) for rule in everyone]
     seats = place(ask(study.placement, layout, study_file), needs, layout, study_file)
-    seated = list(map(cast, everyone, seats))
+    seated = list(map(seated_mix, everyone, seats))
     tried = partitions(study.cache, cache, layout, study_file)
     found = list(_with_partitions(seated[: len(wanted)], tried, placebo, study.machine.prepare))
     if not found:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
     controls = zip(study.control_rules, seated[len(wanted) :], strict=True)
-    return Cast(
+    return Mixes(
         found,
         [Control(kind=kind, mix=one.mix) for (kind, _), one in controls],
         members,
@@ -158,10 +158,10 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
     )
 
 
-def _identity(cast: Sequence[Member], placebo: str, prepare: Prepare, partition: Partition | None) -> str:
+def _identity(members: Sequence[Member], placebo: str, prepare: Prepare, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
     aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
-    members = [member.model_copy(update=aside).canonical() for member in cast]
+    kept = [member.model_copy(update=aside).canonical() for member in members]
     knobs = [f"{knob} {word}" for knob, word in prepare.words.items()]
     shares = [] if partition is None else [partition.canonical()]
-    return hashlib.sha256("\n".join([str(PROTOCOL), placebo, *members, *knobs, *shares]).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join([str(PROTOCOL), placebo, *kept, *knobs, *shares]).encode()).hexdigest()[:12]

@@ -7,18 +7,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
-from castmates.study.mixes import Cast
+from castmates.study.mixes import Mixes
 from castmates.study.model import Study
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
-from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, companies_of
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
 
 
 def extend(
     study: Study,
-    cast: Cast,
+    placed: Mixes,
     titles: Mapping[str, str],
     native_key: str,
     measured: Iterable[Block] = (),
@@ -29,15 +29,15 @@ def extend(
     A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
     wanted goes on; mixes that lost their company, or are new, form companies of their own.
     """
-    members = cast.members
-    wanted = {mix.identity: mix for mix in (*(control.mix for control in cast.controls), *cast.mixes)}
-    results = {mix.identity for mix in cast.mixes}
+    members = placed.members
+    wanted = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
+    results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _active(block.company, wanted)]
     having = Counter(mix.identity for block in kept for mix in block.company.mixes)
     blocks = list(kept)
     begun = {}  # company -> how many blocks its mixes have from elsewhere
     covered: set[str] = set()
-    for company in _companies(kept):
+    for company in companies_of(kept):
         identities = [mix.identity for mix in company.mixes]
         if not all(identity in wanted for identity in identities) or covered & set(identities):
             continue
@@ -56,26 +56,17 @@ def extend(
     return Plan(
         study=study.name,
         titles=named,
-        mixes=tuple(cast.mixes),
-        controls=tuple(cast.controls),
+        mixes=tuple(placed.mixes),
+        controls=tuple(placed.controls),
         blocks=tuple(blocks),
         looks=_looks(study, blocks, begun, results),
-        notes=cast.notes,
-        cache=cast.cache,
+        notes=placed.notes,
+        cache=placed.cache,
     )
-
-
-def active_mixes(plan: Plan, company: Company) -> list[Mix]:
-    """The mixes of a company that the study (still) has, its controls included."""
-    return _active(company, plan.wanted)
 
 
 def _active(company: Company, wanted: Mapping[str, Mix]) -> list[Mix]:
     return [mix for mix in company.mixes if mix.identity in wanted] if company.protocol == PROTOCOL else []
-
-
-def _companies(blocks: Iterable[Block]) -> list[Company]:
-    return list({block.company.id: block.company for block in blocks}.values())
 
 
 def _most(study: Study, identities: Iterable[str], results: Collection[str]) -> int:

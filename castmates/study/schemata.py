@@ -20,7 +20,7 @@ def schemata_of(share: Share, domains: Iterable[int], cache: Cache) -> str:
     return " ".join(f"{name}:{';'.join(f'{place}={value}' for place in places)}" for name, value in lines.items())
 
 
-def ways_of(share: Share | None) -> int | None:
+def mask_of(share: Share | None) -> int | None:
     """The mask of everything that a member may fill, code and data; None where it has all."""
     if share is None or share.ways is None:
         return None

@@ -1,5 +1,6 @@
 """What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
@@ -10,7 +11,7 @@ from castmates.study.model import ControlKind, Limits, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 4
+PROTOCOL = 5
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
@@ -167,6 +168,11 @@ class Block(Frozen):
         return f"{self.company.id}/{self.number}"
 
 
+def companies_of(blocks: Iterable[Block]) -> list[Company]:
+    """Every company that has one of these blocks, in their order."""
+    return list({block.company.id: block.company for block in blocks}.values())
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -178,6 +184,11 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
+
+    @property
+    def companies(self) -> list[Company]:
+        """Every company that has a block, in the order of the blocks."""
+        return companies_of(self.blocks)
 
     @property
     def wanted(self) -> dict[str, Mix]:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,14 +16,13 @@ import yaml
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.workloads import building
+from castmates.workloads import building, sources
 from castmates.workloads.native import build as native_build
 
 NATIVE = "native"
 COMPILER = "compiler"
 KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
 PACKAGE = Path(__file__).resolve().parents[1]
-MODULE = re.compile(rf"\b{PACKAGE.name}\.([a-z_]\w*(?:\.[a-z_]\w*)*)")  # of ours, in a command
 FRAMEWORKS_OWN = ("castmates", "dev", COMPILER)  # locks that no workload names
 
 
@@ -55,22 +54,10 @@ def content(
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:
         parts.append(content_key)
-    parts += [file.read_text(encoding="utf-8") for file in sorted(_own_files(command))]
+    parts.append(sources.digest_of(sources.files_run_by(command)))
     if inputs_key is not None:
         parts.append(inputs_key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-
-
-def _own_files(command: Sequence[str]) -> Iterator[Path]:
-    """The Python files of ours that run where a command names a module of this package: with it, all of its room."""
-    named = {tuple(found[1].split(".")) for word in command for found in MODULE.finditer(word)}
-    places = [PACKAGE.joinpath(*names) for names in named]
-    modules = [place for place in places if place.is_dir() or place.with_suffix(".py").is_file()]
-    for place in modules:
-        yield from (place if place.is_dir() else place.parent).rglob("*.py")
-    if modules:
-        yield PACKAGE / "workloads" / "heartbeat.py"
-        yield from (PACKAGE / "workloads").glob("phase*.py")
 
 
 def place_of(name: str, content_key: str, cache: Path) -> Path:
@@ -161,19 +148,23 @@ def _build_python(name: str, envs_dir: Path, place: Path, held: int) -> dict[str
 
 
 def _build_native(place: Path, envs_dir: Path, cache: Path) -> dict[str, object]:
-    compiler = native_build.find_compiler() or _compiler_from_wheel(envs_dir, cache)
+    compiler = native_build.find_compiler() or _fetched_compiler(envs_dir, cache)
     native_build.build(place / "bin", compiler)
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False).stdout
     return {"compiler": compiler, "compiler_version": next(iter(said.splitlines()), "")}
 
 
-def _compiler_from_wheel(envs_dir: Path, cache: Path) -> list[str]:
+def _fetched_compiler(envs_dir: Path, cache: Path) -> list[str]:
     print("No C compiler works here: fetching one as a Python package", file=sys.stderr)
     try:
-        place = build(COMPILER, envs_dir, cache)
+        return wheel_compiler(envs_dir, cache)
     except CastmatesError as error:
         raise CastmatesError(
             "The native kernels need a C compiler, none works here and none could be fetched as a package: install "
             f"one, for example with apt-get install gcc, or set CC ({' '.join(str(error).split())})"
         ) from error
-    return [str(place / "bin" / "python"), "-m", "ziglang", "cc"]
+
+
+def wheel_compiler(envs_dir: Path, cache: Path) -> list[str]:
+    """Fetch the compiler of our own lock unless it is there; give its command."""
+    return [str(build(COMPILER, envs_dir, cache) / "bin" / "python"), "-m", "ziglang", "cc"]

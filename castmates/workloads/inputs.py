@@ -1,11 +1,10 @@
 """The data sets that workloads read: made here by programs of ours, once per content, from a fixed seed.
 
 A generator is a module that is run as `python -m MODULE --into FOLDER ARGUMENTS...`. It writes the same bytes on every
-machine where the format allows that, downloads nothing, and names in `SOURCES`, if it has that variable, further files
-of its folder that decide about what it writes.
+machine where the format allows that, downloads nothing, and names the files beside it that it reads, if any, in the
+variable `DATA_FILES`.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -13,15 +12,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
-from castmates.workloads import building, environments
-
-ROOT = Path(__file__).resolve().parents[2]
+from castmates.workloads import building, environments, sources
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ def known() -> list[str]:
 def key(name: str, envs_dir: Path) -> str:
     """Digest what a data set is made by; another key means another data set."""
     recipe = _recipe(name)
-    parts = [recipe.module, *recipe.arguments, *(file.read_text(encoding="utf-8") for file in _sources(recipe))]
+    parts = [recipe.module, *recipe.arguments, sources.digest_of(sources.files_run_by([recipe.module]))]
     if recipe.environment is not None:
         parts.append(environments.key(recipe.environment, envs_dir))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
@@ -122,20 +118,10 @@ def _recipe(name: str) -> Recipe:
     return RECIPES[name]
 
 
-def _sources(recipe: Recipe) -> Iterator[Path]:
-    """The module's file, and those beside it that it says it is made of."""
-    module = ROOT / (recipe.module.replace(".", "/") + ".py")
-    yield module
-    for node in ast.parse(module.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["SOURCES"]:
-            for other in ast.literal_eval(node.value):
-                yield module.parent / other
-
-
 def _interpreter(recipe: Recipe, envs_dir: Path, cache: Path) -> tuple[str, dict[str, str]]:
     """The interpreter that runs the generator, and the variables with which it finds this package alone."""
     if recipe.environment is None:
-        return sys.executable, {"PYTHONPATH": str(ROOT)}
+        return sys.executable, {"PYTHONPATH": str(sources.ROOT)}
     place = environments.build(recipe.environment, envs_dir, cache)
     found = environments.environment_of(place)
     path = os.pathsep.join([found.pop("PATH"), os.environ.get("PATH", os.defpath)])

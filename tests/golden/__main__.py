@@ -1,9 +1,10 @@
-"""Writes the golden tables and page anew: `python -m tests.golden`. Look at what changed before you commit it."""
+"""Writes the golden tables, page and digests anew: `python -m tests.golden`. Look at the changes before you commit."""
 
 import json
 import tempfile
 from pathlib import Path
 
+from tests.golden.digests import DIGESTS, digests
 from tests.golden.report import PAGE, TABLES, make
 
 with tempfile.TemporaryDirectory() as folder:
@@ -14,3 +15,4 @@ for old in TABLES.glob("*.csv"):
 for name, text in tables.items():
     (TABLES / f"{name}.csv").write_text(text)
 PAGE.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
+DIGESTS.write_text(json.dumps(digests(), indent=1) + "\n")

@@ -11,6 +11,7 @@ from castmates.rdt.resctrl.foreign import monitoring_groups
 from castmates.study.spec import Share
 from tests.lab import guest
 from tests.lab.kit.transcript import ERROR, EVENTS, UNAVAILABLE, spoil
+from tests.waiting import wait_for
 
 LEAD, IDLE = "lead@1", "idle@0"
 WAY = 1572864
@@ -55,7 +56,7 @@ def test_member_with_a_group_of_its_own_is_watched_there_and_held_by_its_mask(re
         held = {LEAD: Held(pid, [1])}
         allocator.prepare(held)
         monitor.attach(held)
-        assert monitor.watched.paths == allocator.groups
+        assert monitor.groups.paths == allocator.groups
         allocator.apply([Share(member=LEAD, ways=0x3)])
         occupied = values(series(monitor, 2), LEAD, "llc_occupancy")
         assert 0 < occupied[-1] <= 2 * WAY
@@ -82,7 +83,7 @@ def test_reading_that_the_hardware_refuses_is_missing_with_the_reason(watched, f
 @pytest.mark.machines("monitoring-only")
 def test_without_allocation_members_are_watched_in_monitoring_groups(watched, resctrl):
     assert sorted(guest.groups()) == [""]
-    assert sorted(watched.watched.paths.values()) == monitoring_groups(resctrl)
+    assert sorted(watched.groups.paths.values()) == monitoring_groups(resctrl)
     assert choose_allocator(shares=True).name == "none"
     watched.close()
     assert monitoring_groups(resctrl) == []
@@ -101,8 +102,8 @@ def test_members_beyond_the_monitoring_ids_are_named_and_the_others_watched(resc
     monitor = choose_monitor()
     members = {f"member@{n}": Held(crowd().pid, [n % 4]) for n in range(9)}  # 7 ids besides the default group's
     monitor.attach(members)
-    assert len(monitor.watched.paths) == 7
-    assert all("Out of RMIDs" in why for why in monitor.watched.missing.values())
+    assert len(monitor.groups.paths) == 7
+    assert all("Out of RMIDs" in why for why in monitor.groups.missing.values())
     samples = series(monitor, 0.2)
     told = {one.subject for one in samples if one.value is None and "Out of RMIDs" in one.note}
     assert told == {"member@7", "member@8"}
@@ -121,7 +122,8 @@ def test_ids_in_limbo_are_waited_for(resctrl, crowd):
         resctrl.make(group)
     with guest.busy(cpu=2) as pid:
         resctrl.write(f"{groups[0]}/tasks", f"{pid}\n")
-        guest.wait_for(lambda: int(resctrl.read(f"{groups[0]}/mon_data/mon_L3_00/llc_occupancy")) > 0)
+        occupancy = f"{groups[0]}/mon_data/mon_L3_00/llc_occupancy"
+        wait_for(lambda: int(resctrl.read(occupancy)) > 0, "the group has used the cache")
         resctrl.remove(groups[0])
     said = []
 
@@ -132,13 +134,13 @@ def test_ids_in_limbo_are_waited_for(resctrl, crowd):
     monitor = choose_monitor(say=say)
     monitor.attach({IDLE: Held(crowd().pid, [0])})
     monitor.close()
-    assert monitor.watched.missing == {}
+    assert monitor.groups.missing == {}
     assert any("limbo" in sentence for sentence in said)
 
 
 @pytest.mark.machines("linux-6.1")
 def test_group_that_somebody_removes_leaves_gaps_with_the_reason(watched, resctrl):
-    subprocess.run(["rmdir", guest.ROOT / watched.watched.paths[LEAD]], check=True)
+    subprocess.run(["rmdir", guest.ROOT / watched.groups.paths[LEAD]], check=True)
     samples = series(watched, 0.3)
     gone = [one for one in samples if one.subject == LEAD]
     assert {one.value for one in gone} == {None}

@@ -1,79 +1,114 @@
-"""The arrows of docs/architecture.md: who may import whom."""
+"""The arrows of docs/architecture.md: who may use whom, no circles, few flat modules, and a picture that is true."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "castmates"
-BASE = {"errors", "tables", "tables_of_blocks", "tables_of_partitions", "protocols", "sampler", "files", "__version__"}
-ALLOWED = {
-    "study": {"study"},
-    "analysis": {"analysis", "study"},
-    "report": {"report", "analysis", "study", "block_tables", "bundles", "csv_text", "side_by_side"},
-    "machine": {"machine", "study"},
-    "counters": {"counters", "study"},
-    "rdt": {"rdt", "counters", "machine", "study"},
-    "inside": {"inside"},
-    "workloads": {"workloads", "inside"},
-    "suites": {"suites", "workloads", "study"},
-    "runner": {"runner", "workloads", "rdt", "counters", "machine", "analysis", "study"},
-    "modelled": {"modelled", "runner", "rdt", "workloads", "study"},
-    "calibration": {"calibration", "runner", "workloads", "rdt", "counters", "machine", "analysis", "study"},
-    "counts_check": {"counts_check", "runner", "counters", "workloads", "machine", "study"},
-    "contract": {"contract", "runner", "workloads", "counters", "machine", "study"},
-    "grant": {"grant", "runner", "machine"},
+from tests import house
+
+COLUMNS = "results/columns"
+REPORT = {"report", "report/text", "analysis", "results", COLUMNS, "study"}
+FIGURES = REPORT | {"report/figures"}
+ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
+    "study": set(),
+    COLUMNS: set(),
+    "linux": {"study"},
+    "inside": set(),
+    "workloads": {"inside"},
+    "machine": {"linux", "study"},
+    "counters": {"linux", "study"},
+    "rdt": {"linux", "machine", "study"},
+    "suites": {"workloads", "study"},
+    "analysis": {COLUMNS, "study"},
+    "results": {COLUMNS, "study"},
+    "runner": {"workloads", "rdt", "counters", "machine", "analysis", "linux", COLUMNS, "study"},
+    "modelled": {"runner", "rdt", "workloads", "study"},
+    "trials": {"runner", "workloads", "rdt", "counters", "machine", "analysis", "linux", "study"},
+    "grant": {"runner", "machine", "linux"},
+    "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
+    "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS, "workloads", "linux", "study"},
+    "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
+    "report": {"results", COLUMNS, "analysis", "study"},
+    "report/text": {"report", "analysis", "results", COLUMNS, "study"},
+    "report/figures": REPORT,
+    "report/page": FIGURES,
+    "report/paper": FIGURES | {"project", "report/page"},
+    "report/comparison": FIGURES | {"report/page"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
+FLAT = {"errors", "files", "protocols", "sampler", "parallel", "project", "__init__", "__main__"}
+ELSEWHERE = [  # what other interpreters import: the standard library, and these
+    "heartbeat",
+    "phases",
+    "phase_writer",
+    "phase_file",
+    "tfmodels.__main__",
+    "tfmodels.marks",
+    "stressng.__main__",
+]
 
 
-def imports(file: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            if node.module == "castmates":
-                found |= {f"castmates.{alias.name}" for alias in node.names}
-    return found
+def test_every_room_is_known():
+    assert house.arrows().keys() - {"cli"} == ALLOWED.keys()
 
 
 @pytest.mark.parametrize("room", ALLOWED)
 def test_imports_follow_the_arrows(room):
-    for file in (PACKAGE / room).rglob("*.py"):
-        for name in imports(file):
-            if name.startswith("castmates."):
-                target = name.split(".")[1]
-                assert target in ALLOWED[room] | BASE, f"{file.relative_to(PACKAGE)} imports {name}"
+    assert house.arrows()[room] <= ALLOWED[room]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert house.circles() == []
+
+
+def test_only_these_modules_lie_flat():
+    assert {file.stem for file in house.PACKAGE.glob("*.py")} == FLAT
 
 
 @pytest.mark.parametrize("room", sorted(PURE))
 def test_pure_rooms_touch_neither_files_nor_hardware(room):
-    for file in (PACKAGE / room).rglob("*.py"):
-        assert not {name.split(".")[0] for name in imports(file)} & NOT_PURE, file
+    for file in (house.PACKAGE / room).rglob("*.py"):
+        names = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+        assert not {name.split(".")[0] for name in names} & NOT_PURE, file
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "heartbeat.py",
-        "phases.py",
-        "phase_writer.py",
-        "phase_file.py",
-        "tfmodels/__main__.py",
-        "tfmodels/marks.py",
-        "stressng/__main__.py",
-    ],
-)
+@pytest.mark.parametrize("module", ELSEWHERE)
 def test_what_other_interpreters_import_needs_nothing_of_ours(module):
-    allowed = {"castmates.workloads.heartbeat", "castmates.workloads.tfmodels", "castmates.workloads"}
-    for name in imports(PACKAGE / "workloads" / module):
-        if name.startswith("castmates"):
-            assert any(name.startswith(one) for one in allowed), name
+    for name in house.imports()[f"castmates.workloads.{module}"]:
+        assert name.startswith("castmates.workloads"), name
 
 
 def test_modules_stay_small():
-    long = [file for file in PACKAGE.rglob("*.py") if len(file.read_text().splitlines()) >= 400]
-    assert not long
+    assert not [file for file in house.PACKAGE.rglob("*.py") if len(file.read_text().splitlines()) >= 400]
+
+
+def test_the_picture_in_the_documentation_is_true():
+    page = house.PAGE.read_text(encoding="utf-8")
+    assert house.page_with(house.picture()) == page, "`python -m tests.house` draws it anew"
+
+
+def test_the_search_sees_imports_in_functions_and_circles(tmp_path, monkeypatch):
+    for name, text in {
+        "a/x": "def f():\n    from castmates.b import y",
+        "b/y": "import castmates.a.x",
+        "b/__init__": "",
+    }.items():
+        file = tmp_path / "castmates" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "PACKAGE", tmp_path / "castmates")
+    for cached in (house.modules, house.imports, house.arrows):
+        cached.cache_clear()
+    try:
+        assert house.circles() == [["castmates.a.x", "castmates.b.y"]]
+        assert house.arrows() == {"a": {"b"}, "b": {"a"}}
+    finally:
+        for cached in (house.modules, house.imports, house.arrows):
+            cached.cache_clear()

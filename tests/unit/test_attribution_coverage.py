@@ -7,7 +7,6 @@ which are all the same: whichever looks best does so by luck, and on the blocks 
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,13 +15,14 @@ from scipy import stats
 
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
-from castmates.analysis.partitions.attribution_rounds import STAGES
+from castmates.analysis.partitions.attribution_rounds import LINKS
 from castmates.results.columns.study import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan
 
+pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
 SEED, STUDIES, ROUNDS = 20261122, 1000, 2
 WAYS = (2, 4, 6, 8)  # of the partitions, each of which isolates and is worth the same
 LAUNCH, SCENE, WINDOW = 0.02, 0.015, 0.01  # standard deviations, in log terms
@@ -46,14 +46,14 @@ class Studies:
 
 
 @cache
-def studies(blocks: int) -> Studies:
-    companies = [_company(number) for number in range(STUDIES)]
-    rng = np.random.default_rng(SEED + blocks)
+def studies(blocks: int, count: int = STUDIES, seed: int = SEED) -> Studies:
+    companies = [_company(number) for number in range(count)]
+    rng = np.random.default_rng(seed + blocks)
     scenes = [scene for scene in companies[0].scenes if scene.kind in ("solo", "placebo", "corun")]
     kinds = [(scene.kind, scene.partition) for scene in scenes]
-    shape = (STUDIES, blocks, ROUNDS, len(scenes))
-    moved = rng.normal(0, SCENE, (STUDIES, blocks, 1, len(scenes)))
-    launch = rng.normal(0, LAUNCH, (STUDIES, blocks, 1, 1))
+    shape = (count, blocks, ROUNDS, len(scenes))
+    moved = rng.normal(0, SCENE, (count, blocks, 1, len(scenes)))
+    launch = rng.normal(0, LAUNCH, (count, blocks, 1, 1))
     here = launch + moved - [_loss(*one) for one in kinds]
     logs = here + rng.normal(0, WINDOW, shape)
     study, block, number, scene = np.indices(shape).reshape(4, -1)
@@ -148,7 +148,7 @@ def test_within_launch_every_part_covers_what_these_launches_show(blocks):
     stages = [("solo", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
               ("corun", UNMANAGED)]  # fmt: skip
     logs = np.stack([simulated.here[:, :, 0, simulated.kinds.index(one)] for one in stages], axis=2).mean(axis=1)
-    lost = dict(zip(STAGES, (logs[:, [0]] - logs).T, strict=True))
+    lost = dict(zip(LINKS, (logs[:, [0]] - logs).T, strict=True))
     for part in TRUE:
         start, end = (lost[stage] for stage in PARTS[part])
         own = found.loc[part]
@@ -181,11 +181,6 @@ def table():
 
 def _cell(share):
     return "" if share is None else f"{100 * share:.1f}".replace("-0.0", "0.0")
-
-
-def test_the_documented_figures_are_these():
-    page = Path(__file__).parents[2] / "docs" / "methodology.md"
-    assert table() in page.read_text(), "put the output of `python -m tests.unit.test_attribution_coverage` there"
 
 
 if __name__ == "__main__":

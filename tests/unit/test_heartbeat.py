@@ -2,8 +2,6 @@
 
 import os
 import struct
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -127,39 +125,6 @@ def test_records_overwritten_during_the_copy_are_dropped(before, during, since):
     assert units_of(beats.records) == list(range(since + beats.lost + 1, before + 1))
     oldest_whole = before + during - capacity + 1
     assert beats.lost == min(max(0, oldest_whole - since), before - since)
-
-
-RACER = """
-import sys
-from castmates.workloads.heartbeat import Writer
-writer = Writer.from_environment()
-writer.ready()
-for _ in range(int(sys.argv[1])):
-    writer.beat(3)
-writer.finished()
-"""
-
-
-def test_a_reader_beside_a_racing_writer_sees_no_torn_record(path):
-    """A small ring and a writer at full speed: every record that is handed out is whole."""
-    total = 200_000
-    create(path, capacity=16)
-    writer = subprocess.Popen([sys.executable, "-c", RACER, str(total)], env={**os.environ, VARIABLE: str(path)})
-    seen = lost = since = 0
-    last_ns = 0
-    with Reader(path) as reader:
-        while True:
-            over = reader.state is State.FINISHED or writer.poll() is not None
-            beats = reader.beats(since)
-            for index, (ns, units) in enumerate(beats.records, start=since + beats.lost):
-                assert units == 3 * (index + 1)
-                assert ns >= last_ns
-                last_ns = ns
-            seen, lost, since = seen + len(beats.records), lost + beats.lost, beats.head
-            if over:
-                break
-    assert writer.wait() == 0
-    assert seen + lost == since == total
 
 
 def test_a_second_writer_goes_on_counting(path):

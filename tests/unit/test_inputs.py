@@ -10,7 +10,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.runner.processes import placeholders
 from castmates.study.spec import Member
-from castmates.workloads import environments, inputs
+from castmates.workloads import environments, inputs, sources
 from castmates.workloads.inputs import Recipe
 
 ENVS = Path("envs")
@@ -18,7 +18,7 @@ GENERATOR = '''
 """Writes a few words, or fails."""
 import sys
 from pathlib import Path
-SOURCES = ("words.py",)
+DATA_FILES = ["words.py"]
 folder = Path(sys.argv[sys.argv.index("--into") + 1])
 with open(Path(__file__).with_name("calls"), "a") as calls:
     calls.write("x")
@@ -36,9 +36,11 @@ def made(tmp_path, monkeypatch):
     """A generator in a package of its own, and recipes for it."""
     room = tmp_path / "generators"
     room.mkdir()
+    (room / "__init__.py").touch()
+    monkeypatch.setattr(sources, "PACKAGE", room.name)
     (room / "words.py").write_text("WORDS = 1\n")
     (room / "make.py").write_text(GENERATOR)
-    monkeypatch.setattr(inputs, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
     recipes = {name: Recipe("generators.make", (name,)) for name in ("good", "fail", "nothing")}
     monkeypatch.setattr(inputs, "RECIPES", recipes)
     return room
@@ -96,7 +98,7 @@ def test_what_cannot_be_made_is_a_sentence_and_leaves_nothing(made, tmp_path, na
 def test_another_generator_is_another_data_set(made, file):
     before = {name: inputs.key(name, ENVS) for name in inputs.known()}
     assert len(set(before.values())) == 3
-    (made / file).write_text((made / file).read_text() + "# changed\n")
+    (made / file).write_text((made / file).read_text() + "CHANGED = 1\n")
     assert inputs.key("good", ENVS) != before["good"]
 
 

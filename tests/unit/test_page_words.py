@@ -1,10 +1,13 @@
 """Small words of the page: counts of scenes, designs and names read as English."""
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
-from castmates.report.text.latency import _which
+from castmates.report.text.latency import refusals
 from tests.unit.test_controls import judged
 
 
@@ -13,7 +16,10 @@ from tests.unit.test_controls import judged
     [(1, 1, "its only scene"), (2, 2, "both scenes"), (3, 3, "all 3 scenes"), (1, 3, "1 of 3 scenes")],
 )
 def test_in_how_many_scenes(refused, scenes, said):
-    assert _which(refused, scenes) == said
+    rows = [
+        {"member": "a@0", "quantile": "p95", "scene": f"s{n}", "refused": "few" * (n < refused)} for n in range(scenes)
+    ]
+    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is refused in {said}; in s0: few."]
 
 
 def test_a_design_is_told_in_words():

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from castmates.cli.main import app
 from castmates.study.cache_keys import CacheKeys, Sweep
 from castmates.study.model import Attribution, Budget, Catalogue, Limits, Machine, Placement, Prepare, Study, Workload
 from castmates.study.reading import read
@@ -12,6 +14,7 @@ from castmates.study.schema import SCHEMAS, text_of
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 FILES = sorted(CONFIG.rglob("*.yaml"))
+STUDIES = [CONFIG / "config.yaml", *sorted((CONFIG / "studies").glob("*.yaml"))]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -35,3 +38,11 @@ def test_config_readme_explains_every_key():
     for model in (Study, Attribution, Budget, Limits, CacheKeys, Sweep, Machine, Prepare, Placement, Workload):
         for key in model.model_fields:
             assert f"`{key}" in text or f"{key}`" in text, key
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_shipped_studies_can_be_planned(file, monkeypatch):
+    monkeypatch.chdir(CONFIG.parent)
+    done = CliRunner().invoke(app, ["plan", str(file)])
+    assert done.exit_code == 0, done.output
+    assert "windows" in done.output

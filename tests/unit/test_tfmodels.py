@@ -3,16 +3,13 @@
 import importlib
 import inspect
 import itertools
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from castmates.workloads import heartbeat, inputs, phase_file
+from castmates.workloads import inputs, phase_file
 from castmates.workloads.phases import Writer as PhaseWriter
 from castmates.workloads.tfmodels import jobs, phases, records, sparing, wish
 
@@ -164,29 +161,6 @@ def test_a_job_marks_its_phases_where_the_runner_listens(monkeypatch):
     assert wish.parse(["--model", "bert"]).phases
     with pytest.raises(SystemExit):
         wish.parse(["--model", "bert", "--xla"])
-
-
-def test_sigterm_ends_a_job_also_inside_a_long_step(tmp_path):
-    beats = tmp_path / "beats"
-    heartbeat.create(beats)
-    # A call that lasts for minutes, gives the interpreter's lock back and that no signal interrupts: as a step does.
-    code = (
-        "import hashlib; from castmates.workloads.heartbeat import Writer\n"
-        "from castmates.workloads.tfmodels.ending import Ending\n"
-        "ending = Ending(Writer.from_environment()); print('in', flush=True)\n"
-        "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
-    )
-    variables = os.environ | {"CASTMATES_HEARTBEAT": str(beats), "PYTHONPATH": str(REPOSITORY)}
-    job = subprocess.Popen([sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, text=True)
-    try:
-        assert job.stdout.readline() == "in\n"
-        job.send_signal(signal.SIGTERM)
-        assert job.wait(timeout=30) == 0
-    finally:
-        job.kill()
-        job.wait()
-    with heartbeat.Reader(beats) as reader:
-        assert reader.state is heartbeat.State.FINISHED
 
 
 def test_what_is_put_off_is_imported_at_its_first_use_and_a_plain_package_never(tmp_path, monkeypatch):

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.cli import main
+from castmates.cli.retry import retry
 from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT
+
+pytestmark = pytest.mark.core
 
 
 def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
@@ -104,7 +107,7 @@ def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=tmp_path / "results"))
+    monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=StudyFolder(tmp_path / "results")))
     monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
     with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
-        main.retry(Path("study.yaml"))
+        retry(Path("study.yaml"))

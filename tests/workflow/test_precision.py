@@ -2,7 +2,7 @@
 
 import json
 
-from tests.workflow.sweeps import STUDY, Sweeps
+from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
 QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest_settle": 0.01}
 
@@ -19,8 +19,7 @@ def looks(sweeps: Sweeps) -> list[dict]:
 def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     before = project.blocks()
     project.write_study(budget("0.0001%", 10))  # out of reach
-    done = project.run("results/small/tables/effects.csv")
-    assert done.returncode == 0, done.stderr
+    project.sweep(TABLES)
     first = project.blocks()
     assert before.items() <= first.items()
     assert len(first) == 10
@@ -28,15 +27,14 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     assert (project.effects()["blocks"] == 10).all()
 
     project.write_study(budget("900%", 14))  # reached at the first look, and confirmed six blocks later
-    done = project.run()
-    assert done.returncode == 0, done.stderr
+    done = project.sweep()
     assert "±900 % reached by 1 of 1 company." in done.stderr
     assert "±900 % reached by 1 of 1 company." in (project.results / "report/index.html").read_text()
     second = project.blocks()
     assert first == second
     assert looks(project)[-1]["reached"][0]["enough"]
     assert (project.effects()["blocks"] == 10).all()
-    assert "Nothing to be done" in project.run("--dry-run").stdout
+    project.assert_finished()
 
     project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
     again = project.run("--dry-run").stdout

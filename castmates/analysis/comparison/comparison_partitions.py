@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from castmates.analysis.comparison.launches import plain_members
 from castmates.study import masks
-from castmates.study.schemata import ways_of
+from castmates.study.schemata import mask_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 
 Gift = tuple[tuple[str, str], ...]  # plain member -> its share in words; who has everything is not there
@@ -66,7 +66,7 @@ def unmanaged(mix: str) -> Match:
 def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], plan: Plan) -> Gift:
     found = {}
     for share in partition.shares:
-        ways, parts = ways_of(share), []
+        ways, parts = mask_of(share), []
         if ways is not None and share.ways is not None:
             parts.append(f"{share.ways:#x} ({_size(ways, plan)})")
         if share.code is not None:

@@ -9,7 +9,7 @@ import pandas as pd
 from castmates.results.columns.study import Columns, frame
 from castmates.study import masks
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
-from castmates.study.schemata import ways_of
+from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
 
 CONTRASTS: Columns = {
@@ -56,7 +56,7 @@ def mix_contrasts(plan: Plan) -> pd.DataFrame:
 def control_contrasts(plan: Plan) -> pd.DataFrame:
     """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
     ours = own_leads(plan)
-    companies = sorted(_companies(plan), key=lambda company: company.lead.name not in ours)
+    companies = sorted(plan.companies, key=lambda company: company.lead.name not in ours)
     of_mixes = _companies_of_mixes(plan)
     known = (
         {**contrast, "control": control.kind}
@@ -77,14 +77,10 @@ def workload_of(member: str) -> str:
     return member.rpartition("@")[0]
 
 
-def _companies(plan: Plan) -> list[Company]:
-    return list({block.company.id: block.company for block in plan.blocks}.values())
-
-
 def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
     """By identity: the companies that have a mix, and the name it goes by there."""
     found: dict[str, list[tuple[Company, str]]] = {}
-    for company in _companies(plan):
+    for company in plan.companies:
         for mix in company.mixes:
             found.setdefault(mix.identity, []).append((company, mix.name))
     return found
@@ -171,7 +167,7 @@ def _of_scene(
 def _lead_ways(mix: Mix, partition: Partition | None) -> int | None:
     """How many ways the partition gives the lead; None where it has all."""
     shares = {share.member: share for share in partition.shares} if partition is not None else {}
-    mask = ways_of(shares.get(mix.lead))
+    mask = mask_of(shares.get(mix.lead))
     return None if mask is None else masks.popcount(mask)
 
 

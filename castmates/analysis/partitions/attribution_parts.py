@@ -11,10 +11,10 @@ from castmates.analysis.partitions.attribution_rounds import (
     CHAINS,
     GROUP,
     ISOLATED,
+    LINKS,
     PLACEBO,
     ROUND,
     SOLO,
-    STAGES,
     TOGETHER,
 )
 from castmates.analysis.statistics.intervals import BLOCK, estimate
@@ -38,7 +38,7 @@ _PART = [*GROUP, "part"]
 
 def parts_of(stages: Sequence[str]) -> list[str]:
     """What a chain of these stages can tell: the total, its parts, and what one of them consists of."""
-    steps = {*pairwise(stages), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(stages) == STAGES else set())
+    steps = {*pairwise(stages), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(stages) == LINKS else set())
     return [part for part, step in PARTS.items() if step in steps]
 
 
@@ -54,9 +54,9 @@ def estimated(whole: pd.DataFrame) -> pd.DataFrame:
 def _differences(rounds: pd.DataFrame, stages: Sequence[str]) -> pd.DataFrame:
     """A row per round and part: what was lost before the part, after it, and by it."""
     names = parts_of(stages)
-    logs = rounds[list(STAGES)].to_numpy(dtype=float)
-    start, end = ([STAGES.index(PARTS[name][side]) for name in names] for side in (0, 1))
-    solo = logs[:, [STAGES.index(SOLO)]]
+    logs = rounds[list(LINKS)].to_numpy(dtype=float)
+    start, end = ([LINKS.index(PARTS[name][side]) for name in names] for side in (0, 1))
+    solo = logs[:, [LINKS.index(SOLO)]]
     found = rounds[[*GROUP, *ROUND]].take(np.repeat(np.arange(len(rounds)), len(names)))
     return found.assign(
         part=np.tile(np.array(names, dtype=object), len(rounds)),

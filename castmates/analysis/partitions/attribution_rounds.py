@@ -11,9 +11,9 @@ from castmates.analysis.statistics.pairs import log_rates
 from castmates.study.spec import UNMANAGED
 
 SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "solo", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
-STAGES = (SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
+LINKS = (SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
 # From the finest to the coarsest: what is missing is left out, and two parts become one.
-CHAINS = (STAGES, (SOLO, PLACEBO, ISOLATED, TOGETHER), (SOLO, ISOLATED, TOGETHER), (SOLO, PLACEBO, TOGETHER),
+CHAINS = (LINKS, (SOLO, PLACEBO, ISOLATED, TOGETHER), (SOLO, ISOLATED, TOGETHER), (SOLO, PLACEBO, TOGETHER),
           (SOLO, TOGETHER))  # fmt: skip
 
 MIX = ("mix", "member")  # what a chain belongs to

@@ -12,7 +12,7 @@ from castmates.analysis.partitions.families import family_of
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
 from castmates.study import masks
-from castmates.study.schemata import ways_of
+from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
 KEPT = 95.0  # per cent of the solo rate
@@ -59,7 +59,7 @@ def _shared_ways(plan: Plan) -> dict[tuple[str, str, str], int]:
         for mix in plan.mixes
         for partition in mix.partitions
         for share in partition.shares
-        if share.member == mix.lead and (mask := ways_of(share)) is not None
+        if share.member == mix.lead and (mask := mask_of(share)) is not None
     }
 
 

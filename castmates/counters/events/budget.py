@@ -15,8 +15,9 @@ from typing import NamedTuple, TypeVar
 from castmates.counters.events.groups import open_groups
 from castmates.counters.events.resolving import Event
 from castmates.counters.events.turns import split
+from castmates.linux.host import sysctl
+from castmates.linux.kernel_files import CPU_DIR, read_text
 from castmates.linux.perf_event import Target
-from castmates.linux.small_files import CPU_DIR, read_number, read_word
 from castmates.study.cpus import parse
 
 TRY_S = 0.006  # longer than the 4 ms after which the kernel lets other events have the counters
@@ -113,7 +114,7 @@ def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
 
 def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
     """What of the machine's state takes counters away."""
-    watchdog = read_number(root / "proc/sys/kernel/nmi_watchdog")
+    watchdog = sysctl("kernel/nmi_watchdog", root) not in (None, "0")
     shared = any(len(_cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
     return {
         "NMI watchdog": "on: it holds a counter of each CPU (`machine.prepare.nmi_watchdog: off` lends it to us)"
@@ -131,7 +132,7 @@ def _merged(parts: Iterable[Mapping[str, Found]]) -> dict[str, Found]:
 
 
 def _cpus_in(file: Path) -> list[int]:
-    word = read_word(file)
+    word = read_text(file)
     return parse(word, file.name) if word else []
 
 

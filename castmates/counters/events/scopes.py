@@ -4,12 +4,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from castmates.counters.events.groups import ENDED, open_groups
 from castmates.counters.events.resolving import Event
+from castmates.linux import cgroups
 from castmates.linux.perf_event import CLOEXEC, OF_CGROUP, SOFTWARE, Attr, Opener, Target, open_event
-from castmates.linux.processes import Family, is_stopped, read_kernel, threads_of
+from castmates.linux.processes import Family, is_stopped, threads_of
 from castmates.protocols import Held
 
 Scope = Literal["cgroup", "thread", "cpu"]
@@ -80,7 +82,7 @@ def _stands_still(held: Held) -> bool:
     """Whether somebody else has frozen the member, so that we neither need to stop it nor may let it go on."""
     if held.cgroup is not None:
         with suppress(OSError):
-            return b"frozen 1" in read_kernel(f"{held.cgroup}/cgroup.events")
+            return cgroups.event(Path(held.cgroup), "frozen")
     living = Family(held.pid).living()
     return bool(living) and all(is_stopped(process.pid) for process in living)
 

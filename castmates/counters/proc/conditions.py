@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from castmates.linux.small_files import CPU_DIR, read_number, read_word
+from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.protocols import Sample
 
 GOVERNOR = ("scaling_governor", "scaling_min_freq", "scaling_max_freq")
@@ -47,7 +47,7 @@ class Conditions:
         self._coolers = [
             folder / "cur_state"
             for folder in sorted((root / "sys/class/thermal").glob("cooling_device*"))
-            if (read_word(folder / "type") or "").startswith(COOLERS)
+            if (read_text(folder / "type") or "").startswith(COOLERS)
         ]
         self._begin: Settings = {}
         self._opening: Edge | None = None
@@ -86,8 +86,8 @@ class Conditions:
         return {"at the block's begin": ", ".join(found) or "this kernel drives no frequency"}
 
     def _look(self) -> Edge:
-        offline = [cpu for cpu in self._cpus if read_number(self._base / f"cpu{cpu}/online") == 0]
-        coolers = sum(bool(read_number(file)) for file in self._coolers)
+        offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]
+        coolers = sum(bool(read_int(file)) for file in self._coolers)
         settings = self._settings()
         if coolers:
             settings = {what: word for what, word in settings.items() if not what.startswith(COOLED)}
@@ -98,7 +98,7 @@ class Conditions:
             f"{name} of CPU {cpu}": self._base / f"cpu{cpu}/cpufreq/{name}" for cpu in self._cpus for name in GOVERNOR
         }
         files |= {name.partition("/")[2]: self._base / name for name in TURBO}
-        return {what: word for what, file in files.items() if (word := read_word(file)) is not None}
+        return {what: word for what, file in files.items() if (word := read_text(file)) is not None}
 
 
 def changes(before: Settings, after: Settings) -> list[str]:

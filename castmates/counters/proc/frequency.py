@@ -1,16 +1,15 @@
 """The frequency of the block's CPUs, at both edges of a window: an effect, recorded and never a reason."""
 
-import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from castmates.linux.small_files import CPU_DIR, read_number, read_word
+from castmates.linux import host
+from castmates.linux.kernel_files import CPU_DIR, read_int
 from castmates.protocols import Sample
 
 DRIVER = "scaling_cur_freq"
 CPUINFO = "/proc/cpuinfo, in a guest often the nominal one"
-PROCESSOR = re.compile(r"^processor\s*:\s*(\d+)|^cpu MHz\s*:\s*([\d.]+)", re.MULTILINE)
 
 
 class Frequency:
@@ -20,7 +19,7 @@ class Frequency:
 
     def __init__(self, cpus: Sequence[int], root: Path = Path("/")) -> None:
         self._files = {cpu: root / CPU_DIR / f"cpu{cpu}/cpufreq" / DRIVER for cpu in cpus}
-        self._cpuinfo = root / "proc/cpuinfo"
+        self._root = root
         self._opening: list[Sample] | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:
@@ -49,23 +48,12 @@ class Frequency:
 
     def _look(self) -> list[Sample]:
         now = time.monotonic_ns()
-        khz = {cpu: read_number(file) for cpu, file in self._files.items()}
-        told = self._told(cpu for cpu, value in khz.items() if value is None)
+        khz = {cpu: read_int(file) for cpu, file in self._files.items()}
+        without = {cpu for cpu, value in khz.items() if value is None}
+        nominal = host.nominal_mhz(without, self._root) if without else {}
         samples = []
         for cpu, value in khz.items():
-            mhz, note = (told.get(cpu), CPUINFO) if value is None else (value / 1e3, DRIVER)
+            mhz, note = (nominal.get(cpu), CPUINFO) if value is None else (value / 1e3, DRIVER)
             note = "not told" if mhz is None else note
             samples.append(Sample(now, self.name, f"cpu{cpu}", "frequency_mhz", mhz, note))
         return samples
-
-    def _told(self, cpus: Iterable[int]) -> dict[int, float]:
-        """What /proc/cpuinfo tells of these CPUs; on a large machine it is long, and read only where it must be."""
-        wanted = set(cpus)
-        found: dict[int, float] = {}
-        cpu = -1
-        for match in PROCESSOR.finditer((read_word(self._cpuinfo) or "") if wanted else ""):
-            if match[1] is not None:
-                cpu = int(match[1])
-            elif cpu in wanted:
-                found[cpu] = float(match[2])
-        return found

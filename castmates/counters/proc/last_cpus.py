@@ -7,7 +7,7 @@ the edges is told by the count of migrations (perf), where it can be had.
 import time
 from collections.abc import Mapping, Sequence
 
-from castmates.linux.processes import parse_stat, read_kernel, threads_of
+from castmates.linux.processes import children_of, parse_stat, thread_stat_line, threads_of
 from castmates.protocols import Sample
 
 Threads = dict[int, int]  # thread -> the CPU that it ran on last
@@ -64,8 +64,8 @@ def last_cpus(leader: int) -> Threads:
         pid = queue.pop()
         for tid in threads_of(pid):
             try:
-                fields = parse_stat(read_kernel(f"/proc/{pid}/task/{tid}/stat"))[1]
-                queue += map(int, read_kernel(f"/proc/{pid}/task/{tid}/children").split())
+                fields = parse_stat(thread_stat_line(pid, tid))[1]
+                queue += children_of(pid, tid)
             except OSError:
                 continue
             if fields[0] not in (b"Z", b"X"):

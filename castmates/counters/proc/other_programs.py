@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from castmates.linux.processes import numbers_in, parse_stat, read_kernel, threads_of
+from castmates.linux.processes import numbers, parse_stat, stat_line, thread_stat_line, threads_of
 from castmates.protocols import Sample
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -157,7 +157,7 @@ def _ran_on(pid: int, entry: Entry) -> dict[int, float]:
     times: dict[int, int] = {}
     for tid in threads_of(pid):
         try:
-            thread = Entry.of(read_kernel(f"/proc/{pid}/task/{tid}/stat"))
+            thread = Entry.of(thread_stat_line(pid, tid))
         except OSError:
             continue
         times[thread.cpu] = times.get(thread.cpu, 0) + thread.own
@@ -183,11 +183,11 @@ def _bound_elsewhere(pid: int, line: bytes, watched: Collection[int]) -> bool:
 
 def _read(skipped: Collection[int]) -> Table:
     table = {}
-    for pid in numbers_in("/proc"):
+    for pid in numbers():
         if pid in skipped:
             continue
         try:
-            table[pid] = read_kernel(f"/proc/{pid}/stat")
+            table[pid] = stat_line(pid)
         except OSError:
             continue
     return table

@@ -2,17 +2,17 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from castmates.linux.processes import parse_stat, read_kernel, threads_of
+from castmates.linux.host import cpu_ticks, swapped_pages
+from castmates.linux.processes import children_of, parse_stat, stat_line, switches_of, threads_of
 from castmates.protocols import Sample
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 # Columns of a "cpuN" line of /proc/stat that make up each metric; guest time is contained in user time.
 _CPU_COLUMNS = {"user_s": (1, 2), "system_s": (3,), "idle_s": (4, 5), "irq_s": (6, 7), "steal_s": (8,)}
 _BUSY_COLUMNS = (1, 2, 3, 6, 7)
-_SWAP = (b"pswpin ", b"pswpout ")
 _ENDED = "the member has ended"
 
 
@@ -99,8 +99,8 @@ class ProcStat:
 
     def _look(self, active: Sequence[str]) -> Edge:
         trees = {member: read_tree(self._members[member]) for member in active}
-        swap = read_swap()
-        return Edge(time.monotonic_ns(), read_cpus(self._watched), swap, trees, time.process_time_ns())
+        swap = swapped_pages()
+        return Edge(time.monotonic_ns(), cpu_ticks(self._watched), swap, trees, time.process_time_ns())
 
     def _cpu_samples(self, opening: Edge, closing: Edge) -> list[Sample]:
         samples = []
@@ -127,25 +127,6 @@ def _passed(before: list[bytes], after: list[bytes], columns: Sequence[int]) -> 
     return max(0, sum(int(after[c]) - int(before[c]) for c in columns)) * _TICK_S
 
 
-def read_cpus(cpus: Iterable[int]) -> dict[int, list[bytes]]:
-    """Read the time columns of these CPUs; a CPU that is offline is left out."""
-    wanted = {b"cpu%d" % cpu: cpu for cpu in cpus}
-    found = {}
-    for line in read_kernel("/proc/stat").splitlines():
-        if not line.startswith(b"cpu"):
-            break
-        columns = line.split()
-        if columns[0] in wanted:
-            found[wanted[columns[0]]] = columns
-    return found
-
-
-def read_swap() -> dict[str, int]:
-    """Read how many pages the host has swapped in and out since it started."""
-    lines = [line for line in read_kernel("/proc/vmstat").splitlines() if line.startswith(_SWAP)]
-    return {line.split()[0].decode(): int(line.split()[1]) for line in lines}
-
-
 def read_tree(leader: int) -> Tree:
     """Read a process and all its descendants; who ends meanwhile is left out."""
     tree = Tree()
@@ -153,7 +134,7 @@ def read_tree(leader: int) -> Tree:
     while queue:
         pid = queue.pop()
         try:
-            fields = parse_stat(read_kernel(f"/proc/{pid}/stat"))[1]
+            fields = parse_stat(stat_line(pid))[1]
             if fields[0] in b"ZX" and int(fields[17]) <= 1:
                 continue
             # The process's CPU clock counts nanoseconds and keeps the time of threads that have ended;
@@ -167,8 +148,8 @@ def read_tree(leader: int) -> Tree:
         tree.major_faults += int(fields[9]) + int(fields[10])
         for tid in threads_of(pid):
             try:
-                tree.switches[tid] = _switches(read_kernel(f"/proc/{pid}/task/{tid}/status"))
-                queue += map(int, read_kernel(f"/proc/{pid}/task/{tid}/children").split())
+                tree.switches[tid] = switches_of(pid, tid)
+                queue += children_of(pid, tid)
             except OSError:
                 continue
     return tree
@@ -190,10 +171,3 @@ def tree_difference(before: Tree, after: Tree) -> dict[str, tuple[float | None, 
         total = sum(n[column] - before.switches.get(tid, (0, 0))[column] for tid, n in after.switches.items())
         found[metric] = (total, note)
     return found
-
-
-def _switches(status: bytes) -> tuple[int, int]:
-    """Read the last two lines of a thread's status: voluntary and involuntary context switches."""
-    _, _, tail = status.rpartition(b"\nvoluntary_ctxt_switches:")
-    voluntary, _, involuntary = tail.partition(b"\nnonvoluntary_ctxt_switches:")
-    return int(voluntary), int(involuntary.split(b"\n", 1)[0])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from castmates.linux.small_files import CPU_DIR, read_number
+from castmates.linux.kernel_files import CPU_DIR, read_int
 from castmates.protocols import Sample
 
 COUNTS = {"core_throttles": "core_throttle_count", "package_throttles": "package_throttle_count"}
@@ -26,7 +26,7 @@ class Throttling:
             for cpu in cpus
             for metric, count in COUNTS.items()
         }
-        self._files = {key: file for key, file in files.items() if read_number(file) is not None}
+        self._files = {key: file for key, file in files.items() if read_int(file) is not None}
         self._opening: dict[tuple[str, str], int | None] = {}
 
     def attach(self, members: Mapping[str, int]) -> None:
@@ -61,4 +61,4 @@ class Throttling:
         return None if self._files else NONE_HERE
 
     def _look(self) -> dict[tuple[str, str], int | None]:
-        return {key: read_number(file) for key, file in self._files.items()}
+        return {key: read_int(file) for key, file in self._files.items()}

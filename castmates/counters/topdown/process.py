@@ -4,7 +4,6 @@ It starts disabled (-D -1) and obeys its control pipe: `enable` and `disable` co
 into a file without a name, so that nothing is left whoever is killed.
 """
 
-import ctypes
 import io
 import os
 import select
@@ -12,16 +11,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
+from castmates.linux.end_with_parent import end_with_parent
+
 ACKNOWLEDGED = b"ack\n"
 ENDS_WITHIN_S = 2.0
 ENDED = "it ended with status"
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class PerfProcess:
                 stderr=self._errors,
                 pass_fds=(orders, answers, self._output.fileno()),
                 process_group=0,
-                preexec_fn=_end_with(os.getpid()),
+                preexec_fn=end_with_parent(),
                 env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/"},
             )
         except (OSError, subprocess.SubprocessError) as error:
@@ -180,17 +179,3 @@ def _text(file: IO[bytes]) -> str:
         return ""
     file.seek(0)
     return file.read().decode(errors="replace")
-
-
-def _end_with(parent: int) -> Callable[[], None]:
-    """What the child does before exec: it ends with the process that started it, even when that is killed.
-
-    The runner may have a thread that reads a series: nothing here imports, or takes a lock.
-    """
-
-    def prepare() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return prepare

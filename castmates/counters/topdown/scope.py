@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from castmates.errors import CastmatesError
+from castmates.linux.cgroups import memberships
 from castmates.linux.processes import Family
 from castmates.protocols import Held
 from castmates.study import cpus as cpu_lists
@@ -40,13 +41,9 @@ def scope_of(held: Held, family: Family, how: How, devices: Path = DEVICES) -> S
     return Scope("thread", ("-p", ",".join(living), *kind)) if living else "the member ended before perf was started"
 
 
-def group_for_perf(held: Held, proc: Path = Path("/proc")) -> str:
+def group_for_perf(held: Held, root: Path = Path("/")) -> str:
     """The member's own group by perf's name for it; "" where it is in a hierarchy that perf does not count by."""
-    groups: dict[str, str] = {}
-    with suppress(OSError):
-        for line in (proc / str(held.pid) / "cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            groups |= dict.fromkeys(controllers.split(","), path)
+    groups = memberships(held.pid, root)
     name = next((groups[one] for one in HIERARCHIES if one in groups), "").strip("/")
     return name if name and held.cgroup and held.cgroup.rstrip("/").endswith(f"/{name}") else ""
 

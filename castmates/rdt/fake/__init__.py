@@ -13,7 +13,7 @@ operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/
 
 Besides: mount, umount, open (handles that outlive their group), rename, unlink, symlink, chmod, chown, stat;
 set_online(cpu, ...); fail(group, event, "Unavailable"); advance(seconds), without which no time passes and nothing
-leaves limbo. A `Source` says how much lies in the caches and how much has been moved (by default one that is `Told`);
+leaves limbo. A `Source` says how much lies in the caches and how much has been moved, `SetNumbers` unless given;
 `groups`, `group`, `ways`, `bandwidth` and `ruling` tell it what is in force.
 
 Where it is known to differ from a kernel:
@@ -27,10 +27,10 @@ Where it is known to differ from a kernel:
 - All of version 7.2 is from notes and sources, not from a transcript.
 """
 
-from castmates.rdt.fake.groups import Group
+from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.handles import Handle
 from castmates.rdt.fake.kernel import V6_1, V6_12, V7_2, Kernel
-from castmates.rdt.fake.monitors import Failure, Source, Told
+from castmates.rdt.fake.monitors import Failure, SetNumbers, Source
 from castmates.rdt.fake.processes import Processes, Thread
 from castmates.rdt.fake.resctrl import FakeResctrl, Stat
 from castmates.rdt.fake.shape import (
@@ -66,10 +66,10 @@ __all__ = [
     "Handle",
     "Kernel",
     "Processes",
+    "SetNumbers",
     "Shape",
     "Source",
     "Stat",
     "Thread",
     "Throttle",
-    "Told",
 ]

@@ -2,38 +2,15 @@
 
 import errno
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls
+from castmates.rdt.fake.group import SHAREABLE, Group
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.monitors import Monitors
 from castmates.rdt.fake.processes import Processes, Thread
 from castmates.rdt.fake.rmids import Rmids
 from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import refusal
-
-SHAREABLE = "shareable"
-
-
-@dataclass(eq=False)
-class Group:
-    """A control group, or a monitoring group within one."""
-
-    name: str  # "" is the default group
-    closid: int
-    rmid: int
-    control: "Group | None" = None  # of a monitoring group: the control group that it is part of
-    mode: str = SHAREABLE
-    cpus: set[int] = field(default_factory=set)
-    monitoring: list["Group"] = field(default_factory=list)  # its monitoring groups
-    removed: bool = False
-
-    @property
-    def path(self) -> str:
-        """Where it lies in the tree."""
-        if self.control is None:
-            return self.name
-        return f"{self.control.name}/mon_groups/{self.name}".lstrip("/")
 
 
 class Groups:

@@ -4,7 +4,8 @@ import errno
 from collections.abc import Callable
 
 from castmates.rdt.fake.controls import Schema
-from castmates.rdt.fake.groups import Group, Groups
+from castmates.rdt.fake.group import Group
+from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.nodes import Content, Node
 from castmates.rdt.fake.processes import Thread
 from castmates.rdt.fake.schemata import Writer

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from castmates.rdt.fake.controls import Controls
-from castmates.rdt.fake.groups import Group, Groups
+from castmates.rdt.fake.group import Group
+from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.handles import Handle
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.layout import ROOT_FOLDER, Layout

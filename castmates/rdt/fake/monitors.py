@@ -1,12 +1,10 @@
 """Event files: what a source of occupancy and traffic says, as the kernel shows it, with the failures that it knows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
+from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.shape import Shape
-
-if TYPE_CHECKING:
-    from castmates.rdt.fake.groups import Group
 
 Failure = Literal["Unavailable", "Error", "Unassigned"]
 
@@ -14,17 +12,17 @@ Failure = Literal["Unavailable", "Error", "Unassigned"]
 class Source(Protocol):
     """Where numbers come from: a modelled machine, a rule, a test."""
 
-    def occupancy(self, group: "Group", domain: int) -> float:
+    def occupancy(self, group: Group, domain: int) -> float:
         """Return the bytes that lie in a domain's cache for a group, without those of its monitoring groups.
 
         Also asked for groups that were removed, as long as their RMID is in limbo.
         """
 
-    def traffic(self, group: "Group", domain: int, local: bool) -> float:
+    def traffic(self, group: Group, domain: int, local: bool) -> float:
         """Return the bytes that a group itself has moved through a domain since it was made: all, or local ones."""
 
 
-class Told:
+class SetNumbers:
     """Says what it was told, by path and domain; of everything else that there is nothing."""
 
     def __init__(self, local_share: float = 0.75) -> None:
@@ -32,11 +30,11 @@ class Told:
         self.moved: dict[tuple[str, int], float] = {}  # bytes since the group was made
         self.local_share = local_share
 
-    def occupancy(self, group: "Group", domain: int) -> float:
+    def occupancy(self, group: Group, domain: int) -> float:
         """Return what lies there."""
         return self.lying.get((group.path, domain), 0)
 
-    def traffic(self, group: "Group", domain: int, local: bool) -> float:
+    def traffic(self, group: Group, domain: int, local: bool) -> float:
         """Return what was moved."""
         return self.moved.get((group.path, domain), 0) * (self.local_share if local else 1)
 
@@ -62,7 +60,7 @@ class Monitors:
         else:
             self._faults[rmid, event, domain] = _Fault(how, reads)
 
-    def show(self, group: "Group", event: str, domain: int, parts: int = 1) -> str:
+    def show(self, group: Group, event: str, domain: int, parts: int = 1) -> str:
         """Write an event file: a control group's is the sum with its monitoring groups', as far as they can be read.
 
         Of a domain that has so many parts each reads the same.

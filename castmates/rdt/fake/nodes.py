@@ -4,7 +4,7 @@ import errno
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from castmates.rdt.fake.groups import Group
+from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.processes import Thread
 from castmates.rdt.fake.texts import refusal
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from castmates.linux.kernel_files import read_pairs
+from castmates.linux.host import cpu_flags
 from castmates.machine.pqos_text import State
 from castmates.machine.topology import Topology
 from castmates.study.cache import Bandwidth, Cache
@@ -52,7 +52,7 @@ def _number(text: str, pattern: str) -> int:
 
 def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
     """What can probably be shared out, without starting pqos: a study is planned with it, and a block looks itself."""
-    flags = (read_pairs(root / "proc/cpuinfo").get("flags") or "").split()
+    flags = cpu_flags(root) or []
     llcs = [llc for llc in topology.llcs if llc.ways and llc.bytes]
     if "cat_l3" not in flags or not llcs:
         return None

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.pqos_text import State
 from castmates.protocols import Held
 from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MB, Schemata
-from castmates.rdt.resctrl.wanted_schemata import everything, name_of, wishes
+from castmates.rdt.resctrl.wanted_schemata import everything, name_of, wanted_schemata
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import REST, Share
@@ -28,10 +28,11 @@ class Arrangement:
 
 
 def arrange(shares: Sequence[Share], members: Mapping[str, Held], found: State, cache: Cache) -> Arrangement:
-    """Give a class to every different wish; CPUs of nobody are in the default class."""
+    """Give a class to everybody who is to have something else; CPUs of nobody are in the default class."""
     base = schemata_of(found, DEFAULT, cache)
     all_of_it = everything(cache, base)
-    wanted = wishes(shares, {REST: base} | dict.fromkeys(members, all_of_it), domains_of(members, found), cache)
+    unless_named = {REST: base} | dict.fromkeys(members, all_of_it)
+    wanted = wanted_schemata(shares, unless_named, domains_of(members, found), cache)
     named = {share.member for share in shares}
     classes: dict[int, Schemata] = {DEFAULT: wanted[REST]}
     cores = dict.fromkeys(found.cores, DEFAULT)
@@ -86,10 +87,10 @@ def as_state(arrangement: Arrangement, found: State) -> State:
     return State(masks, throttles, found.unit, cores)
 
 
-def _class_for(wish: Schemata, classes: dict[int, Schemata], cache: Cache) -> int:
+def _class_for(wanted: Schemata, classes: dict[int, Schemata], cache: Cache) -> int:
     """Find the class that has what is wished, or take the next one."""
     for number, schemata in classes.items():
-        if schemata == wish:
+        if schemata == wanted:
             return number
     number = len(classes)
     if number > cache.groups:
@@ -97,5 +98,5 @@ def _class_for(wish: Schemata, classes: dict[int, Schemata], cache: Cache) -> in
             f"the shares of one scene need more than the {cache.groups + 1} classes that this processor has; give "
             f"several members the same share ({name_of(REST)} has one class of its own)."
         )
-    classes[number] = wish
+    classes[number] = wanted
     return number

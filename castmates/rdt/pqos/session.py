@@ -8,7 +8,8 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.group_folder import ABSENT, THERE
-from castmates.linux.kernel_files import below, read_text
+from castmates.linux.host import file_systems
+from castmates.linux.kernel_files import below
 from castmates.machine import pqos_state, pqos_text
 from castmates.machine.journal import Change, Entry, Journal
 from castmates.machine.lock import tell
@@ -150,7 +151,7 @@ def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | 
     may_write = writable or (lambda path: os.access(path, os.R_OK | os.W_OK))
     if may_write(root / "dev/cpu/0/msr"):
         return "msr"
-    if FSTYPE in (read_text(root / "proc/filesystems") or "").split():
+    if FSTYPE in (file_systems(root) or ()):
         return "os"
     raise CastmatesError(
         "pqos has no way to the processor here: its registers cannot be written (run as root, after: sudo modprobe "

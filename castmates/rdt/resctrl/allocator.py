@@ -7,18 +7,18 @@ from contextlib import suppress
 from functools import partial
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import resctrl_group_name
 from castmates.machine.lock import tell
 from castmates.protocols import Held
-from castmates.rdt.names import own_name
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.rdt.resctrl.foreign import foreign_groups
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
 from castmates.rdt.resctrl.tasks import Tasks
 from castmates.rdt.resctrl.tree import Tree
-from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wishes
+from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wanted_schemata
 from castmates.study.spec import REST, Share
 
 TOLD = 5  # threads that are named where they are not in their group
@@ -33,13 +33,13 @@ class ResctrlAllocator:
         self,
         tree: Tree,
         tasks: Tasks,
-        book: Book,
+        journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         options: Sequence[str] = (),
         say: Callable[[str], None] = tell,
         release: Callable[[], list[str]] = list,
     ) -> None:
-        self.tree, self.tasks, self.book = tree, tasks, book
+        self.tree, self.tasks, self.journal = tree, tasks, journal
         self.options, self.say, self._release = options, say, release
         self.cache = capabilities(tree, " ".join(options))
         self.groups: dict[str, str] = {}  # member -> its group
@@ -74,7 +74,7 @@ class ResctrlAllocator:
         True where somebody has lost ways: what lies in them is evicted by nobody.
         """
         self._tell_rounding(shares)
-        wanted = wishes(shares, self._base, self._domains, self.cache)
+        wanted = wanted_schemata(shares, self._base, self._domains, self.cache)
         if "" not in self._former and wanted[REST] == self._base[REST]:
             del wanted[REST]  # as it was found, and so not ours to write
         before = self._set(wanted)
@@ -106,7 +106,7 @@ class ResctrlAllocator:
         """Put everything back as it was found; safe to call twice."""
         own = [path for path in self.groups.values() if path not in self._former]
         steps: list[Callable[[], None]] = [partial(self._reset, path) for path in self._former]
-        steps += [partial(groups.remove, self.tree, self.book, path) for path in own]
+        steps += [partial(groups.remove, self.tree, self.journal, path) for path in own]
         for step in steps:
             try:
                 step()
@@ -151,9 +151,9 @@ class ResctrlAllocator:
     def _find_groups(self, names: Sequence[str]) -> None:
         """Make a group for everyone; who may not make any takes those that root gave him."""
         for number, name in enumerate(names):
-            path = own_name(number)
+            path = resctrl_group_name(number)
             try:
-                groups.make(self.tree, self.book, path, self.say)
+                groups.make(self.tree, self.journal, path, self.say)
             except OSError as error:
                 if self.groups:
                     raise refusal(self.tree, error, f"make the group {path}") from None
@@ -212,7 +212,7 @@ class ResctrlAllocator:
         if name == REST:
             self._former.setdefault("", self._base[REST])
         if path in self._former:
-            self.book.schemata(path, one_line(self._former[path]), one_line(schemata))
+            self.journal.announce_schemata(path, one_line(self._former[path]), one_line(schemata))
 
     def _reset(self, path: str) -> None:
         """Give a group that we did not make what it had, unless somebody else has changed it; empty one of ours."""
@@ -231,7 +231,7 @@ class ResctrlAllocator:
         except OSError as error:
             if error.errno not in groups.NOT_HERE:  # else it was unmounted meanwhile, and so reset
                 raise refusal(self.tree, error, f"put back what {name_of(name)} had") from None
-        self.book.strike(path)
+        self.journal.strike(path)
 
     def _empty(self, path: str) -> None:
         """Send who still lives in a delegated group back to the default one, where that is allowed."""

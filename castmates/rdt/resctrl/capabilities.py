@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from castmates.linux.kernel_files import Mount, below, mounts
+from castmates.linux.owned_names import delegated_to
 from castmates.machine.resctrl_state import FSTYPE, options_of, settings
-from castmates.rdt.names import delegated_to
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree

@@ -17,7 +17,7 @@ WORDS = {
 
 
 @dataclass
-class Source:
+class EventFile:
     """One event of one group in one cache; kept open where that can be, since opening costs more than reading."""
 
     tree: Tree
@@ -28,13 +28,13 @@ class Source:
     def read(self) -> tuple[int | None, str]:
         """Return the number, or None and the reason; what is not ready is asked once more."""
         try:
-            said = self._text()
-            if said == NOT_READY:
-                said = self._text()
+            text = self._text()
+            if text == NOT_READY:
+                text = self._text()
         except OSError as error:
             self.close()
             return None, errno.errorcode.get(error.errno or 0, str(error.errno)) + GONE.get(error.errno or 0, "")
-        return (int(said), "") if said.isdecimal() else (None, WORDS.get(said, f"not a number: {said[:40]!r}"))
+        return (int(text), "") if text.isdecimal() else (None, WORDS.get(text, f"not a number: {text[:40]!r}"))
 
     def close(self) -> None:
         """Let go of the file; safe to call twice."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.linux.kernel_files import read_text
+from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import born_of, is_gone, myself
-from castmates.rdt.names import delegated_to, maker_of
+from castmates.linux.processes import name_of
 from castmates.rdt.resctrl.tree import Tree
 
 PQOS_LOCK = Path("/var/lock/libpqos")  # "pid starttime" of who uses it
@@ -64,12 +65,12 @@ def pqos_user() -> str:
     """Name the process that uses libpqos now, or ""."""
     words = (read_text(PQOS_LOCK) or "").split()
     if len(words) == 2 and all(word.isdecimal() for word in words) and born_of(int(words[0])) == int(words[1]):
-        return f"process {words[0]} ({read_text(Path('/proc', words[0], 'comm'))})"
+        return f"process {words[0]} ({name_of(int(words[0]))})"
     return ""
 
 
 def _is_ours(name: str) -> bool:
-    return maker_of(name) == myself() or delegated_to(name) == os.geteuid()
+    return maker_of_resctrl_group(name) == myself() or delegated_to(name) == os.geteuid()
 
 
 def _look_at(tree: Tree, path: str) -> Foreign:
@@ -82,7 +83,7 @@ def _look_at(tree: Tree, path: str) -> Foreign:
 
 
 def _owner(name: str) -> str:
-    if maker := maker_of(name):
+    if maker := maker_of_resctrl_group(name):
         return f"castmates, process {maker.pid}" + (", which has ended" if is_gone(maker) else "")
     if (uid := delegated_to(name)) is not None:
         return f"`castmates grant` for user {uid}"

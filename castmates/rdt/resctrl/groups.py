@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
-from castmates.rdt.names import delegated_order, delegated_to, maker_of
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.tasks import Tasks, listed
 from castmates.rdt.resctrl.tree import Tree
@@ -23,9 +23,9 @@ NOT_HERE = (errno.ENOENT, errno.ENODEV)
 NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def make(tree: Tree, book: Book, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
+def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
     """Make a group, written down before; where its id is in limbo wait, for a bounded time."""
-    book.group(path)
+    journal.announce_group(path)
     try:
         deadline, told = time.monotonic() + limbo_s, False
         while error := _try_to_make(tree, path):
@@ -36,7 +36,7 @@ def make(tree: Tree, book: Book, path: str, say: Say, limbo_s: float = LIMBO_S) 
                 told = True
             time.sleep(LIMBO_LOOK_S)
     except (CastmatesError, OSError):
-        book.strike(path)
+        journal.strike(path)
         raise
 
 
@@ -72,20 +72,20 @@ def _why_not(tree: Tree, error: OSError) -> str:
     return ""
 
 
-def remove(tree: Tree, book: Book, path: str) -> None:
+def remove(tree: Tree, journal: ResctrlJournal, path: str) -> None:
     """Remove a group if it is there; who lives in it falls back to the group above."""
     try:
         tree.remove(path)
     except OSError as error:
         if error.errno not in NOT_HERE:
             raise refusal(tree, error, f"remove the group {path}") from None
-    book.strike(path)
+    journal.strike(path)
 
 
 def delegated(tree: Tree, uid: int) -> list[str]:
     """List the control groups that root gave to a user and that nobody lives in."""
     given = [name for name in control_groups(tree) if delegated_to(name) == uid]
-    return [name for name in sorted(given, key=delegated_order) if not _lived_in(tree, name)]
+    return [name for name in sorted(given, key=delegated_number) if not _lived_in(tree, name)]
 
 
 def delegated_monitoring(tree: Tree, control: str, uid: int) -> list[str]:
@@ -155,4 +155,5 @@ def stale(tree: Tree) -> list[str]:
     """List the groups whose maker has ended; monitoring groups first, for a control group takes its own with it."""
     control = control_groups(tree)
     monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
-    return [path for path in monitoring + control if (maker := maker_of(Path(path).name)) and is_gone(maker)]
+    makers = {path: maker_of_resctrl_group(Path(path).name) for path in monitoring + control}
+    return [path for path, maker in makers.items() if maker and is_gone(maker)]

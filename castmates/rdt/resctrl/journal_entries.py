@@ -9,34 +9,34 @@ from castmates.machine.resctrl_state import ALSO
 GROUP, SCHEMATA = "group", "resctrl-schemata"
 
 
-class Book:
+class ResctrlJournal:
     """The entries of one user of a mount; of a fake, which ends with its process, nothing is written."""
 
     def __init__(self, journal: Journal | None, point: Path, purpose: str) -> None:
-        self.journal = journal
+        self._journal = journal
         self.point = point
         self._purpose = purpose
         self._open: dict[str, Entry] = {}
 
-    def group(self, path: str) -> None:
+    def announce_group(self, path: str) -> None:
         """Write down that a group will be made."""
         self._announce(path, Change("resctrl group", GROUP, str(self.point / path), ABSENT, THERE))
 
-    def schemata(self, path: str, former: str, new: str) -> None:
+    def announce_schemata(self, path: str, former: str, new: str) -> None:
         """Write down that a group which we did not make gets these schemata too, in one line."""
         entry = self._open.get(path)
         if entry is None:
             target = self.point / path / "schemata"
             self._announce(path, Change("resctrl schemata", SCHEMATA, str(target), former, new))
-        elif self.journal and new not in [former, *entry.change.new.split(ALSO)]:
-            self._open[path] = self.journal.amend(entry, entry.change.new + ALSO + new)
+        elif self._journal and new not in [former, *entry.change.new.split(ALSO)]:
+            self._open[path] = self._journal.amend(entry, entry.change.new + ALSO + new)
 
     def strike(self, path: str) -> None:
         """Strike out what was put back."""
         entry = self._open.pop(path, None)
-        if entry and self.journal:
-            self.journal.close([entry])
+        if entry and self._journal:
+            self._journal.close([entry])
 
     def _announce(self, path: str, change: Change) -> None:
-        if self.journal:
-            self._open[path] = self.journal.announce([change], self._purpose)[0]
+        if self._journal:
+            self._open[path] = self._journal.announce([change], self._purpose)[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import find_mount
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 
 
@@ -26,7 +26,7 @@ def remove_from(tree: Tree, point: Path) -> tuple[list[str], list[str]]:
         return [], [f"{point}: cannot be searched for groups of killed runs ({error.strerror})"]
     for path in stale:
         try:
-            groups.remove(tree, Book(None, point, ""), path)
+            groups.remove(tree, ResctrlJournal(None, point, ""), path)
             done.append(f"{point / path}: left by a killed run, removed")
         except CastmatesError as error:
             left.append(str(error))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from castmates.machine.lock import tell
 from castmates.protocols import Held, Sample
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
-from castmates.rdt.resctrl.event_file import Source
-from castmates.rdt.resctrl.journal_entries import Book
-from castmates.rdt.resctrl.monitoring_groups import Watched
+from castmates.rdt.resctrl.event_file import EventFile
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
 from castmates.rdt.resctrl.tasks import Tasks
 from castmates.rdt.resctrl.tree import Tree
 from castmates.sampler import Sampler
@@ -27,7 +27,7 @@ class Series:
     member: str
     event: str
     domain: int
-    source: Source
+    file: EventFile
     clock: Callable[[], int] = time.monotonic_ns
     _last: tuple[int, int] | None = field(default=None, init=False)  # time and count
 
@@ -38,7 +38,7 @@ class Series:
     def look(self) -> tuple[float | None, str] | None:
         """Return the value, or None and the reason; nothing at all where a rate has only its first count."""
         before = self.clock()
-        count, why = self.source.read()
+        count, why = self.file.read()
         now = (before + self.clock()) // 2
         if self.event == OCCUPANCY:
             return (None if count is None else float(count)), why
@@ -61,7 +61,7 @@ class ResctrlMonitor:
         self,
         tree: Tree,
         tasks: Tasks,
-        book: Book,
+        journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         rate: float = RATE,
         say: Callable[[str], None] = tell,
@@ -69,7 +69,7 @@ class ResctrlMonitor:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.tree, self.rate, self.say, self._release = tree, rate, say, release
-        self.watched = Watched(tree, tasks, book, say)
+        self.groups = MonitoringGroups(tree, tasks, journal, say)
         self.looks = 0
         self.cpu_ns = 0  # that the thread has used
         self.open_ns = 0  # that windows were open
@@ -80,18 +80,18 @@ class ResctrlMonitor:
 
     def attach(self, members: Mapping[str, Held]) -> None:
         """Begin to watch these members, once, after their launch and after the allocator made its groups."""
-        self.watched.attach(members)
-        for name, path in self.watched.paths.items():
+        self.groups.attach(members)
+        for name, path in self.groups.paths.items():
             wanted = {self._domain_of[cpu] for cpu in members[name].cpus if cpu in self._domain_of}
             try:
                 found = self._series_of(name, path, wanted)
             except OSError as error:
-                self.watched.missing[name] = f"{path}/mon_data cannot be read ({error.strerror})"
+                self.groups.missing[name] = f"{path}/mon_data cannot be read ({error.strerror})"
                 continue
             if not found:
-                self.watched.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
+                self.groups.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
             self._series += found
-        for name, why in self.watched.missing.items():
+        for name, why in self.groups.missing.items():
             self.say(f"{name} is not watched: {why}")
 
     def start(self) -> None:
@@ -112,38 +112,38 @@ class ResctrlMonitor:
         self.open_ns += thread.open_ns
         now = self._clock()
         return samples + [
-            Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.watched.missing.items()
+            Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.groups.missing.items()
         ]
 
     def close(self) -> None:
         """Let go of everything; safe to call twice."""
         self.stop()
         for series in self._series:
-            series.source.close()
-        self.watched.close()
+            series.file.close()
+        self.groups.close()
         release, self._release = self._release, list
         for sentence in release():
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
         """Say, for the provenance, what is read and how, and what it has cost so far."""
-        reads, seconds = sum(series.source.reads for series in self._series), self.open_ns / 1e9
-        said = {
+        reads, seconds = sum(series.file.reads for series in self._series), self.open_ns / 1e9
+        text = {
             "monitoring": "resctrl",
             "rate": f"{self.rate:g} Hz",
             "events": ", ".join(sorted({series.event for series in self._series})),
-            "groups": ", ".join(f"{name}: {path}" for name, path in self.watched.paths.items()),
+            "groups": ", ".join(f"{name}: {path}" for name, path in self.groups.paths.items()),
         }
-        if self.watched.missing:
-            said["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.watched.missing.items())
+        if self.groups.missing:
+            text["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.groups.missing.items())
         if self._parts:
-            said["sub-NUMA clusters"] = "values are sums over the parts of a cache, which the kernel forms"
+            text["sub-NUMA clusters"] = "values are sums over the parts of a cache, which the kernel forms"
         if seconds:
-            said["cost"] = (
+            text["cost"] = (
                 f"{reads / seconds:.1f} reads and {self.cpu_ns / seconds / 1e6:.3f} ms of CPU time a second,"
                 f" over {seconds:.1f} s"
             )
-        return said
+        return text
 
     def _series_of(self, member: str, path: str, wanted: set[int]) -> list[Series]:
         folder = f"{path}/mon_data".lstrip("/")
@@ -154,7 +154,7 @@ class ResctrlMonitor:
                 if parts := sum(one.startswith("mon_sub_") for one in there):
                     self._parts[member] = parts
                 found += [
-                    Series(member, event, domain, Source(self.tree, f"{folder}/{name}/{event}"), self._clock)
+                    Series(member, event, domain, EventFile(self.tree, f"{folder}/{name}/{event}"), self._clock)
                     for event in EVENTS
                     if event in there
                 ]

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
 from castmates.protocols import Held
-from castmates.rdt.names import delegated_to, maker_of, own_name
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.foreign import control_groups
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.schemata import parse
 from castmates.rdt.resctrl.tasks import Tasks, listed
@@ -19,12 +19,12 @@ FIRST = 1000  # numbers of monitoring groups begin here, so that their names dif
 
 
 @dataclass
-class Watched:
+class MonitoringGroups:
     """Finds, makes and removes the groups."""
 
     tree: Tree
     tasks: Tasks
-    book: Book
+    journal: ResctrlJournal
     say: Callable[[str], None]
     paths: dict[str, str] = field(default_factory=dict)  # member -> its group
     missing: dict[str, str] = field(default_factory=dict)  # member -> why it has none
@@ -46,7 +46,7 @@ class Watched:
         while self._made:
             path = self._made.pop()
             try:
-                groups.remove(self.tree, self.book, path)
+                groups.remove(self.tree, self.journal, path)
             except CastmatesError as error:
                 self.say(str(error))
 
@@ -60,9 +60,9 @@ class Watched:
             self._patience = 0.0
 
     def _make(self, control: str, number: int) -> str:
-        path = f"{control}/mon_groups/{own_name(number)}".lstrip("/")
+        path = f"{control}/mon_groups/{resctrl_group_name(number)}".lstrip("/")
         try:
-            groups.make(self.tree, self.book, path, self.say, self._patience)
+            groups.make(self.tree, self.journal, path, self.say, self._patience)
         except OSError as error:
             given = [one for one in self._given(control) if one not in self.paths.values()]
             if not given:
@@ -101,4 +101,4 @@ class Watched:
 
 
 def _is_for_us(control: str) -> bool:
-    return maker_of(control) is not None or delegated_to(control) == os.geteuid()
+    return maker_of_resctrl_group(control) is not None or delegated_to(control) == os.geteuid()

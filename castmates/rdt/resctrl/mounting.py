@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_text
+from castmates.linux.host import file_systems
 from castmates.machine.facts import container_hints
 from castmates.machine.journal import Change, Journal
 from castmates.machine.resctrl_state import ABSENT, FSTYPE, MOUNTED, options_of
@@ -65,8 +65,8 @@ def why_not_mounted(root: Path = Path("/")) -> str:
     """Say in one sentence why resctrl is not mounted and what to do, or "" where it is."""
     if find_mount(root) is not None:
         return ""
-    known = read_text(root / "proc/filesystems")
-    if known is not None and FSTYPE not in known.split():
+    known = file_systems(root)
+    if known is not None and FSTYPE not in known:
         return (
             "this machine has no resctrl: its processor has no cache allocation or monitoring, or its kernel was built"
             " without it, or a hypervisor hides it (castmates doctor says which)."
@@ -88,8 +88,8 @@ def _mount(made: Lease, purpose: str) -> None:
 
 def hopeless() -> str:
     """Say why resctrl is not mounted and there is no use in trying: no file system of that name, or not root; or ""."""
-    known = read_text(Path("/proc/filesystems"))
-    if (known is not None and FSTYPE not in known.split()) or os.geteuid() != 0:
+    known = file_systems()
+    if (known is not None and FSTYPE not in known) or os.geteuid() != 0:
         return why_not_mounted()
     return ""
 

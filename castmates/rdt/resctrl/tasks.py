@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from castmates.linux.processes import Process, read_kernel, read_process, read_table, threads_of
+from castmates.linux import processes
+from castmates.linux.processes import Process, read_process, read_table, threads_of
 from castmates.rdt.resctrl.tree import Tree
 
-FILE = "cpu_resctrl_groups"  # of /proc/<tid>: Linux from 5.6 on, if built with CONFIG_PROC_CPU_RESCTRL
 UNMOUNTED = "no group: resctrl is not mounted any more"
 
 
@@ -36,7 +35,7 @@ class KernelTasks:
 
     def __init__(self) -> None:
         self._known: dict[int, dict[int, int]] = {}  # leader -> number -> start, which name a process for ever
-        self.tells = Path("/proc/self", FILE).exists()
+        self.tells = processes.shows_resctrl_groups()
 
     def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
         """List the living threads of each process and of all that came from it."""
@@ -49,7 +48,7 @@ class KernelTasks:
     def place(self, tid: int) -> Place | None:
         """Say where a thread is; None where it has ended."""
         try:
-            return parse_place(read_kernel(f"/proc/{tid}/{FILE}").decode())
+            return parse_place(processes.resctrl_groups_of(tid))
         except (FileNotFoundError, ProcessLookupError):
             return None
 

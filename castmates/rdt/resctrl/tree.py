@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_text
+from castmates.linux.host import flock_holder
+from castmates.linux.kernel_files import read_kernel, write_kernel
+from castmates.linux.processes import name_of
 
 LOCK_S = 10.0  # how long we wait for others that hold the file system: libpqos gives up after a tenth of a second
 _PAUSE_S = 0.005
@@ -45,22 +47,11 @@ class KernelTree:
 
     def read(self, path: str) -> str:
         """Return what a file says."""
-        fd = os.open(self.root / path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            parts = []
-            while part := os.read(fd, 1 << 16):
-                parts.append(part)
-            return b"".join(parts).decode(errors="replace")
-        finally:
-            os.close(fd)
+        return read_kernel(self.root / path).decode(errors="replace")
 
     def write(self, path: str, text: str) -> None:
         """Give a file this text in one write(2)."""
-        fd = os.open(self.root / path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+        write_kernel(self.root / path, text)
 
     def make(self, path: str) -> None:
         """Make a group: mkdir(2)."""
@@ -91,7 +82,7 @@ class KernelTree:
                 return fcntl.flock(fd, how | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    who = holder(os.fstat(fd).st_ino, read_text(Path("/proc/locks")) or "")
+                    who = in_words(flock_holder(os.fstat(fd).st_ino))
                     raise CastmatesError(
                         f"{self.root} has been locked for {LOCK_S:.0f} s by {who}; end it, or wait until it has ended,"
                         " and run the same command again."
@@ -99,10 +90,8 @@ class KernelTree:
                 time.sleep(_PAUSE_S)
 
 
-def holder(inode: int, locks: str) -> str:
-    """Name who holds the flock on an inode, from the text of /proc/locks."""
-    for line in locks.splitlines():
-        words = line.split()
-        if len(words) >= 6 and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-            return f"process {words[4]} ({read_text(Path('/proc', words[4], 'comm')) or 'which has ended'})"
-    return "a process that cannot be told from here"
+def in_words(holder: int | None) -> str:
+    """Name the process that holds a lock."""
+    if holder is None:
+        return "a process that cannot be told from here"
+    return f"process {holder} ({name_of(holder) or 'which has ended'})"

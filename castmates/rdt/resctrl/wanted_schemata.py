@@ -63,7 +63,7 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
     there.update(dict.fromkeys(chosen, value))
 
 
-def wishes(
+def wanted_schemata(
     shares: Sequence[Share], base: Mapping[str, Schemata], domains: Domains, cache: Cache
 ) -> dict[str, Schemata]:
     """Say what everybody is to have under these shares, REST included; who is not named has its base."""

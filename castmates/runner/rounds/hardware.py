@@ -9,7 +9,7 @@ from castmates.counters.choose import choose_collectors, choose_counters
 from castmates.linux.marks import is_ours
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample, Say
-from castmates.rdt.choose import Wish, choose
+from castmates.rdt.choose import CacheRequest, choose
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
@@ -39,7 +39,7 @@ class Hardware:
     def choose(
         cls,
         cpus: Sequence[int],
-        wish: Wish,
+        request: CacheRequest,
         say: Say,
         counting: Counting | None = None,
         rounds_before: int = 0,
@@ -47,8 +47,8 @@ class Hardware:
         """Take what this machine gives for members on these CPUs, after so many rounds of earlier blocks."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
-        allocator, monitor = choose(wish, say)
-        witness = MaskWitness(allocator) if wish.shares else None
+        allocator, monitor = choose(request, say)
+        witness = MaskWitness(allocator) if request.shares else None
         counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
         return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
 

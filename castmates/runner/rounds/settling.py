@@ -3,8 +3,8 @@
 The occupancy of each active process, where the machine shows it often enough, is looked at in the same way.
 
 Each active process of each window gives its progress from the change of scene to the window's end, as the log rate of
-every slice of that time against the rate of the later half. Each process is looked at in each scene by itself (one scene
-may settle slowly where all others settle at once), and over all its scenes. Running means of a few slices are held
+every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, as one
+scene may settle slowly where all others settle at once, and over all its scenes. Running means of a few slices are held
 against the tolerance and against their scatter between windows. Where rates became steady only after the windows were
 opened, all windows of the block so far do not count, and the next ones wait longer (the second time, as long as they
 may): a rule that looks at the course of a window, never at the difference between scenes.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from castmates.study.schemata import ways_of
+from castmates.study.schemata import mask_of
 from castmates.study.spec import Mix, Partition
 
 MOST_NAMED = 8  # partitions in one sentence
@@ -11,8 +11,8 @@ MOST_NAMED = 8  # partitions in one sentence
 def isolates(partition: Partition, lead: str, antagonists: Sequence[str]) -> bool:
     """Whether the ways alone keep these members apart; a throttle would give back what is not the cache's."""
     shares = {share.member: share for share in partition.shares}
-    own = ways_of(shares.get(lead))
-    others = [ways_of(shares.get(name)) for name in antagonists]
+    own = mask_of(shares.get(lead))
+    others = [mask_of(shares.get(name)) for name in antagonists]
     if own is None or not others or any(share.bandwidth is not None for share in partition.shares):
         return False
     return all(mask is not None and not own & mask for mask in others)

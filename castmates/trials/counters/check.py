@@ -8,8 +8,8 @@ from typing import Any
 
 import castmates
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_pairs
-from castmates.machine import counts_record
+from castmates.linux.host import memory_bytes
+from castmates.machine import trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
@@ -26,14 +26,14 @@ LARGE = 64 * MIB
 Outcome = tuple[Trial, Judged, Judged | None]  # judged with both methods, and by perf stat alone
 
 
-def verify(envs: Path, cache: Path, say: Say) -> counts_record.Record:
+def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
     """Try every event, keep the record, and return it."""
     program = environments.build(environments.NATIVE, envs, cache) / "bin" / "known"
     cache.mkdir(parents=True, exist_ok=True)
     with machine_lock(WHAT, wait=False):
-        outcomes = list(try_all(program, cache, trials(read_topology(), page_bytes()), available_bytes()))
+        outcomes = list(try_all(program, cache, trials(read_topology(), page_bytes()), memory_bytes("MemAvailable")))
     record = record_of(outcomes)
-    file = counts_record.write(cache, record)
+    file = trial_records.COUNTERS.write(cache, record)
     say(f"Recorded in {file}.")
     return record
 
@@ -71,10 +71,10 @@ def _suits_perf_stat(trial: Trial) -> bool:
     return trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"
 
 
-def record_of(outcomes: Sequence[Outcome]) -> counts_record.Record:
+def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
     """The result of each trial, and what they come to for each event."""
     return {
-        "identity": counts_record.identity(),
+        "identity": trial_records.COUNTERS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "castmates": castmates.__version__,
         "platform": platform_here(),
@@ -83,7 +83,7 @@ def record_of(outcomes: Sequence[Outcome]) -> counts_record.Record:
     }
 
 
-def wrong(record: counts_record.Record) -> list[str]:
+def wrong(record: trial_records.Record) -> list[str]:
     """The events whose counts are wrong."""
     return [event for event, verdict in record["events"].items() if verdict == "wrong"]
 
@@ -91,12 +91,6 @@ def wrong(record: counts_record.Record) -> list[str]:
 def page_bytes() -> int:
     """The size of a page here."""
     return os.sysconf("SC_PAGESIZE")
-
-
-def available_bytes() -> int | None:
-    """How much memory is free."""
-    number, _, unit = read_pairs(Path("/proc/meminfo")).get("MemAvailable", "").partition(" ")
-    return int(number) * 1024 if number.isdecimal() and unit == "kB" else None
 
 
 def _of_event(event: str, outcomes: Sequence[Outcome]) -> str:
@@ -125,7 +119,7 @@ def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
     }
 
 
-def raise_if_wrong(record: counts_record.Record) -> None:
+def raise_if_wrong(record: trial_records.Record) -> None:
     """End with an error where a count is wrong."""
     if events := wrong(record):
         raise CastmatesError(

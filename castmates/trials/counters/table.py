@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from castmates.machine.counts_record import Record
+from castmates.machine.trial_records import Record
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -34,7 +34,7 @@ def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
             say(sentence)
         shareable, why = _shareable_cache(exits)
         record = _head() | (_nothing_to_try(why) if shareable is None else _try(shareable, kernels))
-    file = trial_records.write(cache, record)
+    file = trial_records.WAY_MASKS.write(cache, record)
     say(record["said"])
     say(f"Recorded in {file}.")
     return record
@@ -85,7 +85,7 @@ def _nothing_to_try(why: str) -> dict[str, Any]:
 
 def _head() -> dict[str, Any]:
     return {
-        "identity": trial_records.identity(),
+        "identity": trial_records.WAY_MASKS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "castmates": castmates.__version__,
         "platform": platform_here(),

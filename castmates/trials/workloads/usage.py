@@ -3,10 +3,8 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from castmates.linux.kernel_files import read_pairs
-from castmates.linux.processes import parse_stat, read_kernel, threads_of
+from castmates.linux.processes import parse_stat, status_of, thread_stat_line, threads_of
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 BUSY = 0.2  # share of the busiest thread's CPU time that a thread must have had to count as busy
@@ -46,11 +44,11 @@ class Usage:
 
 
 def _cpu_seconds(pid: int, tid: int) -> float:
-    fields = parse_stat(read_kernel(f"/proc/{pid}/task/{tid}/stat"))[1]
+    fields = parse_stat(thread_stat_line(pid, tid))[1]
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
 
 def _peak_memory(pid: int) -> int:
     """The most that a process had in memory at a time; 0 where it has ended."""
-    words = read_pairs(Path(f"/proc/{pid}/status")).get("VmHWM", "").split()
+    words = status_of(pid).get("VmHWM", "").split()
     return int(words[0]) * 1024 if words else 0

@@ -2,7 +2,6 @@
 
 from castmates.workloads.data.common import Numbers, arguments
 
-SOURCES = ["common.py"]
 HEAD = """\
 typedef unsigned int word;
 struct node { struct node *next; word key, weight; word table[16]; };

@@ -2,7 +2,6 @@
 
 from castmates.workloads.data.common import Numbers, arguments
 
-SOURCES = ["common.py"]
 RATIO = 5.2  # clauses for each variable; from about 4.3 on nearly every formula is contradictory
 
 

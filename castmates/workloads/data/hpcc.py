@@ -2,7 +2,6 @@
 
 from castmates.workloads.data.common import arguments
 
-SOURCES = ["common.py"]
 LINES = [  # by the position of the line, the benchmark takes the values before the words
     "input of the HPC Challenge benchmark",
     "written by castmates",

@@ -2,8 +2,6 @@
 
 from castmates.workloads.data.common import arguments, texture
 
-SOURCES = ["common.py"]
-
 
 def main() -> None:
     """Write the file."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from castmates.workloads.data.common import Numbers, arguments
 from castmates.workloads.data.text import SYLLABLES, lines, words
 
-SOURCES = ["common.py", "text.py", "letters.pl"]
+DATA_FILES = ["letters.pl"]
 LURES = ["FREE!!!", "winner", "100% guaranteed", "click here", "cheap", "urgent reply"]
 
 

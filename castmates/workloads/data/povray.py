@@ -10,7 +10,6 @@ light_source { <12, 20, -15> rgb <1, 0.95, 0.9> }
 light_source { <-15, 9, -8> rgb 0.4 area_light <2, 0, 0>, <0, 2, 0>, 3, 3 }
 plane { y, 0 pigment { checker rgb 0.9, rgb <0.2, 0.3, 0.4> } finish { reflection 0.25 } }
 """
-SOURCES = ["common.py"]
 
 
 def thing(numbers: Numbers) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from castmates.workloads.data.common import Numbers, arguments
 
-SOURCES = ["common.py"]
 SHORT = [first + second for first in "bcdfghjklmnprstvwz" for second in "aeiou"]
 SYLLABLES = [*SHORT, "tra", "ste", "pro", "con", "ing", "er", "al", "en", "or"]
 

@@ -2,7 +2,6 @@
 
 from castmates.workloads.data.common import Numbers, arguments, texture
 
-SOURCES = ["common.py"]
 WIDTH, HEIGHT, SIDE = 640, 360, 512
 
 

@@ -3,7 +3,6 @@
 from castmates.workloads.data.common import Numbers, arguments
 from castmates.workloads.data.text import words
 
-SOURCES = ["common.py", "text.py"]
 STYLE = """\
 <?xml version="1.0"?>
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">

@@ -1,6 +1,12 @@
 /* avx: multiply-adds of whole vectors in registers, in twelve chains: the widest floating-point units of this build. */
 #include "kernel.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #if defined(__AVX512F__)
 #define AVX_WIDTH 8
 #define AVX_KIND "512-bit vectors (AVX-512)"
@@ -15,7 +21,7 @@
 #define AVX_KIND "128-bit vectors"
 #endif
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(__AVX512F__) || defined(__FMA__) || defined(__aarch64__)
 #define AVX_FUSED 1
 #define AVX_HOW "fused multiply-adds"
 #else
@@ -56,16 +62,38 @@ static inline avx_vector avx_all(double value)
     return all;
 }
 
+/* x * factor + added, fused or not as this build says: no compiler chooses (the flags forbid to fuse what is not). */
+static inline avx_vector avx_step(avx_vector x, avx_vector factor, avx_vector added)
+{
+#if defined(__AVX512F__)
+    return (avx_vector)_mm512_fmadd_pd((__m512d)x, (__m512d)factor, (__m512d)added);
+#elif defined(__FMA__)
+    return (avx_vector)_mm256_fmadd_pd((__m256d)x, (__m256d)factor, (__m256d)added);
+#elif defined(__aarch64__)
+    return (avx_vector)vfmaq_f64((float64x2_t)added, (float64x2_t)x, (float64x2_t)factor);
+#else
+    return x * factor + added;
+#endif
+}
+
+#define AVX_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
+#define AVX_BEGIN(chain) avx_vector x##chain = first[chain];
+#define AVX_STEP(chain)                           \
+    x##chain = avx_step(x##chain, factor, added); \
+    CM_PIN_REAL(x##chain);
+#define AVX_SUM(chain) sum += (avx_bits)x##chain;
+
+/* The chains have names, for an array might be kept in memory; everything that a step wants is pinned. */
 static __attribute__((noinline)) uint64_t avx_block(const avx_vector *first, avx_vector factor, avx_vector added)
 {
-    avx_vector x[AVX_CHAINS];
     avx_bits sum = {0};
-    memcpy(x, first, sizeof x);
-    for (unsigned i = 0; i < AVX_BLOCK; i++)
-        for (unsigned chain = 0; chain < AVX_CHAINS; chain++)
-            x[chain] = x[chain] * factor + added;
-    for (unsigned chain = 0; chain < AVX_CHAINS; chain++)
-        sum += (avx_bits)x[chain];
+    AVX_EACH(AVX_BEGIN)
+    for (unsigned i = 0; i < AVX_BLOCK; i++) {
+        CM_PIN_REAL(factor);
+        CM_PIN_REAL(added);
+        AVX_EACH(AVX_STEP)
+    }
+    AVX_EACH(AVX_SUM)
     uint64_t total = 0;
     for (unsigned lane = 0; lane < AVX_WIDTH; lane++)
         total += sum[lane];

@@ -33,8 +33,9 @@ static inline int capacity_writes(struct capacity *s, uint64_t visits)
 
 static inline __attribute__((always_inline)) void capacity_visit(struct cycles *cycles, unsigned cycle, int writes)
 {
-    struct line *line = cycles->here[cycle];
-    cycles->here[cycle] = line->next;
+    struct line *line = cycles->here[cycle], *next = line->next;
+    CM_PIN(next); /* a load of its own */
+    cycles->here[cycle] = next;
     cycles->loads[cycle]++;
     if (writes)
         line->written++;

@@ -10,34 +10,59 @@ static void *chase_prepare(const cm_options *options, unsigned thread)
     return s != NULL && cycles_prepare(s, options) ? s : NULL;
 }
 
-/* Go as many steps along the first `parallel` cycles; a constant number of them stays in registers. */
-static inline __attribute__((always_inline)) void chase_walk(struct cycles *s, uint64_t steps, unsigned parallel)
+/* A load of its own: those of several cycles cannot become one that gathers. */
+static inline struct line *chase_next(const struct line *line)
 {
-    struct line *here[CM_MOST_PARALLEL];
-    memcpy(here, s->here, parallel * sizeof *here);
-    while (steps-- > 0) {
-#pragma GCC unroll 8
-        for (unsigned i = 0; i < parallel; i++)
-            here[i] = here[i]->next;
+    struct line *next = line->next;
+    CM_PIN(next);
+    return next;
+}
+
+#define CHASE_IN_REGISTERS 8
+#define CHASE_1 a = chase_next(a);
+#define CHASE_2 CHASE_1 b = chase_next(b);
+#define CHASE_3 CHASE_2 c = chase_next(c);
+#define CHASE_4 CHASE_3 d = chase_next(d);
+#define CHASE_5 CHASE_4 e = chase_next(e);
+#define CHASE_6 CHASE_5 f = chase_next(f);
+#define CHASE_7 CHASE_6 g = chase_next(g);
+#define CHASE_8 CHASE_7 h = chase_next(h);
+#define CHASE_CASE(parallel)               \
+    case parallel:                         \
+        for (; steps > 0; steps--) {       \
+            CHASE_##parallel               \
+        }                                  \
+        break;
+
+/* Go as many steps along the first cycles, up to eight. They have names, for an array might be kept in memory. */
+static __attribute__((noinline)) void chase_walk(struct line **here, uint64_t steps, unsigned parallel)
+{
+    struct line *a = here[0], *b = here[1], *c = here[2], *d = here[3];
+    struct line *e = here[4], *f = here[5], *g = here[6], *h = here[7];
+    switch (parallel) {
+        CHASE_CASE(1)
+        CHASE_CASE(2)
+        CHASE_CASE(3)
+        CHASE_CASE(4)
+        CHASE_CASE(5)
+        CHASE_CASE(6)
+        CHASE_CASE(7)
+        CHASE_CASE(8)
     }
-    memcpy(s->here, here, parallel * sizeof *here);
+    here[0] = a, here[1] = b, here[2] = c, here[3] = d;
+    here[4] = e, here[5] = f, here[6] = g, here[7] = h;
 }
 
 static void chase_walk_all(struct cycles *s, uint64_t steps, unsigned parallel)
 {
-    switch (parallel) {
-    case 1: chase_walk(s, steps, 1); break;
-    case 2: chase_walk(s, steps, 2); break;
-    case 3: chase_walk(s, steps, 3); break;
-    case 4: chase_walk(s, steps, 4); break;
-    case 5: chase_walk(s, steps, 5); break;
-    case 6: chase_walk(s, steps, 6); break;
-    case 7: chase_walk(s, steps, 7); break;
-    case 8: chase_walk(s, steps, 8); break;
-    default: chase_walk(s, steps, parallel);
-    }
     for (unsigned i = 0; i < parallel; i++)
         s->loads[i] += steps;
+    if (parallel <= CHASE_IN_REGISTERS)
+        chase_walk(s->here, steps, parallel);
+    else
+        for (; steps > 0; steps--)
+            for (unsigned i = 0; i < parallel; i++)
+                s->here[i] = chase_next(s->here[i]);
 }
 
 static void chase_work(void *state, uint64_t units)
@@ -46,7 +71,7 @@ static void chase_work(void *state, uint64_t units)
     chase_walk_all(s, units / s->parallel, s->parallel);
     for (uint64_t rest = units % s->parallel; rest > 0; rest--) {
         unsigned cycle = cycles_take_turn(s);
-        s->here[cycle] = s->here[cycle]->next;
+        s->here[cycle] = chase_next(s->here[cycle]);
         s->loads[cycle]++;
     }
 }

@@ -1,25 +1,27 @@
 /* compute: integer and floating-point chains in registers and a table of 512 bytes: busy, but it never leaves L1. */
 #include "kernel.h"
 
-#define TABLE_BITS 6
+#define COMPUTE_BITS 6
 
 struct compute {
-    uint64_t table[1 << TABLE_BITS];
+    uint64_t table[1 << COMPUTE_BITS];
     uint64_t checksum; /* the sum of what all chunks gave */
     uint64_t chunk;    /* units of the first chunk: all but the last are as long */
     uint64_t chunks;
     uint64_t last; /* units of a shorter last chunk */
 };
 
-/* The empty assembler statements pin the values to scalar registers, so that nothing is vectorised or precomputed. */
-static __attribute__((noinline)) uint64_t calculate(const uint64_t *table, uint64_t iterations)
+/* The pins keep every value by itself in a register, so that nothing is done in vectors or beforehand. */
+static __attribute__((noinline)) uint64_t compute_chains(const uint64_t *table, uint64_t iterations)
 {
     uint64_t x = 88172645463325252u, y = 0;
     double f = 1.0;
     for (uint64_t i = 0; i < iterations; i++) {
-        __asm__ volatile("" : "+r"(x), "+r"(y));
+        CM_PIN(x);
+        CM_PIN(y);
+        CM_PIN_REAL(f);
         x = x * 6364136223846793005u + 1442695040888963407u;
-        y ^= table[x >> (64 - TABLE_BITS)] + (y >> 7);
+        y ^= table[x >> (64 - COMPUTE_BITS)] + (y >> 7);
         f = f * 0.75 + (double)(x >> 44);
     }
     return x ^ y ^ (uint64_t)f;
@@ -30,7 +32,7 @@ static void *compute_prepare(const cm_options *options, unsigned thread)
     struct compute *s = cm_state(sizeof *s);
     (void)options;
     (void)thread;
-    for (uint64_t i = 0; s != NULL && i < 1u << TABLE_BITS; i++)
+    for (uint64_t i = 0; s != NULL && i < 1u << COMPUTE_BITS; i++)
         s->table[i] = (i + 1) * 11400714819323198485u;
     return s;
 }
@@ -38,7 +40,7 @@ static void *compute_prepare(const cm_options *options, unsigned thread)
 static void compute_work(void *state, uint64_t units)
 {
     struct compute *s = state;
-    s->checksum += calculate(s->table, units);
+    s->checksum += compute_chains(s->table, units);
     if (s->chunks == 0)
         s->chunk = units;
     if (units == s->chunk)
@@ -57,9 +59,9 @@ static void compute_restart(void *state)
 static const char *compute_verify(void *state)
 {
     const struct compute *s = state;
-    uint64_t expected = s->chunks * calculate(s->table, s->chunk);
+    uint64_t expected = s->chunks * compute_chains(s->table, s->chunk);
     if (s->last != 0)
-        expected += calculate(s->table, s->last);
+        expected += compute_chains(s->table, s->last);
     return s->checksum == expected ? NULL : "the checksum differs from that of a fresh calculation";
 }
 

@@ -30,18 +30,26 @@ static void *gather_prepare(const cm_options *options, unsigned thread)
     return s->table == NULL ? NULL : s;
 }
 
+/* A place of its own: several of them cannot become one access that gathers or scatters. */
+static inline uint64_t *gather_at(const struct gather *s, uint64_t i)
+{
+    uint64_t *at = &s->table[gather_place(s, i)];
+    CM_PIN(at);
+    return at;
+}
+
 static __attribute__((noinline)) uint64_t gather_read(const struct gather *s, uint64_t from, uint64_t count)
 {
     uint64_t sum = 0;
     for (uint64_t i = from; i < from + count; i++)
-        sum += s->table[gather_place(s, i)];
+        sum += *gather_at(s, i);
     return sum;
 }
 
 static __attribute__((noinline)) void gather_update(const struct gather *s, uint64_t from, uint64_t count)
 {
     for (uint64_t i = from; i < from + count; i++)
-        s->table[gather_place(s, i)] ^= cm_mix(i + 1);
+        *gather_at(s, i) ^= cm_mix(i + 1);
 }
 
 static void gather_work(void *state, uint64_t units)

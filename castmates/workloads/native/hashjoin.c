@@ -58,8 +58,10 @@ static __attribute__((noinline)) uint64_t hashjoin_join(const struct hashjoin *s
     uint64_t sum = 0;
     for (uint64_t i = from; i < from + count; i++) {
         uint64_t key = hashjoin_probe(s, i), at = hashjoin_slot(s, key);
-        if (s->slots[at].key == key)
+        if (s->slots[at].key == key) {
+            CM_WAY("a match"); /* or its load might be read without one, by a conditional move */
             sum += s->slots[at].load;
+        }
     }
     return sum;
 }

@@ -11,7 +11,7 @@ struct integer {
 
 #define INTEGER_FACTOR 6364136223846793005u
 
-static uint64_t integer_shift(uint64_t x)
+static CM_SCALAR uint64_t integer_shift(uint64_t x)
 {
     x ^= x << 13;
     x ^= x >> 7;
@@ -36,22 +36,20 @@ static void *integer_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* The assembler statement pins the values to general registers, so that no vectors are made of them. */
-static __attribute__((noinline)) void integer_work(void *state, uint64_t units)
+static __attribute__((noinline)) CM_SCALAR void integer_work(void *state, uint64_t units)
 {
     struct integer *s = state;
     uint64_t a = s->linear[0], b = s->linear[1], c = s->linear[2], d = s->linear[3];
     uint64_t e = s->shifted[0], f = s->shifted[1], g = s->shifted[2], h = s->shifted[3];
     for (uint64_t i = 0; i < units; i++) {
-        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
-        a = a * INTEGER_FACTOR + 1;
-        b = b * INTEGER_FACTOR + 3;
-        c = c * INTEGER_FACTOR + 5;
-        d = d * INTEGER_FACTOR + 7;
-        e = integer_shift(e);
-        f = integer_shift(f);
-        g = integer_shift(g);
-        h = integer_shift(h);
+        CM_STEP(a, a * INTEGER_FACTOR + 1);
+        CM_STEP(b, b * INTEGER_FACTOR + 3);
+        CM_STEP(c, c * INTEGER_FACTOR + 5);
+        CM_STEP(d, d * INTEGER_FACTOR + 7);
+        CM_STEP(e, integer_shift(e));
+        CM_STEP(f, integer_shift(f));
+        CM_STEP(g, integer_shift(g));
+        CM_STEP(h, integer_shift(h));
     }
     *s = (struct integer){{a, b, c, d}, {e, f, g, h}, s->done + units};
 }

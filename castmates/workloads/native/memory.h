@@ -3,6 +3,7 @@
 #define CASTMATES_MEMORY_H
 
 #include "heartbeat.h"
+#include "pins.h"
 
 #define CM_LINE 64u              /* bytes in a cache line */
 #define CM_HUGE_PAGE (2u << 20)  /* bytes */

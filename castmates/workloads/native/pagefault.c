@@ -63,7 +63,7 @@ static void pagefault_work(void *state, uint64_t units)
             pagefault_map(s);
         if (s->memory == NULL)
             return;
-        uint64_t *word = (uint64_t *)(s->memory + s->at * s->page);
+        volatile uint64_t *word = (uint64_t *)(s->memory + s->at * s->page);
         s->dirty += *word != 0;
         *word = ++s->at;
         if (s->at == s->pages) {

@@ -29,18 +29,18 @@ static void *search_prepare(const cm_options *options, unsigned thread)
 
 static uint64_t search_rank(const struct search *s, uint64_t i) { return cm_place(cm_mix(i + 1), s->count); }
 
-/* The empty assembler statements keep both ways real branches: a compiler would make conditional moves of them. */
+/* A compiler would make conditional moves of the two ways. */
 static inline uint64_t search_find(const uint64_t *keys, uint64_t count, uint64_t key)
 {
     uint64_t low = 0;
     while (count > 1) {
         uint64_t half = count / 2;
         if (keys[low + half] <= key) {
-            __asm__ volatile("");
+            CM_WAY("upper half");
             low += half;
             count -= half;
         } else {
-            __asm__ volatile("");
+            CM_WAY("lower half");
             count = half;
         }
     }

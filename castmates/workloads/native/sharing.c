@@ -66,6 +66,7 @@ static void sharing_work(void *state, uint64_t units)
 {
     struct sharing *s = state;
     for (uint64_t i = 0; i < units; i++) {
+        __asm__ volatile("" : : : "memory"); /* each increment by itself: several must not become one */
         if (s->mode == 't') {
             __atomic_fetch_add(&sharing_all.common, 1, __ATOMIC_RELAXED);
         } else if (s->mode == 'f') {

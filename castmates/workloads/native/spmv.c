@@ -68,12 +68,20 @@ static void *spmv_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
+/* The element of x that an entry wants: a read of its own, for several cannot become one that gathers. */
+static inline const double *spmv_at(const struct spmv *s, uint64_t entry)
+{
+    const double *at = &s->x[s->column[entry]];
+    CM_PIN(at);
+    return at;
+}
+
 static __attribute__((noinline)) void spmv_rows(const struct spmv *s, uint64_t from, uint64_t count, double scale)
 {
     for (uint64_t row = from; row < from + count; row++) {
         double sum = 0;
         for (uint64_t entry = s->begin[row]; entry < s->begin[row + 1]; entry++)
-            sum += s->value[entry] * s->x[s->column[entry]];
+            sum += s->value[entry] * *spmv_at(s, entry);
         s->y[row] = scale * sum;
     }
 }

@@ -1,6 +1,8 @@
 /* stencil: a 2D five-point Jacobi sweep from one grid into another: streaming with reuse of three rows. */
 #include "kernel.h"
 
+#include "vectors.h"
+
 #define STENCIL_COLUMNS 512u
 
 struct stencil {
@@ -34,18 +36,33 @@ static void *stencil_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
+/* A vector that begins at any element. */
+typedef double stencil_vector __attribute__((vector_size(CM_WIDTH), may_alias, aligned(sizeof(double))));
+
 static void stencil_border(double *restrict into, const double *restrict from)
 {
     for (unsigned c = 0; c < STENCIL_COLUMNS; c++)
         into[c] = from[c] + 1;
 }
 
-static void stencil_row(double *restrict into, const double *restrict above, const double *restrict row,
-                        const double *restrict below)
+static inline cm_vector stencil_load(const double *at) { return (cm_vector) * (const stencil_vector *)at; }
+
+/* A vector of points; the vectors are written out, for not every compiler would make them of a plain loop. */
+static inline void stencil_points(double *into, const double *above, const double *row, const double *below)
 {
+    cm_vector around = stencil_load(above) + stencil_load(below) + stencil_load(row - 1) + stencil_load(row + 1);
+    *(stencil_vector *)into = (stencil_vector)(0.5 * stencil_load(row) + 0.125 * around + 1.0);
+}
+
+/* The last vector begins where it ends with the row, and computes some points once more. */
+static __attribute__((noinline)) void stencil_row(double *restrict into, const double *restrict above,
+                                                  const double *restrict row, const double *restrict below)
+{
+    const unsigned last = STENCIL_COLUMNS - 1 - CM_LANES;
     into[0] = row[0] + 1;
-    for (unsigned c = 1; c < STENCIL_COLUMNS - 1; c++)
-        into[c] = 0.5 * row[c] + 0.125 * (above[c] + below[c] + row[c - 1] + row[c + 1]) + 1;
+    for (unsigned c = 1; c < last; c += CM_LANES)
+        stencil_points(into + c, above + c, row + c, below + c);
+    stencil_points(into + last, above + last, row + last, below + last);
     into[STENCIL_COLUMNS - 1] = row[STENCIL_COLUMNS - 1] + 1;
 }
 

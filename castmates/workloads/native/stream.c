@@ -27,34 +27,36 @@ static double stream_first_b(uint64_t i) { return (double)(i % 1021); }
 static double stream_first_c(uint64_t i) { return (double)(i * 7 % 1019); }
 static uint64_t stream_shift(uint64_t pass) { return pass % STREAM_SHIFTS * CM_PER_LINE; }
 
-static inline void stream_triad(struct stream *s, uint64_t elements)
+#define STREAM_PIECE static inline __attribute__((always_inline)) void
+
+STREAM_PIECE stream_triad(struct stream *s, uint64_t elements)
 {
     cm_vector *restrict a = (cm_vector *)(s->a + s->at);
     const cm_vector *restrict b = (const cm_vector *)(s->b + s->at), *restrict c = (const cm_vector *)(s->c + s->at);
     const cm_vector factor = cm_all_lanes(stream_scale(s->pass));
     CM_OVER_VECTORS (i, elements)
-        a[i] = b[i] + factor * c[i];
+        cm_store(&a[i], b[i] + factor * c[i]);
 }
 
-static inline void stream_copy(struct stream *s, uint64_t elements)
+STREAM_PIECE stream_copy(struct stream *s, uint64_t elements)
 {
     cm_vector *restrict a = (cm_vector *)(s->a + s->at);
     const cm_vector *restrict b = (const cm_vector *)(s->b + s->at + stream_shift(s->pass));
     CM_OVER_VECTORS (i, elements)
-        a[i] = b[i];
+        cm_store(&a[i], b[i]);
 }
 
-static inline void stream_read_only(struct stream *s, uint64_t elements) { s->sum += cm_sum(s->b + s->at, elements); }
+STREAM_PIECE stream_read_only(struct stream *s, uint64_t elements) { s->sum += cm_sum(s->b + s->at, elements); }
 
-static inline void stream_write_only(struct stream *s, uint64_t elements)
+STREAM_PIECE stream_write_only(struct stream *s, uint64_t elements)
 {
     cm_vector *a = (cm_vector *)(s->a + s->at);
     const cm_vector value = cm_all_lanes(stream_scale(s->pass));
     CM_OVER_VECTORS (i, elements)
-        a[i] = value;
+        cm_store(&a[i], value);
 }
 
-static inline void stream_nontemporal(struct stream *s, uint64_t elements)
+STREAM_PIECE stream_nontemporal(struct stream *s, uint64_t elements)
 {
     cm_vector *restrict a = (cm_vector *)(s->a + s->at);
     const cm_vector *restrict b = (const cm_vector *)(s->b + s->at), *restrict c = (const cm_vector *)(s->c + s->at);

@@ -58,18 +58,26 @@ static void *tlb_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
+/* A load of its own: those of several chains cannot become one that gathers. */
+static inline void **tlb_next(void **at)
+{
+    void **next = *at;
+    CM_PIN(next);
+    return next;
+}
+
 /* Let each chain take so many loads: one chain in a register, several side by side. */
 static __attribute__((noinline)) void tlb_walk(void ***here, unsigned chains, uint64_t steps)
 {
     if (chains == 1) {
         void **at = here[0];
         for (; steps > 0; steps--)
-            at = *at;
+            at = tlb_next(at);
         here[0] = at;
     }
     for (; chains > 1 && steps > 0; steps--)
         for (unsigned chain = 0; chain < chains; chain++)
-            here[chain] = *here[chain];
+            here[chain] = tlb_next(here[chain]);
 }
 
 static void tlb_work(void *state, uint64_t units)
@@ -79,7 +87,7 @@ static void tlb_work(void *state, uint64_t units)
     for (unsigned chain = 0; chain < s->chains; chain++)
         s->loads[chain] += units / s->chains;
     for (uint64_t rest = units % s->chains; rest > 0; rest--) {
-        s->here[s->turn] = *s->here[s->turn];
+        s->here[s->turn] = tlb_next(s->here[s->turn]);
         s->loads[s->turn]++;
         s->turn = s->turn + 1 == s->chains ? 0 : s->turn + 1;
     }

@@ -72,8 +72,11 @@ static __attribute__((noinline)) uint64_t tree_walk(const struct tree *s, uint64
     for (uint64_t i = from; i < from + count; i++) {
         uint64_t key = tree_key(tree_rank(s, i));
         const struct node *node = s->root;
-        while (node != NULL && node->key != key)
-            node = node->child[node->key < key];
+        while (node != NULL && node->key != key) {
+            uint64_t child = node->key < key;
+            CM_PIN(child); /* a branch would be guessed, and the next load would not wait for this one */
+            node = node->child[child];
+        }
         sum += node != NULL ? node->load : 1;
     }
     return sum;

@@ -37,6 +37,13 @@ static inline cm_vector cm_all_lanes(double value)
     return all;
 }
 
+/* Store through the caches, one vector at a time: a compiler would take memcpy or memset, which choose for themselves. */
+static inline void cm_store(cm_vector *to, cm_vector value)
+{
+    CM_PIN_REAL(value);
+    *to = value;
+}
+
 /* Store past the caches, where this processor can. */
 static inline void cm_store_past(cm_vector *to, cm_vector value)
 {
@@ -60,7 +67,7 @@ static inline void cm_stores_arrive(void)
 }
 
 /* Add up whole lines of whole numbers that stay small, so that the sum is exact; several additions are under way. */
-static inline uint64_t cm_sum(const double *elements, uint64_t count)
+static inline __attribute__((always_inline)) uint64_t cm_sum(const double *elements, uint64_t count)
 {
     const cm_vector *from = (const cm_vector *)elements, *end = from + count / CM_LANES;
     const cm_vector *eights = end - count / CM_LANES % 8;

@@ -18,35 +18,40 @@ def machine(root, model="Xeon", kernel="6.1.0", options="rw"):
 
 
 def kept(cache, root, verdict="works"):
-    record = {"identity": trial_records.identity(root), "verdict": verdict, "said": "So it is.", "at": "today"}
-    trial_records.write(cache, record)
+    record = {
+        "identity": trial_records.WAY_MASKS.identity(root),
+        "verdict": verdict,
+        "said": "So it is.",
+        "at": "today",
+    }
+    trial_records.WAY_MASKS.write(cache, record)
     return record
 
 
 def test_a_record_is_found_by_its_own_machine_only(tmp_path):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
-    assert trial_records.read(cache, here) is None
+    assert trial_records.WAY_MASKS.read(cache, here) is None
     record = kept(cache, here)
-    assert trial_records.read(cache, here) == record
+    assert trial_records.WAY_MASKS.read(cache, here) == record
     others = [{"model": "EPYC"}, {"kernel": "6.12.0"}, {"options": "rw,cdp"}, {"options": "rw,mba_MBps"}]
     for number, other in enumerate(others):
-        assert trial_records.read(cache, machine(tmp_path / str(number), **other)) is None
-    assert trial_records.read(cache, machine(tmp_path / "same", options="rw,debug")) == record
+        assert trial_records.WAY_MASKS.read(cache, machine(tmp_path / str(number), **other)) is None
+    assert trial_records.WAY_MASKS.read(cache, machine(tmp_path / "same", options="rw,debug")) == record
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"identity": {}}'])
 def test_a_broken_record_is_none(tmp_path, text):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
     kept(cache, here)
-    trial_records.file_of(cache, trial_records.identity(here)).write_text(text)
-    assert trial_records.read(cache, here) is None
+    trial_records.WAY_MASKS.file_of(cache, trial_records.WAY_MASKS.identity(here)).write_text(text)
+    assert trial_records.WAY_MASKS.read(cache, here) is None
 
 
 def test_facts_are_noted_anew_when_the_machine_was_tried_and_not_elsewhere(tmp_path):
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
     noted = tmp_path / "machine.json"
     assert trial_records.known(cache, noted, here) == ""
-    facts = {**trial_records.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
+    facts = {**trial_records.WAY_MASKS.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
     noted.write_text(json.dumps(facts))
     assert trial_records.known(cache, noted, here) == ""
     record = kept(cache, here)

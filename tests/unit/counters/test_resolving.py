@@ -1,13 +1,12 @@
 """What perf says an event is, read out of its own words; and the table for where there is no perf."""
 
-import shutil
-
 import pytest
 
 from castmates.counters.events.resolving import ask_perf, attributes, resolve
 from castmates.linux.event_names import look_up
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
 from castmates.study.counter_keys import SETS
+from tests.needs import lacks
 
 RULE = "------------------------------------------------------------\n"
 # Recorded: perf 6.1.187, `perf stat -vv -e cycles:u -e page-faults true`, a machine without hardware counters.
@@ -134,10 +133,10 @@ def test_without_perf_the_kernels_own_events_are_known():
     assert "without perf" in event.note
 
 
-@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+@pytest.mark.needs("perf")
 def test_the_table_agrees_with_perf_where_perf_is():
     if ask_perf(["page-faults"]) is None:
-        pytest.skip("the perf that is installed is not for this kernel")
+        lacks("perf", "the perf that is installed is not for this kernel")
     for event in resolve(list(SETS.items())):
         table = look_up(event.words)
         assert event.attrs, event

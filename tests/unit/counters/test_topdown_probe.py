@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -87,7 +86,7 @@ def test_groups_that_do_not_fit_together_have_turns_of_their_own_and_what_fails_
     assert probe(2, str(file)).turns == (("TopdownL1", "TopdownL2"),)
 
 
-@pytest.mark.skipif(shutil.which("perf") is None, reason="there is no perf here")
+@pytest.mark.needs("perf")
 def test_the_probe_of_this_machine_ends_in_turns_or_in_a_reason():
     found = probe(1)
     assert bool(found.turns) != bool(found.why_not)
@@ -103,8 +102,8 @@ def test_how_perf_is_told_whom_to_count(tmp_path, held):
     by_thread = scope_of(held, family, "auto")
     assert by_thread.name == "thread"
     assert by_thread.words == ("-p", str(held.pid))
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "cgroup").write_text("6:freezer:/x\n0::/castmates-1/lead\n")
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/cgroup").write_text("6:freezer:/x\n0::/castmates-1/lead\n")
     assert group_for_perf(Held(7, [0], "/sys/fs/cgroup/castmates-1/lead"), tmp_path) == "castmates-1/lead"
     assert group_for_perf(Held(7, [0], "/sys/fs/cgroup/freezer/x"), tmp_path) == ""
     assert group_for_perf(Held(7, [0]), tmp_path) == ""

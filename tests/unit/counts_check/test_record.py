@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.machine import counts_record
+from castmates.machine import trial_records
 
 
 def machine(root, model="A", kernel="6.1"):
@@ -14,20 +14,20 @@ def machine(root, model="A", kernel="6.1"):
 
 def test_a_record_speaks_for_the_machine_that_it_was_made_on(tmp_path):
     here, cache = machine(tmp_path / "here"), tmp_path / "cache"
-    assert counts_record.read(cache, here) is None
-    assert counts_record.verdicts(cache, here) == {}
-    record = {"identity": counts_record.identity(here), "events": {"page-faults": "verified"}}
-    counts_record.write(cache, record)
-    assert counts_record.read(cache, here) == record
-    assert counts_record.verdicts(cache, here) == {"page-faults": "verified"}
-    assert counts_record.read(cache, machine(tmp_path / "other", model="B")) is None
-    assert counts_record.read(cache, machine(tmp_path / "newer", kernel="6.12")) is None
+    assert trial_records.COUNTERS.read(cache, here) is None
+    assert trial_records.counters_verified(cache, here) == {}
+    record = {"identity": trial_records.COUNTERS.identity(here), "events": {"page-faults": "verified"}}
+    trial_records.COUNTERS.write(cache, record)
+    assert trial_records.COUNTERS.read(cache, here) == record
+    assert trial_records.counters_verified(cache, here) == {"page-faults": "verified"}
+    assert trial_records.COUNTERS.read(cache, machine(tmp_path / "other", model="B")) is None
+    assert trial_records.COUNTERS.read(cache, machine(tmp_path / "newer", kernel="6.12")) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"identity": null}', "\xff"])
 def test_a_damaged_record_is_none(tmp_path, text):
     here, cache = machine(tmp_path / "here"), tmp_path / "cache"
-    file = counts_record.file_of(cache, counts_record.identity(here))
+    file = trial_records.COUNTERS.file_of(cache, trial_records.COUNTERS.identity(here))
     file.parent.mkdir(parents=True)
     file.write_bytes(text.encode("latin-1"))
-    assert counts_record.read(cache, here) is None
+    assert trial_records.COUNTERS.read(cache, here) is None

@@ -11,6 +11,7 @@ from castmates.grant import grant, perf, resctrl
 from castmates.grant.steps import Grantee, Granting, find_grantee, granted, record, take_back, told
 from castmates.linux.owner import boot_id
 from castmates.runner.cleanup.restore import Restored
+from tests.needs import lacks
 from tests.unit import sysfs
 
 ME = Grantee("somebody", os.geteuid(), os.getegid())  # whom everybody may give files to
@@ -80,7 +81,7 @@ def test_files_of_a_group_change_hands_and_come_back(root):
     for name in ("tasks", "schemata", "cpus", "cpus_list", "size"):
         sysfs.write(group / name, "")
     if os.geteuid() != 0:
-        pytest.skip("only root gives files away")
+        lacks("root", "only root gives files away")
     other = replace(ME, uid=65534, gid=65534)
     group.rename(group.with_name("castmates-65534-0"))
     group = group.with_name("castmates-65534-0")
@@ -186,7 +187,7 @@ def test_only_root_may(call, monkeypatch):
 
 def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
     if os.geteuid() != 0:
-        pytest.skip("only root gives files away")
+        lacks("root", "only root gives files away")
     schemata = root / "sys/fs/resctrl/schemata"
     other = replace(ME, uid=65534, gid=65534)
     assert "grant --default-group" in resctrl.not_given(other, root)

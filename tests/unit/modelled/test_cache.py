@@ -5,7 +5,6 @@
 
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,12 +132,6 @@ def table():
         for number, values in enumerate(compared(name), start=1):
             rows.append(f"| {name} | {number} | " + " | ".join(f"{100 * value:.1f} %" for value in values) + " |")
     return "\n".join(rows)
-
-
-@pytest.mark.slow
-def test_the_documented_figures_are_these():
-    page = Path(__file__).parents[3] / "docs" / "modelled-machine.md"
-    assert table() in page.read_text(), "put the output of `python -m tests.unit.modelled.test_cache` into the page"
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ from castmates.analysis.statistics import change_points
 from castmates.results.columns.study import STEPS, WINDOWS, frame
 
 SERIES = 200
-needs_ruptures = pytest.mark.skipif(
-    not change_points.available(), reason="the extra castmates[phases] is not installed"
-)
+needs_ruptures = pytest.mark.needs("ruptures")
 
 
 def noise(rng: np.random.Generator, kind: str, groups: np.ndarray) -> np.ndarray:

@@ -16,9 +16,7 @@ from tests.unit.results_maker import make
 PARTS = {"input": 0.1, "forward": 0.4, "backward": 0.4}  # of a step alone; the rest of it is 0.1
 FORWARD = 1.25  # times longer beside others
 
-needs_ruptures = pytest.mark.skipif(
-    not change_points.available(), reason="the extra castmates[phases] is not installed"
-)
+needs_ruptures = pytest.mark.needs("ruptures")
 
 
 def results(

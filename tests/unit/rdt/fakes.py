@@ -6,7 +6,7 @@ from pathlib import Path
 from castmates.protocols import Held
 from castmates.rdt.fake import LAB, V6_1, FakeResctrl
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
 from castmates.rdt.resctrl.tasks import Place, parse_place
 
@@ -55,7 +55,7 @@ class Bench:
         self.tasks = FakeTasks(self.fake, tells)
         self.said: list[str] = []
         self.released = 0
-        self.book = Book(journal, Path("/sys/fs/resctrl"), "a test")
+        self.entries = ResctrlJournal(journal, Path("/sys/fs/resctrl"), "a test")
         self.options = [option for option in options.split(",") if option]
         self.domains = {cpu: domain for domain, own in shape.domains.items() for cpu in own}
         names = ["lead@0", "other@1", "third@2", "fourth@3"]
@@ -69,7 +69,7 @@ class Bench:
 
     def allocator(self, tree=None):
         return ResctrlAllocator(
-            tree or self.fake, self.tasks, self.book, self.domains, self.options, self.said.append, self.release
+            tree or self.fake, self.tasks, self.entries, self.domains, self.options, self.said.append, self.release
         )
 
     def prepared(self, tree=None):
@@ -79,7 +79,7 @@ class Bench:
 
     def monitor(self, rate=200.0, tree=None):
         return ResctrlMonitor(
-            tree or self.fake, self.tasks, self.book, self.domains, rate, self.said.append, self.release
+            tree or self.fake, self.tasks, self.entries, self.domains, rate, self.said.append, self.release
         )
 
     def groups(self):

@@ -4,7 +4,7 @@ import re
 import stat
 from collections.abc import Iterator
 
-from castmates.rdt.fake import FakeResctrl, Kernel, Told
+from castmates.rdt.fake import FakeResctrl, Kernel, SetNumbers
 from tests.unit.rdt.replay import ROOT, Replay
 
 MACHINE = "says what machine and kernel it is, not what resctrl does"
@@ -17,7 +17,7 @@ class Reference:
     """The script beside one transcript."""
 
     def __init__(self, name: str, kernel: Kernel) -> None:
-        self.source = Told()
+        self.source = SetNumbers()
         self.fake = FakeResctrl(kernel=kernel, source=self.source, options=None)
         self.replay = Replay(name, self.fake)
         text = "\n".join(self.replay.lines)

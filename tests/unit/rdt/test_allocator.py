@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
+from castmates.linux.owned_names import resctrl_group_name
 from castmates.protocols import Held
 from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_NO_THROTTLE, LAB_TWO_SOCKETS, V6_1, V6_12, V7_2, Shape
-from castmates.rdt.names import own_name
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.schemata import parse
 from castmates.study.spec import REST, Share
@@ -66,7 +66,7 @@ def test_everybody_begins_with_everything_in_a_group_of_his_own(kernel):
     bench = Bench(kernel=kernel)
     bench.fake.write("schemata", "L3:0=ff\nMB:0=50\n")  # somebody has set the default group
     allocator = bench.prepared()
-    assert bench.groups() == list(allocator.groups.values()) == [own_name(0), own_name(1)]
+    assert bench.groups() == list(allocator.groups.values()) == [resctrl_group_name(0), resctrl_group_name(1)]
     for name, path in allocator.groups.items():
         assert masks(bench, path) == {0: 0xFFF}
         assert masks(bench, path, "MB") == {0: 100}
@@ -440,7 +440,7 @@ def test_about_names_everything():
     bench.fake.make("somebody")
     allocator = bench.prepared()
     said = allocator.about()
-    assert said["groups"] == f"lead@0: {own_name(0)}, other@1: {own_name(1)}"
+    assert said["groups"] == f"lead@0: {resctrl_group_name(0)}, other@1: {resctrl_group_name(1)}"
     assert said["groups of others"] == "somebody (empty)"
     assert said["throttle of siblings"] == "max"
     assert said["ways shared with I/O"] == "c00"

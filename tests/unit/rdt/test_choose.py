@@ -1,14 +1,13 @@
 """A machine's resctrl is used where it can be, and where it cannot the reason is one sentence."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import Mount
 from castmates.rdt import choose
-from castmates.rdt.choose import Wish, choose_allocator, choose_monitor, refuse_hopeless
+from castmates.rdt.choose import CacheRequest, choose_allocator, choose_monitor, refuse_hopeless
 from castmates.rdt.pqos import session
 from castmates.rdt.resctrl import mounting
 from castmates.study.spec import Share
@@ -59,11 +58,11 @@ def test_a_study_without_shares_leaves_the_machine_alone(mounted):
 def test_shares_are_refused_at_once_where_resctrl_is_gone(mounted, find, monkeypatch):
     mounted(trees.XEON)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    refuse_hopeless(Wish(shares=True))
+    refuse_hopeless(CacheRequest(shares=True))
     find(None)
-    refuse_hopeless(Wish())
+    refuse_hopeless(CacheRequest())
     with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*(is not mounted|has no resctrl)"):
-        refuse_hopeless(Wish(shares=True))
+        refuse_hopeless(CacheRequest(shares=True))
 
 
 def test_shares_are_refused_at_once_where_root_has_granted_no_group(mounted, monkeypatch):
@@ -71,17 +70,17 @@ def test_shares_are_refused_at_once_where_root_has_granted_no_group(mounted, mon
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(CastmatesError, match=r"^no partition can be applied: .*sudo castmates grant"):
-        refuse_hopeless(Wish(shares=True))
+        refuse_hopeless(CacheRequest(shares=True))
 
 
 def test_shares_by_pqos_are_refused_at_once_where_it_cannot_be_used(monkeypatch):
-    refuse_hopeless(Wish(driver="pqos"))
+    refuse_hopeless(CacheRequest(driver="pqos"))
     monkeypatch.setattr(session, "find_mount", lambda _: None)
     monkeypatch.setattr(session, "pqos_user", lambda: "")
     monkeypatch.setattr(session, "choose_interface", lambda: "msr")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CastmatesError, match=r"no program 'pqos'"):
-        refuse_hopeless(Wish(shares=True, driver="pqos"))
+        refuse_hopeless(CacheRequest(shares=True, driver="pqos"))
 
 
 def test_a_processor_that_only_monitors(mounted):
@@ -114,7 +113,7 @@ def test_a_user_who_may_not_write(mounted, monkeypatch):
     assert here not in mounting._leases
 
 
-@pytest.mark.skipif("resctrl" in Path("/proc/filesystems").read_text(), reason="this machine has resctrl")
+@pytest.mark.needs("no-resctrl")
 def test_a_machine_without_resctrl(monkeypatch):
     monkeypatch.setattr(choose, "read_topology", lambda _: pytest.fail("nothing is to be read"))
     for chosen in (choose_allocator(), choose_monitor()):

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.rdt.fake import LAB, LAB_TWO_SOCKETS, SUB_NUMA, V6_1, V6_12, V7_2, FakeResctrl, Throttle, Told
+from castmates.rdt.fake import LAB, LAB_TWO_SOCKETS, SUB_NUMA, V6_1, V6_12, V7_2, FakeResctrl, SetNumbers, Throttle
 from tests.unit.rdt.refused import refused, status
 
 OCCUPANCY = "mon_data/mon_L3_00/llc_occupancy"
 
 
 def test_a_control_groups_events_are_the_sum_of_what_can_be_read():
-    told = Told()
+    told = SetNumbers()
     fake = FakeResctrl(source=told)
     for path, lying in (("g", 3 << 20), ("g/mon_groups/m", 1 << 20), ("g/mon_groups/n", 100_000)):
         fake.make(path)
@@ -30,7 +30,7 @@ def test_a_control_groups_events_are_the_sum_of_what_can_be_read():
 
 
 def test_sub_numa_nodes_have_monitors_of_their_own():
-    told = Told()
+    told = SetNumbers()
     fake = FakeResctrl(SUB_NUMA, source=told)
     told.lying["", 1] = 5 << 20
     assert fake.names("mon_data/mon_L3_01")[-2:] == ["mon_sub_L3_02", "mon_sub_L3_03"]
@@ -51,7 +51,7 @@ def test_a_failure_may_pass_after_some_reads():
 
 @pytest.mark.parametrize("kernel", [V6_1, V6_12])
 def test_an_rmid_waits_in_limbo_until_its_lines_are_gone(kernel):
-    told = Told()
+    told = SetNumbers()
     fake = FakeResctrl(replace(LAB, rmids=2), kernel, told)
     told.lying["g", 0] = 10 << 20
     fake.make("g")
@@ -86,7 +86,7 @@ def test_a_clean_rmid_is_free_at_once_on_old_kernels_with_one_cache():
 
 
 def test_as_much_as_the_threshold_is_clean_for_an_old_kernel():
-    told = Told()
+    told = SetNumbers()
     fake = FakeResctrl(replace(LAB, rmids=2), V6_1, told)
     fake.write("info/L3_MON/max_threshold_occupancy", "65536\n")
     told.lying["g", 0] = 65536
@@ -98,7 +98,7 @@ def test_as_much_as_the_threshold_is_clean_for_an_old_kernel():
 def test_a_removed_groups_number_and_name_tell_a_source_whose_lines_are_left():
     asked = []
 
-    class Asking(Told):
+    class Asking(SetNumbers):
         def occupancy(self, group, _domain):
             asked.append((group.path, group.removed))
             return 0

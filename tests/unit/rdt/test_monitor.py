@@ -10,7 +10,7 @@ import pytest
 
 from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
 from castmates.rdt.resctrl import event_file, groups
-from castmates.rdt.resctrl.event_file import Source
+from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.monitor import Series
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.unit.rdt import trees
@@ -58,7 +58,7 @@ def test_members_are_watched_in_the_groups_that_the_allocator_made():
     bench = Bench(source=Steady())
     allocator = bench.prepared()
     monitor = watching(bench)
-    assert monitor.watched.paths == allocator.groups
+    assert monitor.groups.paths == allocator.groups
     samples = series(monitor)
     assert set(values(samples, LEAD, "llc_occupancy")) == {10 << 20}
     assert all(rate > 0 for rate in values(samples, OTHER, "mbm_total"))
@@ -72,9 +72,9 @@ def test_members_are_watched_in_the_groups_that_the_allocator_made():
 def test_without_an_allocator_members_get_monitoring_groups_that_go_again(tells):
     bench = Bench(LAB_MONITORING_ONLY, source=Steady(), tells=tells)
     monitor = watching(bench)
-    assert bench.groups() == list(monitor.watched.paths.values())
+    assert bench.groups() == list(monitor.groups.paths.values())
     assert all(path.startswith("mon_groups/castmates.") for path in bench.groups())
-    inside = set(map(int, bench.fake.read(f"{monitor.watched.paths[LEAD]}/tasks").split()))
+    inside = set(map(int, bench.fake.read(f"{monitor.groups.paths[LEAD]}/tasks").split()))
     assert inside == set(bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid])
     assert values(series(monitor), LEAD, "llc_occupancy")
     monitor.close()
@@ -89,8 +89,8 @@ def test_a_member_that_lies_in_a_foreign_group_is_watched_inside_it():
     for tid in bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid]:
         bench.fake.write("pod_1/tasks", f"{tid}\n")
     monitor = watching(bench)
-    assert monitor.watched.paths[LEAD].startswith("pod_1/mon_groups/castmates.")
-    assert monitor.watched.paths[OTHER].startswith("mon_groups/castmates.")
+    assert monitor.groups.paths[LEAD].startswith("pod_1/mon_groups/castmates.")
+    assert monitor.groups.paths[OTHER].startswith("mon_groups/castmates.")
     monitor.close()
     assert bench.groups() == ["pod_1"]
 
@@ -103,23 +103,23 @@ def test_members_that_share_a_group_are_told_apart_inside_it(monkeypatch):
         for tid in bench.tasks.threads([held.pid])[held.pid]:
             bench.fake.write("castmates-0-0/tasks", f"{tid}\n")
     monitor = watching(bench)
-    assert len(set(monitor.watched.paths.values())) == 2
-    assert all(path.startswith("castmates-0-0/mon_groups/") for path in monitor.watched.paths.values())
+    assert len(set(monitor.groups.paths.values())) == 2
+    assert all(path.startswith("castmates-0-0/mon_groups/") for path in monitor.groups.paths.values())
 
 
 def test_rates_are_bytes_a_second_by_the_monotonic_clock(monkeypatch):
     clock = iter([0, 0, 2_000_000_000, 2_000_000_000])
     counts = iter([(1000, ""), (5000, "")])
-    one = Series(LEAD, "mbm_total_bytes", 0, Source(None, ""), lambda: next(clock))
-    monkeypatch.setattr(Source, "read", lambda _: next(counts))
+    one = Series(LEAD, "mbm_total_bytes", 0, EventFile(None, ""), lambda: next(clock))
+    monkeypatch.setattr(EventFile, "read", lambda _: next(counts))
     assert one.look() is None
     assert one.look() == (2000.0, "")
 
 
 def test_a_rate_needs_two_counts_in_a_row(monkeypatch):
     counts = iter([(1000, ""), (None, "Unavailable"), (7000, ""), (6000, ""), (6500, "")])
-    one = Series(LEAD, "mbm_total_bytes", 0, Source(None, ""))
-    monkeypatch.setattr(Source, "read", lambda _: next(counts))
+    one = Series(LEAD, "mbm_total_bytes", 0, EventFile(None, ""))
+    monkeypatch.setattr(EventFile, "read", lambda _: next(counts))
     assert one.look() is None
     assert one.look() == (None, "Unavailable")
     assert one.look() is None
@@ -153,7 +153,7 @@ def test_what_the_kernel_cannot_tell_is_missing_with_its_reason(how):
 def test_what_is_not_ready_is_asked_once_more():
     bench = Bench(source=Steady())
     allocator = bench.prepared()
-    source = Source(bench.fake, f"{allocator.groups[LEAD]}/mon_data/mon_L3_00/llc_occupancy")
+    source = EventFile(bench.fake, f"{allocator.groups[LEAD]}/mon_data/mon_L3_00/llc_occupancy")
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=1)
     assert source.read() == (10 << 20, "")
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=2)
@@ -203,7 +203,7 @@ def test_fewer_ids_than_members_watch_whom_they_can():
     shape = Shape(ways=0, shareable=0, closids=0, cdp=False, throttle=None, rmids=2)
     bench = Bench(shape, source=Steady())
     monitor = watching(bench)
-    assert set(monitor.watched.paths) == {LEAD}
+    assert set(monitor.groups.paths) == {LEAD}
     samples = series(monitor)
     [missing] = [one for one in samples if one.subject == OTHER]
     assert missing.value is None
@@ -222,8 +222,8 @@ def test_ids_in_limbo_are_waited_for_and_then_done_without(monkeypatch):
     bench.fake.remove("mon_groups/gone")
     monitor = bench.monitor()
     monitor.attach(bench.held)
-    assert set(monitor.watched.missing) == {OTHER, "third@2"}
-    assert "EBUSY" in monitor.watched.missing[OTHER]
+    assert set(monitor.groups.missing) == {OTHER, "third@2"}
+    assert "EBUSY" in monitor.groups.missing[OTHER]
     assert len([said for said in bench.said if said.startswith("waiting")]) == 1
 
 
@@ -231,8 +231,8 @@ def test_a_plain_user_who_may_make_no_group_is_told(monkeypatch):
     bench = Bench(LAB_MONITORING_ONLY)
     with as_user(bench, 1000, monkeypatch):
         monitor = watching(bench)
-    assert set(monitor.watched.missing) == {LEAD, OTHER}
-    assert "EACCES" in monitor.watched.missing[LEAD]
+    assert set(monitor.groups.missing) == {LEAD, OTHER}
+    assert "EACCES" in monitor.groups.missing[LEAD]
     assert any("is not watched" in said for said in bench.said)
 
 
@@ -245,7 +245,7 @@ def test_a_plain_user_takes_the_monitoring_groups_that_root_gave_him(monkeypatch
             bench.fake.chown(path + file, 1000, 1000)
     with as_user(bench, 1000, monkeypatch):
         monitor = watching(bench)
-        assert set(monitor.watched.paths.values()) == set(bench.groups())
+        assert set(monitor.groups.paths.values()) == set(bench.groups())
         monitor.close()
     assert len(bench.groups()) == 2
 
@@ -256,7 +256,7 @@ def test_a_plain_user_is_watched_in_control_groups_that_have_what_the_default_gr
     bench.fake.write("castmates-1000-0/schemata", "L3:0=f\n")
     with as_user(bench, 1000, monkeypatch):
         monitor = watching(bench)
-        assert monitor.watched.paths == {LEAD: "castmates-1000-1", OTHER: "castmates-1000-2"}
+        assert monitor.groups.paths == {LEAD: "castmates-1000-1", OTHER: "castmates-1000-2"}
         assert values(series(monitor), LEAD, "llc_occupancy")
         monitor.close()
     assert len(bench.groups()) == 3
@@ -301,7 +301,7 @@ def test_the_thread_ends_with_its_window():
 
 def test_files_stay_open_and_are_read_with_one_call(tmp_path):
     here = trees.record(tmp_path, trees.SNC)
-    source = Source(KernelTree(here), "mon_data/mon_L3_00/llc_occupancy")
+    source = EventFile(KernelTree(here), "mon_data/mon_L3_00/llc_occupancy")
     assert [source.read() for _ in range(5)] == [(5, "")] * 5
     assert source.reads == 6
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -317,7 +317,7 @@ def test_sub_numa_clusters_are_read_as_the_sum_that_the_kernel_forms(tmp_path):
     bench = Bench()
     monitor = bench.monitor(tree=KernelTree(here))
     found = monitor._series_of(LEAD, "", {1})
-    assert [one.source.read() for one in found] == [(5, "")]
+    assert [one.file.read() for one in found] == [(5, "")]
     assert "sub-NUMA clusters" in monitor.about()
 
 
@@ -333,7 +333,7 @@ def test_a_fake_that_only_allocates_has_no_share_to_watch():
     bench = Bench(shape)
     bench.prepared()
     monitor = watching(bench)
-    assert set(monitor.watched.missing) == {LEAD, OTHER}
+    assert set(monitor.groups.missing) == {LEAD, OTHER}
 
 
 def test_a_rate_on_two_caches_is_no_total_while_one_of_them_begins_again():
@@ -359,7 +359,7 @@ def test_a_member_whose_caches_are_not_counted_is_told(caches, why, monkeypatch)
     if caches is None:
         monkeypatch.setattr(tree, "names", lambda path: unreadable(bench.fake, path))
     monitor = watching(bench, tree=tree)
-    assert why in monitor.watched.missing[LEAD]
+    assert why in monitor.groups.missing[LEAD]
     assert any(LEAD in said for said in bench.said)
     assert why in next(one.note for one in series(monitor, looks=1) if one.subject == LEAD)
 

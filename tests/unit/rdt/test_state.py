@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group, resctrl_group_name
 from castmates.linux.owner import myself
 from castmates.machine import resctrl_state
 from castmates.machine.journal import KINDS, Change, Journal
 from castmates.machine.resctrl_state import groups_at, read_mount, write_mount
-from castmates.rdt.names import delegated_to, maker_of, own_name
 from castmates.rdt.resctrl import leftovers, mounting
-from castmates.rdt.resctrl.journal_entries import Book
+from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.runner.cleanup import restore
 from castmates.study.spec import REST, Share
@@ -36,9 +36,9 @@ def heal(folder):
 
 
 def test_groups_of_a_dead_run_go(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
     for path in ("castmates.1-2-3.0", "mon_groups/castmates.1-2-3.1000", "never.made"):
-        book.group(path)
+        entries.announce_group(path)
     (here / "castmates.1-2-3.0").mkdir()
     (here / "mon_groups/castmates.1-2-3.1000").mkdir()
     assert [one.how for one in Journal(tmp_path).restore(lambda entry: entry.stale)] == [
@@ -51,9 +51,9 @@ def test_groups_of_a_dead_run_go(here, tmp_path):
 
 @pytest.mark.parametrize("now", ["L3:0=3;1=3", "L3:0=00c;1=00c\n", "L3:0=c"])
 def test_default_schemata_of_a_dead_run_are_put_back_from_any_it_has_set(here, tmp_path, now):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
     for new in ("L3:0=3;1=3", "L3:0=c;1=c", "L3:0=3;1=3"):
-        book.schemata("", "L3:0=ff;1=fff", new)
+        entries.announce_schemata("", "L3:0=ff;1=fff", new)
     (here / "schemata").write_text(now)
     assert heal(tmp_path) == {"resctrl schemata": "restored"}
     expected = "L3:0=ff\n" if "1=" not in now else "L3:0=ff;1=fff\n"  # the second cache may have gone offline
@@ -62,37 +62,37 @@ def test_default_schemata_of_a_dead_run_are_put_back_from_any_it_has_set(here, t
 
 
 def test_what_somebody_else_has_set_is_left(here, tmp_path):
-    Book(Journal(tmp_path, DEAD), here, "a test").schemata("", "L3:0=ff;1=fff", "L3:0=3;1=3")
+    ResctrlJournal(Journal(tmp_path, DEAD), here, "a test").announce_schemata("", "L3:0=ff;1=fff", "L3:0=3;1=3")
     (here / "schemata").write_text("L3:0=7;1=7\n")
     assert heal(tmp_path) == {"resctrl schemata": "foreign"}
     assert (here / "schemata").read_text() == "L3:0=7;1=7\n"
 
 
 def test_schemata_that_are_padded_otherwise_are_as_they_were(here, tmp_path):
-    Book(Journal(tmp_path, DEAD), here, "a test").schemata("", "MB:0=70 L3:0=ff;1=fff", "L3:0=3;1=3")
+    ResctrlJournal(Journal(tmp_path, DEAD), here, "a test").announce_schemata("", "MB:0=70 L3:0=ff;1=fff", "L3:0=3;1=3")
     assert heal(tmp_path) == {"resctrl schemata": "already"}
 
 
 def test_unmounted_meanwhile(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
-    book.group("castmates.1-2-3.0")
-    book.schemata("", "L3:0=ff", "L3:0=3")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
+    entries.announce_group("castmates.1-2-3.0")
+    entries.announce_schemata("", "L3:0=ff", "L3:0=3")
     (here / "schemata").unlink()
     assert heal(tmp_path) == {"resctrl schemata": "gone", "resctrl group": "already"}
 
 
 def test_a_journal_line_is_written_before_each_new_value_and_only_then(here, tmp_path):
     journal = Journal(tmp_path)
-    book = Book(journal, here, "a test")
+    entries = ResctrlJournal(journal, here, "a test")
     for new in ("L3:0=3", "L3:0=c", "L3:0=3", "L3:0=c", "L3:0=ff"):
-        book.schemata("", "L3:0=ff", new)
+        entries.announce_schemata("", "L3:0=ff", new)
     assert len(journal.path.read_text().splitlines()) == 2
     [entry] = journal.entries()
     assert entry.change == Change(
         "resctrl schemata", "resctrl-schemata", str(here / "schemata"), "L3:0=ff", "L3:0=3 | L3:0=c"
     )
-    book.strike("")
-    book.strike("")
+    entries.strike("")
+    entries.strike("")
     assert journal.entries() == []
 
 
@@ -131,16 +131,20 @@ def test_what_is_not_mounted_is_absent(here):
 
 
 def test_names_tell_who_made_a_group():
-    assert maker_of(own_name(3)) == myself()
-    assert maker_of("castmates-1000-3") is None
-    assert maker_of("castmates.x") is None
-    assert (delegated_to("castmates-1000-3"), delegated_to(own_name(3))) == (1000, None)
+    assert maker_of_resctrl_group(resctrl_group_name(3)) == myself()
+    assert maker_of_resctrl_group("castmates-1000-3") is None
+    assert maker_of_resctrl_group("castmates.x") is None
+    assert (delegated_to("castmates-1000-3"), delegated_to(resctrl_group_name(3))) == (1000, None)
 
 
 def test_leftovers_of_the_dead_go_and_nobody_elses(tmp_path):
     here = trees.record(tmp_path, trees.XEON)
-    dead = own_name(0).replace(f".{DEAD.pid}-", ".").replace(f"castmates.{myself().pid}-", f"castmates.{DEAD.pid}-")
-    for path in (dead, own_name(1), "COS1", "castmates-1000-0", f"mon_groups/{dead}"):
+    dead = (
+        resctrl_group_name(0)
+        .replace(f".{DEAD.pid}-", ".")
+        .replace(f"castmates.{myself().pid}-", f"castmates.{DEAD.pid}-")
+    )
+    for path in (dead, resctrl_group_name(1), "COS1", "castmates-1000-0", f"mon_groups/{dead}"):
         (here / path).mkdir(parents=True)
         (here / path / "tasks").write_text("")
     for path in (dead, f"mon_groups/{dead}"):  # a real group's files vanish with it
@@ -149,7 +153,7 @@ def test_leftovers_of_the_dead_go_and_nobody_elses(tmp_path):
     done, left = leftovers.remove_from(_Emptying(here), here)
     assert left == []
     assert [said.split(":")[0] for said in done] == [str(here / "mon_groups" / dead), str(here / dead)]
-    assert sorted(groups_at(here)) == sorted([own_name(1), "COS1", "castmates-1000-0"])
+    assert sorted(groups_at(here)) == sorted([resctrl_group_name(1), "COS1", "castmates-1000-0"])
 
 
 class _Emptying(KernelTree):
@@ -199,11 +203,12 @@ def test_a_refused_mount_is_one_sentence(number, options, words):
 
 
 def test_kernel_tree_names_who_holds_the_lock(tmp_path):
-    from castmates.rdt.resctrl.tree import holder
+    from castmates.linux.host import flock_holder
+    from castmates.rdt.resctrl.tree import in_words
 
-    me = f"1: FLOCK  ADVISORY  WRITE {myself().pid} 00:1b:77 0 EOF\n"
-    assert holder(77, me).startswith(f"process {myself().pid} (")
-    assert "cannot be told" in holder(78, me)
+    with KernelTree(tmp_path).locked():
+        assert in_words(flock_holder(tmp_path.stat().st_ino)).startswith(f"process {myself().pid} (")
+    assert "cannot be told" in in_words(flock_holder(tmp_path.stat().st_ino))
 
 
 def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):
@@ -225,8 +230,8 @@ def test_a_mount_whose_masks_somebody_has_set_is_not_ours_to_unmount(tmp_path):
 
 
 def test_a_class_of_pqos_in_which_somebody_lives_is_left(here, tmp_path):
-    book = Book(Journal(tmp_path, DEAD), here, "a test")
-    book.group("COS1")
+    entries = ResctrlJournal(Journal(tmp_path, DEAD), here, "a test")
+    entries.announce_group("COS1")
     (here / "COS1").mkdir()
     (here / "COS1/tasks").write_text("1234\n")
     [undone] = Journal(tmp_path).restore(lambda entry: entry.stale)

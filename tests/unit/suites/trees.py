@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.workloads import heartbeat
+from tests.waiting import PATIENCE
 
 LABEL = "mine-m64"
 SIZE = "test"
@@ -110,6 +111,6 @@ def run(*words: object, place: Path) -> Ended:
     """Run a benchmark to its end."""
     beats = place / "beats"
     process = start(*words, beats=beats, scratch=place / "scratch")
-    said = process.communicate(timeout=30)[0]
+    said = process.communicate(timeout=PATIENCE)[0]
     reader = heartbeat.Reader(beats)
     return Ended(process.returncode, said, reader.state, [units for _, units in reader.beats(0).records])

@@ -1,0 +1,113 @@
+"""What /proc shows of the machine as a whole; `root` may be a recorded tree, where anything may be missing."""
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
+
+HERE = Path("/")
+SYSCTL = "proc/sys"  # below a root
+_PROCESSOR = re.compile(r"^processor\s*:\s*(\d+)|^cpu MHz\s*:\s*([\d.]+)", re.MULTILINE)
+_SWAP = (b"pswpin ", b"pswpout ")
+
+
+def cpuinfo(root: Path = HERE) -> dict[str, str]:
+    """Return what the kernel prints of the first processor, by its own keys."""
+    return read_pairs(root / "proc/cpuinfo")
+
+
+def cpu_flags(root: Path = HERE) -> list[str] | None:
+    """Return the processor's flags; None where there are no x86 flags."""
+    flags = cpuinfo(root).get("flags")
+    return None if flags is None else flags.split()
+
+
+def nominal_mhz(cpus: Collection[int], root: Path = HERE) -> dict[int, float]:
+    """Return the frequency that is printed of each of these CPUs; on a large machine this reads a long file."""
+    mhz: dict[int, float] = {}
+    cpu = -1
+    for match in _PROCESSOR.finditer(read_text(root / "proc/cpuinfo") or ""):
+        if match[1] is not None:
+            cpu = int(match[1])
+        elif cpu in cpus:
+            mhz[cpu] = float(match[2])
+    return mhz
+
+
+def memory_bytes(key: str, root: Path = HERE) -> int | None:
+    """Return a size that is kept of the machine's memory: MemTotal, MemAvailable, SwapFree …"""
+    match = re.match(r"(\d+) kB", read_pairs(root / "proc/meminfo").get(key, ""))
+    return int(match[1]) * 1024 if match else None
+
+
+def sysctl(name: str, root: Path = HERE) -> str | None:
+    """Return a setting of the kernel by its path, such as kernel/hostname."""
+    return read_text(root / SYSCTL / name)
+
+
+def release(root: Path = HERE) -> str | None:
+    """Return the kernel's version as it gives it."""
+    return sysctl("kernel/osrelease", root)
+
+
+def command_line(root: Path = HERE) -> str | None:
+    """Return the words with which the kernel was started."""
+    return read_text(root / "proc/cmdline")
+
+
+def file_systems(root: Path = HERE) -> list[str] | None:
+    """Name the file systems that the kernel has; None where that cannot be read."""
+    names = read_text(root / "proc/filesystems")
+    return None if names is None else names.split()
+
+
+def load_average(root: Path = HERE) -> list[float] | None:
+    """Return the load averages over one, five and fifteen minutes."""
+    words = (read_text(root / "proc/loadavg") or "").split()
+    return [float(word) for word in words[:3]] if len(words) >= 3 else None
+
+
+def total_ticks(root: Path = HERE) -> list[int]:
+    """Return the time of all CPUs since boot by what it was spent on, in ticks; empty where it cannot be read."""
+    match = re.match(r"cpu +([\d ]+)", read_text(root / "proc/stat") or "")
+    return [int(word) for word in match[1].split()] if match else []
+
+
+def cpu_ticks(cpus: Iterable[int]) -> dict[int, list[bytes]]:
+    """Read the columns of time, in ticks, of these CPUs, the name first; a CPU that is offline is left out."""
+    wanted = {b"cpu%d" % cpu: cpu for cpu in cpus}
+    ticks = {}
+    for line in read_kernel("/proc/stat").splitlines():
+        if not line.startswith(b"cpu"):
+            break
+        columns = line.split()
+        if columns[0] in wanted:
+            ticks[wanted[columns[0]]] = columns
+    return ticks
+
+
+def swapped_pages() -> dict[str, int]:
+    """Read how many pages the host has swapped in and out since it started."""
+    lines = [line for line in read_kernel("/proc/vmstat").splitlines() if line.startswith(_SWAP)]
+    return {line.split()[0].decode(): int(line.split()[1]) for line in lines}
+
+
+def interrupts(root: Path = HERE) -> list[Path]:
+    """List the files that hold where each interrupt goes, in the order of their numbers."""
+    files = (root / "proc/irq").glob("[0-9]*/smp_affinity_list")
+    return sorted(files, key=lambda file: int(file.parent.name))
+
+
+def is_running(program: str, root: Path = HERE) -> bool:
+    """Check whether a program of this name runs."""
+    return any(read_text(file) == program for file in (root / "proc").glob("[0-9]*/comm"))
+
+
+def flock_holder(inode: int) -> int | None:
+    """Find the process that holds the flock on a file; None where it cannot be seen from here."""
+    for line in (read_text(Path("/proc/locks")) or "").splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            return int(words[4])
+    return None

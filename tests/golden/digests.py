@@ -1,0 +1,45 @@
+"""What the digests of measured programs cover: the files that run for each module, and each workload's digest."""
+
+import os
+from contextlib import chdir
+from pathlib import Path
+
+from castmates import project
+from castmates.workloads import environments, inputs, sources
+from castmates.workloads.native import build as native
+from tests.golden.report import GOLDEN
+
+DIGESTS = GOLDEN / "digests.json"
+ROOT = Path(__file__).parents[2]
+MODULES = (
+    "castmates.suites.run",
+    "castmates.workloads.stressng",
+    "castmates.workloads.tfmodels",
+    "castmates.workloads.tfmodels.attach",
+    "castmates.workloads.tfmodels.records",
+    *(recipe.module for name, recipe in sorted(inputs.RECIPES.items()) if not name.startswith("tfmodels")),
+)
+
+
+def digests() -> dict:
+    """As they are now; what an environment or a data set is made of counts as unchanged."""
+    with chdir(ROOT):
+        workloads = project.read_catalogue(Path("config/workloads"))
+    return {
+        "modules": {module: _module(module) for module in MODULES},
+        "kernels": {kernel: native.content(kernel) for kernel in sorted(native.KERNELS)},
+        "workloads": {
+            name: environments.content(
+                workload.environment, workload.environment, workload.words, workload.progress, workload.inputs
+            )
+            for name, workload in sorted(workloads.items())
+        },
+    }
+
+
+def _module(module: str) -> dict:
+    files = sources.files_run_by([module])
+    return {
+        "files": sorted(os.path.relpath(file, sources.ROOT) for file in files),
+        "digest": sources.digest_of(files)[:12],
+    }

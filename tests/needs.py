@@ -1,0 +1,120 @@
+"""What some tests need of a machine: where it is missing they are skipped, or fail where CASTMATES_NEEDS insists on it.
+
+`CASTMATES_NEEDS=root,perf,objdump` says what a machine must have, so that one that lost a package is noticed. A test
+says `@pytest.mark.needs("root")`; one that finds out by itself that something is missing calls `lacks("cgroup", why)`.
+
+These imports of the project are inside functions, so that its modules are imported only where they are asked.
+"""
+
+import functools
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+INSISTED = frozenset(os.environ.get("CASTMATES_NEEDS", "").replace(",", " ").split())
+
+
+def lacks(name: str, why: str) -> NoReturn:
+    """Skip the test for what is missing here, or fail it where this machine must have it."""
+    if name in INSISTED:
+        pytest.fail(f"CASTMATES_NEEDS insists on {name}, but: {why}", pytrace=False)
+    pytest.skip(why)
+
+
+def unknown(names: frozenset[str] | set[str] = INSISTED) -> set[str]:
+    """Return the names that no capability has: a slip in CASTMATES_NEEDS would insist on nothing."""
+    return set(names) - set(CAPABILITIES)
+
+
+def insist(*names: str) -> None:
+    """Go on only where all of this is here."""
+    for name in names:
+        if why := why_not(name):
+            lacks(name, why)
+
+
+@functools.cache
+def why_not(name: str) -> str:
+    """Return why something is not here, or an empty text where it is."""
+    return CAPABILITIES[name]()
+
+
+def _program(name: str, package: str = "") -> Callable[[], str]:
+    return lambda: "" if shutil.which(name) else f"there is no {name} here: apt-get install {package or name}"
+
+
+def _module(name: str) -> Callable[[], str]:
+    return lambda: "" if importlib.util.find_spec(name) else f"there is no {name} in this environment"
+
+
+def _root() -> str:
+    return "" if os.geteuid() == 0 else "only root may do this"
+
+
+def _two_cpus() -> str:
+    return "" if len(os.sched_getaffinity(0)) >= 2 else "needs two CPUs"
+
+
+def _x86() -> str:
+    return "" if platform.machine() == "x86_64" else "needs an x86-64 processor"
+
+
+def _events() -> str:
+    from castmates.counters.events.migrations import PerfEvent
+
+    return f"no kernel events here: {why}" if (why := PerfEvent.available("context_switches")) else ""
+
+
+def _cgroup() -> str:
+    from castmates.linux.cgroups import find_home
+
+    return "" if find_home() else "no cgroup v2 hierarchy in which this user may make a group"
+
+
+def _compiler() -> str:
+    from castmates.workloads.native.build import find_compiler
+
+    return "" if find_compiler() else "there is no working C compiler"
+
+
+def _caches() -> str:
+    from castmates.machine.topology import read_topology
+
+    return "" if read_topology().llcs else "needs a known last-level cache"
+
+
+def _nodes() -> str:
+    from castmates.machine.topology import read_topology
+
+    return "" if read_topology().memory else "no memory nodes are known here"
+
+
+def _no_resctrl() -> str:
+    return "this machine has resctrl" if "resctrl" in Path("/proc/filesystems").read_text() else ""
+
+
+CAPABILITIES: dict[str, Callable[[], str]] = {
+    "root": _root,
+    "two-cpus": _two_cpus,
+    "x86-64": _x86,
+    "caches": _caches,
+    "nodes": _nodes,
+    "no-resctrl": _no_resctrl,
+    "events": _events,
+    "cgroup": _cgroup,
+    "compiler": _compiler,
+    "perf": _program("perf", "linux-perf"),
+    "objdump": _program("objdump", "binutils"),
+    "stress-ng": _program("stress-ng"),
+    "prlimit": _program("prlimit", "util-linux"),
+    "setpriv": _program("setpriv", "util-linux"),
+    "unshare": _program("unshare", "util-linux"),
+    "ruptures": _module("ruptures"),
+    "rocrate": _module("rocrate"),
+}

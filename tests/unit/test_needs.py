@@ -1,0 +1,36 @@
+"""What a machine lacks skips a test, and fails it where the machine is said to have it."""
+
+import pytest
+
+from tests import needs
+
+
+@pytest.fixture
+def nothing_here(monkeypatch):
+    monkeypatch.setattr(needs, "why_not", lambda name: f"no {name} today")
+
+
+def test_what_is_missing_skips_with_its_reason(nothing_here, monkeypatch):
+    monkeypatch.setattr(needs, "INSISTED", frozenset({"root"}))
+    with pytest.raises(pytest.skip.Exception, match="no perf today"):
+        needs.insist("perf")
+
+
+def test_what_is_missing_fails_where_it_is_insisted_on(nothing_here, monkeypatch):
+    monkeypatch.setattr(needs, "INSISTED", frozenset({"perf"}))
+    with pytest.raises(pytest.fail.Exception, match="insists on perf, but: no perf today"):
+        needs.insist("perf")
+
+
+def test_what_is_here_goes_on(monkeypatch):
+    monkeypatch.setattr(needs, "why_not", lambda _: "")
+    needs.insist("perf", "root")
+
+
+@pytest.mark.parametrize("name", needs.CAPABILITIES)
+def test_every_capability_answers(name):
+    assert isinstance(needs.why_not(name), str)
+
+
+def test_a_name_that_nobody_knows_is_a_mistake():
+    assert needs.unknown({"root", "perv"}) == {"perv"}
