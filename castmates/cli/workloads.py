@@ -46,7 +46,7 @@ def check_workloads(
     as_json: AsJson = False,
     catalogue: Folder = CATALOGUE,
 ) -> None:
-    """Run each workload alone for a few seconds and prove that it keeps the contract; status 1 where one does not."""
+    """Run each workload alone for a few seconds and prove that it keeps its promises; status 1 where one does not."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
