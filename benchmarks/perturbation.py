@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -23,15 +23,13 @@ from benchmarks.usual import rate_between
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
-from castmates.protocols import Held
 from castmates.rdt.choose import CacheRequest
-from castmates.runner.cleanup.warden import Warden
-from castmates.runner.processes import starts as casting
-from castmates.runner.processes.barrier import await_ready
-from castmates.runner.processes.freezer import choose_freezer
-from castmates.runner.processes.launch import Running, WorkloadFailed, launch
+from castmates.runner.cleanup.warden import guarded
+from castmates.runner.processes import starts
+from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
+from castmates.runner.staging import on_stage
 from castmates.study.spec import Company
 
 AIM = 0.5  # per cent; the upper end of the loss's interval is to be below it
@@ -83,7 +81,7 @@ def main() -> None:
         companies = [plan.blocks[0].company for plan in plans]
         for launched, (number, company) in product(range(options.launches), enumerate(companies)):
             rng = random.Random(f"{options.seed}/{company.lead.workload}/{launched}")
-            with on_stage(company, folder) as stage:
+            with company_on_stage(company, folder) as stage:
                 found.append(collectors(stage, company, TimeBox(minutes), rng, options))
                 if number == 0:
                     found.append(looks(stage, company, TimeBox(minutes), rng, options))
@@ -156,8 +154,7 @@ def _watching(stage: Stage) -> Iterator[Hardware]:
     hardware = Hardware.choose(
         sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), CacheRequest(), say
     )
-    everyone = {one.name: Held(one.pid, one.start.cpus) for one in stage.cast.values()}
-    hardware.attach(everyone, everyone)
+    hardware.attach(stage.held(), list(stage.cast))
     try:
         yield hardware
     finally:
@@ -165,32 +162,25 @@ def _watching(stage: Stage) -> Iterator[Hardware]:
 
 
 @contextmanager
-def on_stage(company: Company, folder: Path) -> Iterator[Stage]:
+def company_on_stage(company: Company, folder: Path) -> Iterator[Stage]:
     """Launch a company's members and hold them frozen, as a block does."""
     everyone = {cpu for member in company.members for cpu in member.cpus}
     names = {member.name for member in company.members}
-    with ExitStack() as exits:
-        exits.enter_context(machine_lock("perturbation (benchmark)"))
-        exits.enter_context(beside(everyone, set(company.lead.cpus)))
-        place = exits.enter_context(scratch(in_memory=True))
-        warden = Warden.start()
-        exits.callback(warden.release)
-        freezer = choose_freezer(company.lead.workload)
-        exits.callback(freezer.close)
-        for group in freezer.groups():
-            warden.guard_cgroup(group)
-
-        def adopt(name: str, pid: int) -> None:
-            warden.guard_process(pid)
-            freezer.adopt(name, pid)
-
-        starts = [one for one in casting.starts(company, folder, cache_folder()) if one.name in names]
-        try:
-            cast = [launch(start, place, place, adopt) for start in starts]
-            await_ready(cast, freezer, lambda: None)
-            yield Stage(cast, freezer, Hardware.choose(sorted(everyone), CacheRequest(rate=0), say), lambda: None)
-        except WorkloadFailed as failure:
-            raise CastmatesError(f"a member of the benchmark failed: {failure}") from None
+    try:
+        with (
+            machine_lock("perturbation (benchmark)"),
+            beside(everyone, set(company.lead.cpus)),
+            guarded() as warden,
+            on_stage(company.lead.workload, warden) as stage,
+        ):
+            for start in starts.starts(company, folder, cache_folder()):
+                if start.name in names:
+                    stage.launch(start, stage.scratch.files)
+            stage.await_ready()
+            stage.hardware = Hardware.choose(sorted(everyone), CacheRequest(rate=0), say)
+            yield stage
+    except WorkloadFailed as failure:
+        raise CastmatesError(f"a member of the benchmark failed: {failure}") from None
 
 
 def _tell(report: Report, found: Sequence[Pairs], options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import blocks
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
-from benchmarks.perturbation import on_stage
+from benchmarks.perturbation import company_on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
 from castmates.runner.rounds.stage import Stage
@@ -95,7 +95,7 @@ def main() -> None:
     with scratch() as folder:
         for lead in options.leads:
             company = blocks.company_plan(study, lead, names, folder).blocks[0].company
-            with on_stage(company, folder) as stage:
+            with company_on_stage(company, folder) as stage:
                 say(f"{lead}: {len(names)} antagonists are ready")
                 box = TimeBox((options.minutes - AROUND) / len(options.leads))
                 found.append(measure(stage, company, box, options))

@@ -18,7 +18,7 @@ from benchmarks.common import beside, scratch
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
-from castmates.runner.processes import starts as casting
+from castmates.runner.processes import starts
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
 from castmates.study.spec import Company, Mix
 from castmates.workloads.heartbeat import State
@@ -71,9 +71,9 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
     with machine_lock("a run of the usual way (benchmark)"), beside(everyone, set(lead)):
         begin = time.monotonic()
         with scratch(in_memory=True) as place:
-            starts = [one for one in casting.starts(company, place, cache_folder()) if one.name in wanted]
+            launches = starts.starts(company, place, cache_folder())
             try:
-                recording = _record(starts, place, windows)
+                recording = _record([start for start in launches if start.name in wanted], place, windows)
             except WorkloadFailed as failure:
                 raise CastmatesError(f"a run of the usual way failed: {failure}") from None
         whole = time.monotonic() - begin
@@ -83,11 +83,11 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
     return run
 
 
-def _record(starts: Sequence[Start], place: Path, windows: Windows) -> _Recording:
+def _record(launches: Sequence[Start], place: Path, windows: Windows) -> _Recording:
     running: list[Running] = []
     begin = time.monotonic()
     try:
-        for start in starts:
+        for start in launches:
             running.append(launch(start, place, place, lambda _name, _pid: None))
         _await_ready(running)
         start_up = time.monotonic() - begin

@@ -9,6 +9,8 @@ if TYPE_CHECKING:  # what a study may say is heavy to load, and everybody loads 
 
 Say = Callable[[str], object]  # how a user is told what happens, a sentence at a time
 
+Say = Callable[[str], None]  # shows a line of progress
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

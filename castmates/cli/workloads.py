@@ -46,7 +46,7 @@ def check_workloads(
     as_json: AsJson = False,
     catalogue: Folder = CATALOGUE,
 ) -> None:
-    """Run each workload alone for a few seconds and prove that it keeps the contract; status 1 where one does not."""
+    """Run each workload alone for a few seconds and prove that it keeps its promises; status 1 where one does not."""
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
@@ -54,7 +54,7 @@ def check_workloads(
 
     chosen = _chosen(read_catalogue(catalogue), names or [], everything or installed)
     places = Places(ENVIRONMENTS, cache_folder())
-    results = check(chosen, places, seconds, build=not installed, tell=lambda line: typer.echo(line, err=True))
+    results = check(chosen, places, seconds, build=not installed, say=lambda line: typer.echo(line, err=True))
     if as_json:
         typer.echo(tables.as_json([result.about() for result in results]))
     else:

@@ -50,7 +50,7 @@ class Actor:
     @cached_property
     def uses(self) -> tuple[Reuse, ...]:
         """Its use of each cache."""
-        sets = [(one.lines, one.share) for one in self.model.reuse if one.share]
+        sets = [(use.lines, use.share) for use in self.model.reuse if use.share]
         streaming = self.model.streaming
         return tuple(
             Reuse(tuple((lines * weight, share) for lines, share in sets) if weight else (), streaming)
@@ -85,20 +85,20 @@ class Balance:
     def truth(self) -> dict[str, dict[str, object]]:
         """What is true of each actor, for block.json."""
         return {
-            one.name: {
+            actor.name: {
                 "steps_per_second": rate,
-                "rate": rate * one.model.units,
+                "rate": rate * actor.model.units,
                 "misses": list(misses),
                 "occupancy_bytes": [float(part) for part in self.lines[number].sum(axis=1) * LINE],
             }
-            for number, (one, rate, misses) in enumerate(zip(self.actors, self.rates, self.misses, strict=True))
+            for number, (actor, rate, misses) in enumerate(zip(self.actors, self.rates, self.misses, strict=True))
         }
 
 
 def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
     """The rates at which the waiting for memory is what these rates cause; one answer, for waiting slows down."""
     speed = machine.bytes_per_second
-    parts = [_Part.of(one, missed, machine, actors) for one, missed in zip(actors, misses, strict=True)]
+    parts = [_Part.of(actor, missed, machine, actors) for actor, missed in zip(actors, misses, strict=True)]
     busy = [0.0] * machine.domains
     latency = [waiting(0.0, machine)] * machine.domains
     used = [d for d in range(machine.domains) if any(part.moved[d] for part in parts)]
@@ -125,15 +125,15 @@ class _Part:
     throttle: float
 
     @classmethod
-    def of(cls, one: Actor, missed: Sequence[float], machine: MachineModel, actors: Sequence[Actor]) -> "_Part":
-        model = one.model
+    def of(cls, actor: Actor, missed: Sequence[float], machine: MachineModel, actors: Sequence[Actor]) -> "_Part":
+        model = actor.model
         computing = model.compute * (1 + machine.turbo * (sum(each.cores for each in actors) - 1))
         serial = model.accesses / model.parallel
         return cls(
             computing + serial * machine.hit * 1e-9,
-            tuple(serial * weight * share for weight, share in zip(one.weights, missed, strict=True)),
-            tuple(most * share for most, share in zip(one.traffic, missed, strict=True)),
-            one.grant.throttle,
+            tuple(serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)),
+            tuple(most * share for most, share in zip(actor.traffic, missed, strict=True)),
+            actor.grant.throttle,
         )
 
     def rate(self, latency: Sequence[float], speed: float) -> float:
@@ -177,15 +177,15 @@ def balance(actors: Sequence[Actor], machine: MachineModel) -> Balance:
     rates = speeds(actors, misses, machine).rates
     for step in range(STEPS):
         shared = _shared(actors, rates, machine)
-        misses = [[part[1] for part in one] for one in shared]
+        misses = [[part[1] for part in row] for row in shared]
         now = speeds(actors, misses, machine)
         change = max((abs(math.log(b / a)) for a, b in zip(rates, now.rates, strict=True)), default=0.0)
         if change < CLOSE:
-            return _found(actors, now, shared, machine)
+            return _balanced(actors, now, shared, machine)
         # Half a step on the log scale, and less where it swings, keeps two that press on each other from swinging.
         part = 0.5 if step < STEPS // 4 else 0.1
         rates = tuple(a * (b / a) ** part for a, b in zip(rates, now.rates, strict=True))
-    names = ", ".join(one.name for one in actors)
+    names = ", ".join(actor.name for actor in actors)
     raise CastmatesError(f"the modelled machine finds no balance for {names}; change their models a little.")
 
 
@@ -197,32 +197,32 @@ def _shared(
     for domain in range(machine.domains):
         users = _users(actors, rates, domain)
         held = share_out(list(users.values()), machine.way_lines)
-        for number, one in zip(users, held, strict=True):
-            table[number][domain] = (one, one.misses(users[number]))
+        for number, part in zip(users, held, strict=True):
+            table[number][domain] = (part, part.misses(users[number]))
     return table
 
 
 def _users(actors: Sequence[Actor], rates: Sequence[float], domain: int) -> Mapping[int, User]:
-    found = {}
-    for number, (one, rate) in enumerate(zip(actors, rates, strict=True)):
-        if speed := rate * one.model.accesses * one.weights[domain]:
-            found[number] = User(one.uses[domain], speed, one.grant.masks[domain])
-    return found
+    users = {}
+    for number, (actor, rate) in enumerate(zip(actors, rates, strict=True)):
+        if speed := rate * actor.model.accesses * actor.weights[domain]:
+            users[number] = User(actor.uses[domain], speed, actor.grant.masks[domain])
+    return users
 
 
-def _found(
+def _balanced(
     actors: Sequence[Actor], now: Speeds, shared: Sequence[Sequence[tuple[Held | None, float]]], machine: MachineModel
 ) -> Balance:
     lines = np.zeros((len(actors), machine.domains, machine.ways))
     for domain in range(machine.domains):
         users = _users(actors, now.rates, domain)
-        held = [one for number in users if (one := shared[number][domain][0]) is not None]
+        held = [own for number in users if (own := shared[number][domain][0]) is not None]
         lines[list(users), domain] = spread(list(users.values()), held, machine.way_lines, machine.ways)
     return Balance(
         actors=tuple(actors),
         rates=now.rates,
-        misses=tuple(tuple(part[1] for part in one) for one in shared),
-        degrees=tuple(tuple(part[0].degrees if part[0] else 1 for part in one) for one in shared),
+        misses=tuple(tuple(part[1] for part in row) for row in shared),
+        degrees=tuple(tuple(part[0].degrees if part[0] else 1 for part in row) for row in shared),
         lines=lines,
         busy=now.busy,
     )

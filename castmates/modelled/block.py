@@ -9,7 +9,7 @@ from castmates.modelled.cast import FIRST_PID, Played, evictors, processes
 from castmates.modelled.hardware import grant_of, modelled_hardware
 from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
-from castmates.runner.block import Say
+from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import evictor, placebo_member
 from castmates.runner.rounds.measure import measure_rounds
@@ -27,7 +27,7 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     amounts = evictors(block.company, machine)
     world = World(machine, processes(block.company, amounts), block.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
-    hardware = modelled_hardware(world, {one.name: one.pid for one in cast}, block.design.monitor)
+    hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
     stage = ModelledStage(world, cast, hardware, check, {evictor(cpu): amount for cpu, amount in amounts.items()})
     hardware.attach(stage.held(), [member.name for member in block.company.members])
     outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())

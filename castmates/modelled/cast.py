@@ -20,7 +20,7 @@ EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, parallel=16)  # a st
 
 def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
     """Every member, a placebo for every CPU that some scene gives to one, and the evictors."""
-    members = [Process(one.name, one.model, one.cpus) for one in company.members if one.model is not None]
+    members = [Process(each.name, each.model, each.cpus) for each in company.members if each.model is not None]
     placebos = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
     return [
         *members,
@@ -35,15 +35,15 @@ def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
         return {}
     taken = [cpu for member in company.members for cpu in member.cpus]
     amount = TIMES * machine.ways * machine.way_bytes
-    found = {}
+    amounts = {}
     for domain in sorted({machine.domain_of(cpu) for cpu in taken}):
         around = machine.around(domain)
-        found[next((cpu for cpu in around if cpu not in taken), around[-1])] = amount
-    return found
+        amounts[next((cpu for cpu in around if cpu not in taken), around[-1])] = amount
+    return amounts
 
 
 class _Reader(heartbeat.Reader):
-    """The heartbeat of a process that there is not."""
+    """The heartbeat of a process that does not exist."""
 
     def __init__(self) -> None:
         self.written = 0

@@ -56,8 +56,8 @@ def _stretch(
     if change.max(initial=0.0) < SETTLED * cache:
         return Stretch(left, balance.rates, _fills(balance.rates, balance.misses, balance))
     misses = [
-        [use.misses(use.age_of(lines, ways), ways) for use, lines, ways in zip(one.uses, there, degrees, strict=True)]
-        for one, there, degrees in zip(balance.actors, held[rows].sum(axis=2), balance.degrees, strict=True)
+        [use.misses(use.age_of(lines, ways), ways) for use, lines, ways in zip(actor.uses, there, degrees, strict=True)]
+        for actor, there, degrees in zip(balance.actors, held[rows].sum(axis=2), balance.degrees, strict=True)
     ]
     rates = speeds(balance.actors, misses, machine).rates
     fills = _fills(rates, misses, balance)
@@ -71,8 +71,8 @@ def _fills(
     rates: Sequence[float], misses: Sequence[Sequence[float]], balance: Balance
 ) -> tuple[tuple[float, ...], ...]:
     return tuple(
-        tuple(rate * one.model.accesses * weight * missed for weight, missed in zip(one.weights, each, strict=True))
-        for rate, one, each in zip(rates, balance.actors, misses, strict=True)
+        tuple(rate * actor.model.accesses * weight * missed for weight, missed in zip(actor.weights, each, strict=True))
+        for rate, actor, each in zip(rates, balance.actors, misses, strict=True)
     )
 
 

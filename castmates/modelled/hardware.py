@@ -46,7 +46,7 @@ def shape_of(machine: MachineModel) -> Shape:
 
 
 class Feed:
-    """Tells the kernel in memory what lies in the modelled caches, and what went through them."""
+    """Shows the kernel in memory what lies in the modelled caches, and what went through them."""
 
     def __init__(self, world: World, pids: Mapping[str, int]) -> None:
         self._world, self._pids = world, pids
@@ -64,13 +64,13 @@ class Feed:
     def grants(self) -> dict[str, Grant]:
         """What the kernel lets everybody take."""
         self._counted.clear()
-        found = {}
+        grants = {}
         for name, pid in self._pids.items():
             kernel, domains = self._kernel, range(self._world.machine.domains)
             group, _ = kernel.ruling(pid, self._world.processes[name].cpus[0])
             throttle = min(kernel.bandwidth(group, domain) for domain in domains) / 100
-            found[name] = Grant(tuple(kernel.ways(group, domain) for domain in domains), throttle)
-        return found
+            grants[name] = Grant(tuple(kernel.ways(group, domain) for domain in domains), throttle)
+        return grants
 
     @property
     def _kernel(self) -> FakeResctrl:
@@ -100,7 +100,7 @@ class KernelsTasks:
         return {leader: self._kernel.processes.threads(leader) for leader in leaders}
 
     def place(self, tid: int) -> Place | None:
-        """Say where a thread is."""
+        """Where a thread is."""
         return parse_place(self._kernel.proc(f"{tid}/cpu_resctrl_groups"))
 
 
@@ -142,7 +142,7 @@ class ModelledHardware(Hardware):
     def close_window(self) -> list[Sample]:
         """Return all that was read since the opening edge; the masks too are proved at the modelled time."""
         now, samples = self.clock(), super().close_window()
-        return [replace(one, t_ns=now) if one.source == MASKS else one for one in samples]
+        return [replace(sample, t_ns=now) if sample.source == MASKS else sample for sample in samples]
 
 
 def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> ModelledHardware:

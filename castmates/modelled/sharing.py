@@ -49,19 +49,19 @@ class Held:
 
 def share_out(users: Sequence[User], way_lines: float) -> list[Held]:
     """What each user holds when nothing changes any more."""
-    found: dict[int, Held] = {}
+    held: dict[int, Held] = {}
     free = -1  # all bits
-    while len(found) < len(users):
-        left = [number for number in range(len(users)) if number not in found]
+    while len(held) < len(users):
+        left = [number for number in range(len(users)) if number not in held]
         time, ways, group = _tightest(users, left, free, way_lines)
         for number in group:
-            one = users[number]
-            age = one.speed * time
-            mine = one.mask & free & ways
-            lines = one.reuse.lines(age, max(mine.bit_count(), 1))
-            found[number] = Held(age, lines, mine)
+            user = users[number]
+            age = user.speed * time
+            mine = user.mask & free & ways
+            lines = user.reuse.lines(age, max(mine.bit_count(), 1))
+            held[number] = Held(age, lines, mine)
         free &= ~ways
-    return [found[number] for number in range(len(users))]
+    return [held[number] for number in range(len(users))]
 
 
 def _tightest(users: Sequence[User], left: Sequence[int], free: int, way_lines: float) -> tuple[float, int, list[int]]:
@@ -88,9 +88,9 @@ def _part(user: User, ways: int) -> tuple[Reuse, float, int]:
 def spread(users: Sequence[User], held: Sequence[Held], way_lines: float, ways: int) -> Floats:
     """By user and way, the lines there: every user has its lines, no way has more than it can hold."""
     table = np.zeros((len(users), ways))
-    for row, one in zip(table, held, strict=True):
-        mine = [way for way in range(ways) if one.ways >> way & 1]
-        row[mine] = one.lines / max(len(mine), 1)
+    for row, each in zip(table, held, strict=True):
+        mine = [way for way in range(ways) if each.ways >> way & 1]
+        row[mine] = each.lines / max(len(mine), 1)
     for _ in range(FITTING):
         full = table.sum(axis=0)
         over = full > way_lines * (1 + 1e-9)
@@ -98,6 +98,6 @@ def spread(users: Sequence[User], held: Sequence[Held], way_lines: float, ways: 
             break
         table[:, over] *= way_lines / full[over]
         rows = table.sum(axis=1)
-        table *= np.divide([one.lines for one in held], rows, out=np.ones(len(held)), where=rows > 0)[:, None]
+        table *= np.divide([each.lines for each in held], rows, out=np.ones(len(held)), where=rows > 0)[:, None]
     full = table.sum(axis=0)
     return np.asarray(table * np.minimum(1.0, np.divide(way_lines, full, out=np.ones(ways), where=full > 0)))

@@ -30,7 +30,7 @@ class Freezing:
         self._moving.add(name)
 
     def is_frozen(self, name: str) -> bool:
-        """Say whether it is stopped."""
+        """Whether it is stopped."""
         return name not in self._moving
 
     def kill(self, name: str) -> None:
@@ -53,7 +53,7 @@ class Freezing:
 
 
 class ModelledStage(Stage):
-    """Who is on it, who moves, and the machine that lets them."""
+    """Processes on the modelled machine, and which of them run."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class World:
 
     def __init__(self, machine: MachineModel, processes: Iterable[Process], seed: int) -> None:
         self.machine = machine
-        self.processes = {one.name: one for one in processes}
+        self.processes = {process.name: process for process in processes}
         self.now_ns = START_NS
         self.alarm: tuple[int, Callable[[], None]] | None = None  # (when, what happens then); once
         self._seed = seed
@@ -44,8 +44,8 @@ class World:
         self._windows = 0
         self._walk = 0.0
         self._walked_ns = START_NS
-        for one in self.processes.values():
-            one.moved = [0.0] * machine.domains
+        for process in self.processes.values():
+            process.moved = [0.0] * machine.domains
 
     def let_run(self, names: Sequence[str]) -> None:
         """Freeze all but these; noise is drawn anew."""
@@ -73,21 +73,23 @@ class World:
         if seconds <= 0:
             return
         if self._running:
-            found = self.balance_of(self._running, self._grants)
+            balance = self.balance_of(self._running, self._grants)
             numbers = [self._rows[name] for name in self._running]
-            self._held, stretches = run(self._held, numbers, found, self.machine, seconds)
+            self._held, stretches = run(self._held, numbers, balance, self.machine, seconds)
             for number, name in enumerate(self._running):
-                self._advance(self.processes[name], number, stretches, self._luck(name, found.actors))
+                self._advance(self.processes[name], number, stretches, self._luck(name, balance.actors))
         self.now_ns = t_ns
 
     def balance_of(self, names: Sequence[str], grants: Mapping[str, Grant]) -> Balance:
         """What these come to in the long run with these grants, without any noise."""
-        given = tuple((name, grants.get(name, self._everything)) for name in names)
-        if given not in self._balances:
-            processes = [(self.processes[name], grant) for name, grant in given]
-            actors = [Actor.on(self.machine, one.name, one.model, one.cpus, grant) for one, grant in processes]
-            self._balances[given] = balance(actors, self.machine)
-        return self._balances[given]
+        scene = tuple((name, grants.get(name, self._everything)) for name in names)
+        if scene not in self._balances:
+            processes = [(self.processes[name], grant) for name, grant in scene]
+            actors = [
+                Actor.on(self.machine, process.name, process.model, process.cpus, grant) for process, grant in processes
+            ]
+            self._balances[scene] = balance(actors, self.machine)
+        return self._balances[scene]
 
     def occupancy(self, name: str, domain: int) -> float:
         """Bytes of this cache that hold its lines."""
@@ -97,22 +99,22 @@ class World:
         """Bytes that went between this memory and its cache for it."""
         return self.processes[name].moved[domain]
 
-    def _advance(self, one: Process, number: int, stretches: Sequence[Stretch], luck: float) -> None:
+    def _advance(self, process: Process, number: int, stretches: Sequence[Stretch], luck: float) -> None:
         begin = self.now_ns
         for stretch in stretches:
             rate = stretch.rates[number] * luck
-            end = one.steps + rate * stretch.seconds
-            for step in range(int(one.steps) + 1, int(end) + 1):
-                one.beats.append((begin + int((step - one.steps) / rate * NANO), step * one.model.units))
-            one.steps = end
+            end = process.steps + rate * stretch.seconds
+            for step in range(int(process.steps) + 1, int(end) + 1):
+                process.beats.append((begin + int((step - process.steps) / rate * NANO), step * process.model.units))
+            process.steps = end
             begin += int(stretch.seconds * NANO)
             for domain, lines in enumerate(stretch.fills[number]):
-                one.moved[domain] += lines * stretch.seconds * LINE * (1 + one.model.writes)
+                process.moved[domain] += lines * stretch.seconds * LINE * (1 + process.model.writes)
 
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:
         """The factor on a process's rate: its launch, what that does to this scene, the window, the machine's walk."""
         noise = self.machine.noise
-        place = sorted((one.name, one.grant.masks, one.grant.throttle) for one in actors)
+        place = sorted((actor.name, actor.grant.masks, actor.grant.throttle) for actor in actors)
         parts = (
             self._random("launch", name).gauss(0, noise.launch),
             self._random("scene", place, name).gauss(0, noise.scene),

@@ -12,6 +12,7 @@ from castmates.machine.emulation import platform_here
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
+from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
@@ -27,8 +28,6 @@ from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError
-
-Say = Callable[[str], None]
 
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
@@ -88,7 +87,9 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
     """Choose what watches the block's CPUs; those of evictors are not among them: they run between windows only."""
     block = outcome.block
-    cpus = sorted({cpu for one in stage.cast.values() if one.name not in stage.evictors for cpu in one.start.cpus})
+    cpus = sorted(
+        {cpu for process in stage.cast.values() if process.name not in stage.evictors for cpu in process.start.cpus}
+    )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
     return stage.watched(hardware, [member.name for member in block.company.members])

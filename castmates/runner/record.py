@@ -74,7 +74,7 @@ def _remove_leftovers(folder: Path) -> None:
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     members = {member.name: member for member in outcome.block.company.members}
     for number, window in enumerate(outcome.windows, start=1):
-        schemata = {one.subject: one.note for one in window.samples if one.metric == SCHEMATA}
+        schemata = {sample.subject: sample.note for sample in window.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
             progress, member = window.progress[name], members[name]
             times = [t_ns for t_ns, _ in progress.records]
@@ -117,24 +117,24 @@ def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
 
 def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
     for number, window in enumerate(outcome.windows, start=1):
-        for one in window.samples:
+        for sample in window.samples:
             yield _key(outcome) | {
                 "window": number,
-                "t_ns": one.t_ns,
-                "source": one.source,
-                "subject": one.subject,
-                "metric": one.metric,
-                "value": float("nan") if one.value is None else one.value,
-                "note": one.note,
+                "t_ns": sample.t_ns,
+                "source": sample.source,
+                "subject": sample.subject,
+                "metric": sample.metric,
+                "value": float("nan") if sample.value is None else sample.value,
+                "note": sample.note,
             }
 
 
 def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
     """What was counted, as rows of `counters` or of `topdown`."""
     for number, window in enumerate(outcome.windows, start=1):
-        for one in (*window.counts, *phases.counts.get(number, ())):
-            if one.kind == kind:
-                named = {"event": one.name, "set": one.group} if kind == "event" else {"metric": one.name}
+        for count in (*window.counts, *phases.counts.get(number, ())):
+            if count.kind == kind:
+                named = {"event": count.name, "set": count.group} if kind == "event" else {"metric": count.name}
                 yield (
                     _key(outcome)
                     | named
@@ -142,15 +142,15 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
                         "window": number,
                         "round": window.round,
                         "scene": window.scene.name,
-                        "member": one.subject,
-                        "level": one.level,
-                        "value": float("nan") if one.value is None else one.value,
-                        "status": one.status,
-                        "running": float("nan") if one.running is None else one.running,
-                        "scope": one.scope,
-                        "source": one.source,
-                        "phase": one.phase,
-                        "note": one.note,
+                        "member": count.subject,
+                        "level": count.level,
+                        "value": float("nan") if count.value is None else count.value,
+                        "status": count.status,
+                        "running": float("nan") if count.running is None else count.running,
+                        "scope": count.scope,
+                        "source": count.source,
+                        "phase": count.phase,
+                        "note": count.note,
                     }
                 )
 
@@ -196,27 +196,27 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "costs": outcome.costs,
         "versions": _versions(),
         "platform": outcome.platform,
-        "members": {one.name: _member(one) for one in outcome.cast},
+        "members": {process.name: _member(process) for process in outcome.cast},
     } | ({"truth": outcome.truth} if outcome.truth else {})
 
 
-def _member(one: Running) -> dict[str, Any]:
+def _member(process: Running) -> dict[str, Any]:
     return {
-        "pid": one.pid,
-        "cpus": list(one.start.cpus),
-        "command": one.start.command,
-        "program": _program(one),
-        "package": one.start.package and {one.start.package: programs.package_version(one.start.package)},
-        "environment": one.start.environment,
-        "ready_seconds": one.ready_seconds and round(one.ready_seconds, 3),
-        "last_lines": one.last_lines(),
-    } | ({"phases": one.phases.about()} if one.phases else {})
+        "pid": process.pid,
+        "cpus": list(process.start.cpus),
+        "command": process.start.command,
+        "program": _program(process),
+        "package": process.start.package and {process.start.package: programs.package_version(process.start.package)},
+        "environment": process.start.environment,
+        "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
+        "last_lines": process.last_lines(),
+    } | ({"phases": process.phases.about()} if process.phases else {})
 
 
-def _program(one: Running) -> str | None:
+def _program(process: Running) -> str | None:
     """Where the program that ran really lies; None where nothing was started."""
-    command = one.start.kept_command or one.start.command
-    return programs.origin(command, one.start.environment["PATH"]) if command else None
+    command = process.start.kept_command or process.start.command
+    return programs.origin(command, process.start.environment["PATH"]) if command else None
 
 
 def _reasons(windows: list[Window]) -> list[dict[str, Any]]:

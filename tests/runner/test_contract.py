@@ -139,7 +139,7 @@ def test_nothing_is_checked_beside_what_a_killed_run_left_alive(tmp_path, monkey
     monkeypatch.setattr(restore, "heal", lambda: restore.Restored(left=["one is left"], occupied=[tmp_path]))
     told = []
     with pytest.raises(CastmatesError, match=r"still holds processes that cannot be killed \(7, 12\)"):
-        check({}, PLACES, SECONDS, build=False, tell=told.append)
+        check({}, PLACES, SECONDS, build=False, say=told.append)
     assert told == ["one is left"]
 
 
@@ -203,13 +203,13 @@ OF_TIME = {"ready", "progress", "freezes", "ends"}
 
 def kept(names: set[str]) -> None:
     chosen = {name: one for name, one in CATALOGUE.items() if name in names}
-    results = check(chosen, PLACES, SHORT, build=False, tell=lambda _: None)
+    results = check(chosen, PLACES, SHORT, build=False, say=lambda _: None)
     fit = {name for name, one in chosen.items() if one.environment and one.cores <= len(os.sched_getaffinity(0))}
     assert {one.workload: one.why for one in results if one.verdict == "not here" and one.workload in fit} == {}
     failed = [one for one in results if one.verdict == "broken"]
     assert {one.workload: one.why for one in failed if not of_time(one)} == {}
     again = {one.workload: chosen[one.workload] for one in failed}
-    results = check(again, PLACES, SECONDS, build=False, tell=lambda _: None)
+    results = check(again, PLACES, SECONDS, build=False, say=lambda _: None)
     assert {one.workload: one.why for one in results if one.verdict == "broken"} == {}
 
 

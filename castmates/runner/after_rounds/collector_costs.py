@@ -16,13 +16,13 @@ from functools import partial
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
-from castmates.protocols import Collector, Counter, Held, Sample
+from castmates.protocols import Collector, Counter, Held, Sample, Say
 from castmates.rdt.nothing import NoMonitor
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.window import measure
+from castmates.runner.rounds.window import measure_window
 from castmates.study.after_rounds import LONGEST_COST_WINDOW
 from castmates.study.spec import UNMANAGED, Scene
 
@@ -75,7 +75,7 @@ class Timed:
         return samples
 
 
-def measure_costs(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure what each collector costs, and note it in the outcome."""
     block = outcome.block
     if not (pairs := block.design.counters.cost_pairs):
@@ -162,19 +162,19 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
             part.rejected += 1
 
 
-def _solo_rate(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> Rate:
+def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     """A function that measures the lead alone for a short window."""
     company, design = outcome.block.company, outcome.block.design
     lead = company.lead.name
     length, steps = min(design.window, LONGEST_COST_WINDOW), min(design.steps, STEPS)
-    short = design.model_copy(update={"window": length, "steps": steps})
+    short = design.model_copy(update={"window": length, "steps": steps, "settle": outcome.settle_seconds})
     members = {member.name: member for member in company.members}
     scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     ledger = Ledger(stage, members, short, frozenset(outcome.runner_cpus))
 
     def rate(hardware: Hardware, round_number: int) -> float | None:
         stage.hardware = hardware
-        window = measure(stage, scene, members, short, outcome.settle_seconds, round_number)
+        window = measure_window(stage, scene, members, short, round_number)
         if reasons := ledger.judge(window):
             say(f"a window that shows costs is rejected: {'; '.join(reasons)}")
             return None

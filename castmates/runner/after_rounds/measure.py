@@ -1,7 +1,6 @@
 """What a block does after its rounds: it measures what its collectors cost, and profiles its lead."""
 
-from collections.abc import Callable
-
+from castmates.protocols import Say
 from castmates.runner.after_rounds import collector_costs, profiling
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import WorkloadFailed
@@ -9,7 +8,7 @@ from castmates.runner.rounds.stage import Stage
 from castmates.workloads.heartbeat import HeartbeatError, State
 
 
-def measure_after_rounds(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def measure_after_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure costs and profile; a member that is lost there, unless it found its result wrong, loses no rounds."""
     try:
         collector_costs.measure_costs(outcome, stage, say)

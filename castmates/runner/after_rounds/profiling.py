@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from castmates.analysis.explanations import layers
+from castmates.protocols import Say
 from castmates.runner.after_rounds.collector_costs import pairs_about
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Start, WorkloadFailed
@@ -55,7 +56,7 @@ def offer(block: Block, lead: Start, folder: Path) -> None:
         lead.environment[VARIABLE] = str(path)
 
 
-def profile(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Profile the lead in every solo and co-run scene, and note what its layers took."""
     lead = outcome.block.company.lead.name
     path = stage.cast[lead].start.environment.get(VARIABLE)
@@ -81,7 +82,7 @@ def profile(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
         page.close()
 
 
-def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Callable[[str], None]) -> None:
+def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> None:
     block, lead = outcome.block, outcome.block.company.lead.name
     logs: list[float] = []
     for scene in round_order(block, 0):

@@ -1,6 +1,5 @@
 """Puts right what killed runs have left: knobs that are not as they were, groups, mounts, scratch folders."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.machine.journal import journals
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Say
 from castmates.rdt.resctrl.leftovers import remove_leftovers
 from castmates.runner.cleanup.leftovers import Kind, clean_up, stale_folders, stale_groups
 
@@ -58,7 +58,7 @@ def _remove(kind: Kind, path: Path, restored: Restored) -> bool:
     return True
 
 
-def heal_or_refuse(say: Callable[[str], None]) -> Restored:
+def heal_or_refuse(say: Say) -> Restored:
     """Put right what killed runs have left; an error where their processes live on and would disturb a measurement."""
     restored = heal()
     for sentence in restored.sentences:

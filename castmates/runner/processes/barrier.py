@@ -11,25 +11,22 @@ POLL = 0.01
 
 
 def await_ready(cast: Sequence[Running], freezer: Freezer, check: Callable[[], None]) -> None:
-    """Return when all are ready and frozen; a process that dies or takes too long ends the block."""
+    """Return when all are ready and frozen; a process that dies or takes too long is a failed workload."""
     waiting = list(cast)
     while waiting:
         check()
-        for one in list(waiting):
-            if one.reader.state is State.READY:
-                one.ready_seconds = time.monotonic() - one.started
-                freezer.freeze(one.name)
-                waiting.remove(one)
-            elif one.ended():
-                raise WorkloadFailed.of(one, f"{one.ended()} before it was ready{_awaited(one)}")
-            elif time.monotonic() - one.started > one.start.ready_within:
-                raise WorkloadFailed.of(
-                    one,
-                    f"was not ready within {one.start.ready_within:g} s{_awaited(one)} (raise 'ready_within' in the "
-                    "catalogue)",
-                )
+        for process in list(waiting):
+            if process.reader.state is State.READY:
+                process.ready_seconds = time.monotonic() - process.started
+                freezer.freeze(process.name)
+                waiting.remove(process)
+            elif process.ended():
+                raise WorkloadFailed.of(process, f"{process.ended()} before it was ready{_awaited(process)}")
+            elif time.monotonic() - process.started > process.start.ready_within:
+                late = f"was not ready within {process.start.ready_within:g} s{_awaited(process)}"
+                raise WorkloadFailed.of(process, f"{late} (raise 'ready_within' in the catalogue)")
         time.sleep(POLL)
 
 
-def _awaited(one: Running) -> str:
-    return f": {one.start.awaited}" if one.start.awaited else ""
+def _awaited(process: Running) -> str:
+    return f": {process.start.awaited}" if process.start.awaited else ""

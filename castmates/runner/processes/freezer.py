@@ -1,4 +1,4 @@
-"""Hold members still and let them go on: by control groups where they can be had, by signals elsewhere."""
+"""Holds members still and lets them go on: by control groups where they can be had, by signals elsewhere."""
 
 from pathlib import Path
 from typing import Protocol
@@ -77,12 +77,12 @@ class CgroupFreezer:
             raise CastmatesError(f"member {name} ended right after its launch; see its log")
 
     def freeze(self, name: str) -> None:
-        """Freeze the group and wait for the kernel to say that it is."""
+        """Freeze the group and wait until the kernel reports it."""
         if not cgroups.freeze(self._members[name], True, _CHANGE_S):
             raise CastmatesError(f"member {name} did not freeze within {_CHANGE_S:g} s: it waits for a device")
 
     def thaw(self, name: str) -> None:
-        """Thaw the group and wait for the kernel to say that it is."""
+        """Thaw the group and wait until the kernel reports it."""
         if not cgroups.freeze(self._members[name], False, _CHANGE_S):
             raise CastmatesError(f"member {name} did not thaw within {_CHANGE_S:g} s")
 

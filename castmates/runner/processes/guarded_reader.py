@@ -29,10 +29,10 @@ class GuardedReader(heartbeat.Reader):
 
     def beats(self, since: int = 0) -> Beats:
         """Read the records from number `since` on, which must go forward in time and in units."""
-        found = super().beats(since)
-        if any(after[0] < before[0] or after[1] < before[1] for before, after in pairwise(found.records)):
+        beats = super().beats(since)
+        if any(after[0] < before[0] or after[1] < before[1] for before, after in pairwise(beats.records)):
             raise HeartbeatError(f"{self._member} {_SPOILT}: its records do not go forward")
-        return found
+        return beats
 
     def _check(self) -> None:
         if self._look() != self._identity:

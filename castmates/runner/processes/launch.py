@@ -1,4 +1,4 @@
-"""Starts a member: on its CPUs before exec, in an environment of its own, its words in a log."""
+"""Starts a member: on its CPUs before exec, in an environment made for it, its output in a log."""
 
 import os
 import shutil
@@ -26,11 +26,11 @@ class WorkloadFailed(Exception):
     """A workload died, or never got ready: a result, not an error of the harness."""
 
     @classmethod
-    def of(cls, one: "Running", what: str) -> "WorkloadFailed":
-        """Say which member it was, and with what last words."""
-        words = one.last_lines(1)
-        said = f'; it last wrote "{words[-1]}"' if words else "; it wrote nothing"
-        return cls(f"{one.name} {what}{said} (logs/{one.log.name})")
+    def of(cls, process: "Running", what: str) -> "WorkloadFailed":
+        """Name the member, what happened to it, and its last words."""
+        words = process.last_lines(1)
+        last_words = f'it last wrote "{words[-1]}"' if words else "it wrote nothing"
+        return cls(f"{process.name} {what}; {last_words} (logs/{process.log.name})")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Running:
 
 def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], None]) -> Running:
     """Start a process and hand it to the freezer (`adopt`) at once."""
-    program = _found(start)
+    program = _program(start)
     beats = scratch / f"{start.name}.beats"
     heartbeat.create(beats)
     restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
@@ -159,7 +159,7 @@ def _phase_log(start: Start, scratch: Path) -> PhaseLog:
         raise WorkloadFailed(f"{start.name}: {problem} (its variable {phase_file.COUNTERS_VARIABLE})") from None
 
 
-def _found(start: Start) -> str:
+def _program(start: Start) -> str:
     """The program to start; it must be there, and where it is a keeper, what that runs must be there too."""
     path = start.environment["PATH"]
     for command in filter(None, (start.kept_command, start.command)):

@@ -1,4 +1,4 @@
-"""The file that a member writes its words to: kept small, however much it writes.
+"""The file that a member's output goes to: kept small, however much it writes.
 
 The member writes to the file by itself, for a pipe would cost it time, and we cut the file while it goes on: the first
 and the last words stay. It is opened for appending, so that what is written after a cut follows what was left.
@@ -17,7 +17,7 @@ def create(log: Path) -> int:
 
 
 def cut(log: Path) -> bool:
-    """Cut the middle out of a log that has become too long; says whether that was so."""
+    """Cut the middle out of a log that has become too long; True where that was so."""
     try:
         size = log.stat().st_size
         if size <= LIMIT:
@@ -29,7 +29,7 @@ def cut(log: Path) -> bool:
             file.seek(KEPT)
             file.write(note + tail)
             file.truncate(KEPT + len(note) + len(tail))
-    except OSError:  # removed, or the file system is in trouble, which others will tell
+    except OSError:  # removed, or the file system is in trouble, which others will report
         return False
     return True
 

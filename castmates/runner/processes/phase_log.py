@@ -31,7 +31,7 @@ class PhaseLog:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What tells the member where to write."""
+        """What shows the member where to write."""
         return {phase_file.VARIABLE: str(self._path)}
 
     def forget(self) -> None:
@@ -64,11 +64,11 @@ class PhaseLog:
             yield list(phase_file.phases_in(data, self._names, len(self.counters))), number in torn
 
     def about(self) -> dict[str, object]:
-        """Say, for the provenance, what was reported and what is missing."""
-        said: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
+        """What was reported and what is missing, for the provenance."""
+        about: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}
-        return said | {key: value for key, value in more.items() if value}
+        return about | {key: value for key, value in more.items() if value}
 
     def _sound(self) -> bool:
         """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""

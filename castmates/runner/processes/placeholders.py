@@ -1,4 +1,4 @@
-"""Fills in what a command says of things that are known only when it is started, such as `{inputs}`."""
+"""Fills in what is known only when a command is started, such as `{inputs}`."""
 
 import sys
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ class Restarts:
     """The gaps between the runs of one member, as its keeper reports them."""
 
     def __init__(self, path: Path) -> None:
-        self.variables = {VARIABLE: str(path)}  # what its keeper is told
+        self.variables = {VARIABLE: str(path)}  # for its keeper
         self._reader = heartbeat.Reader(path)
         self._next = 0  # the record to go on from
         self._gaps: list[Gap] = []
@@ -75,31 +75,33 @@ class Restarts:
 
 def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) -> list[Sample]:
     """Everything that was read about the restarts of these members inside one window."""
-    found = []
+    read = []
     for name, restarts in kept.items():
         if restarts is not None:
-            found += _samples(name, restarts, open_ns, close_ns)
-    return found
+            read += _samples(name, restarts, open_ns, close_ns)
+    return read
 
 
 def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member], limit: float) -> list[str]:
     """Name the antagonists that were absent for too much of a window; a lead's gaps are part of its runs."""
-    found = []
+    reasons = []
     for name, absent in _absences(read):
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
-            found.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
+            reasons.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
         elif absent > limit * seconds:
-            found.append(
+            reasons.append(
                 f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"
                 " or raise limits.restart_gap)"
             )
-    return found
+    return reasons
 
 
 def _absences(read: Sequence[Sample]) -> list[tuple[str, float | None]]:
-    return [(one.subject, one.value) for one in read if (one.source, one.metric) == (SOURCE, "restart_gap_s")]
+    return [
+        (sample.subject, sample.value) for sample in read if (sample.source, sample.metric) == (SOURCE, "restart_gap_s")
+    ]
 
 
 def _samples(name: str, restarts: Restarts, open_ns: int, close_ns: int) -> list[Sample]:

@@ -1,4 +1,4 @@
-"""The cast of a block: its members, placebos and evictors, and what it takes to start them."""
+"""What it takes to start the processes of a block: its members, placebos and evictors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -30,10 +30,12 @@ def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, 
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
-    """What the environments say of themselves: versions, and the compiler of the kernels."""
+    """What the environments report about themselves: versions, and the compiler of the kernels."""
     used = {(environments.NATIVE, company.native_key)}
     used |= {
-        (one.environment, one.environment_key) for one in company.members if one.environment and one.environment_key
+        (member.environment, member.environment_key)
+        for member in company.members
+        if member.environment and member.environment_key
     }
     return {
         name: json.loads(environments.ready_file(_built(name, key, cache)).read_text()) for name, key in sorted(used)
@@ -41,8 +43,8 @@ def environments_used(company: Company, cache: Path) -> dict[str, object]:
 
 
 def inputs_used(company: Company, cache: Path) -> dict[str, object]:
-    """What the data sets say of themselves: how they were made, and a digest of their files."""
-    used = {(one.inputs, one.inputs_key) for one in company.members if one.inputs and one.inputs_key}
+    """What the data sets report about themselves: how they were made, and a digest of their files."""
+    used = {(member.inputs, member.inputs_key) for member in company.members if member.inputs and member.inputs_key}
     return {
         name: json.loads(inputs.ready_file(placeholders.built(name, key, cache)).read_text())
         for name, key in sorted(used)

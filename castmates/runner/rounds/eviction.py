@@ -26,21 +26,21 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
     if not has_masks(company):
         return {}
     members = [cpu for member in reversed(company.members) for cpu in member.cpus]
-    found = {}
+    amounts = {}
     for llc in topology.llcs:
         if llc.bytes and set(members) & set(llc.cpus):
-            found[next(cpu for cpu in (*sorted(own), *members) if cpu in llc.cpus)] = TIMES * llc.bytes
-    return found
+            amounts[next(cpu for cpu in (*sorted(own), *members) if cpu in llc.cpus)] = TIMES * llc.bytes
+    return amounts
 
 
-def about(company: Company, found: Mapping[int, int]) -> dict[str, str]:
-    """Say, for the provenance, how caches are emptied where masks are taken away."""
+def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
+    """How caches are emptied where masks are taken away, for the provenance."""
     if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
-    if not found:
+    if not amounts:
         return {"eviction": "none: the kernel does not tell how large the last-level caches are"}
-    said = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in found.items())
-    return {"eviction": f"whenever somebody loses ways: {said}"}
+    streams = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in amounts.items())
+    return {"eviction": f"whenever somebody loses ways: {streams}"}
 
 
 def has_masks(company: Company) -> bool:
@@ -62,15 +62,15 @@ def change_shares(stage: Stage, shares: tuple[Share, ...]) -> None:
 
 
 def _evict(stage: Stage, name: str, amount: int) -> None:
-    one, begin = stage.cast[name], stage.now_ns()
+    evictor, begin = stage.cast[name], stage.now_ns()
     stage.switch([name])
-    one.forget_beats()
+    evictor.forget_beats()
     before = None
     while True:
         stage.sleep_until(stage.now_ns() + LOOK_NS)
-        if one.records:
-            before = one.records[0][1] if before is None else before
-            if (one.records[-1][1] - before) * MIB >= amount:
+        if evictor.records:
+            before = evictor.records[0][1] if before is None else before
+            if (evictor.records[-1][1] - before) * MIB >= amount:
                 break
         if stage.now_ns() - begin > LONGEST_NS:
             raise CastmatesError(

@@ -1,6 +1,6 @@
 """The hardware side of a block: one allocator, one monitor, several collectors and counters, used as one."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from castmates.counters.choose import choose_collectors, choose_counters
 from castmates.linux.marks import is_ours
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample
+from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample, Say
 from castmates.rdt.choose import CacheRequest, choose
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.runner.rounds.mask_witness import MaskWitness
@@ -40,7 +40,7 @@ class Hardware:
         cls,
         cpus: Sequence[int],
         request: CacheRequest,
-        say: Callable[[str], None],
+        say: Say,
         counting: Counting | None = None,
         rounds_before: int = 0,
     ) -> "Hardware":

@@ -65,10 +65,10 @@ class Ledger:
 
     def _frozen(self, window: Window) -> list[str]:
         reasons = []
-        for name, one in self.stage.cast.items():
+        for name, process in self.stage.cast.items():
             if name in window.progress:
                 continue
-            if moved := one.reader.head - one.seen:
+            if moved := process.reader.head - process.seen:
                 reasons.append(f"not frozen: {name} made {moved} steps")
             elif not self.stage.freezer.is_frozen(name):
                 reasons.append(f"not frozen: {name}")
@@ -77,8 +77,8 @@ class Ledger:
     def _places(self, window: Window, readings: Readings) -> list[str]:
         """Where threads may run now, where they ran last (the frozen too), and whether they left in between."""
         reasons = []
-        for name, one in self.stage.cast.items():
-            own = set(one.start.cpus)
+        for name, process in self.stage.cast.items():
+            own = set(process.start.cpus)
             allowed = self.stage.cpus_of_threads(name) if name in window.progress else set()
             migrations = readings.get(name, "cpu_migrations") or 0.0
             if strange := allowed - own:
@@ -91,10 +91,10 @@ class Ledger:
 
     def _masks(self, window: Window) -> list[str]:
         """Masks that were not what was given, and threads outside the group of their member."""
-        changed = [one for one in window.samples if one.metric == CHANGED]
-        outside = [one for one in window.samples if one.metric == MISPLACED]
-        reasons = [f"masks changed: of {one.subject}, {one.note}" for one in changed]
-        return reasons + [f"out of its group: {one.note}" for one in outside]
+        changed = [sample for sample in window.samples if sample.metric == CHANGED]
+        outside = [sample for sample in window.samples if sample.metric == MISPLACED]
+        reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
+        return reasons + [f"out of its group: {sample.note}" for sample in outside]
 
     def _swap(self, readings: Readings) -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
@@ -113,7 +113,9 @@ class Ledger:
 
     def _load(self) -> Load:
         # Evictors run between windows: their CPUs, mostly the runner's, are not those that are measured on.
-        places = {name: one.start.cpus for name, one in self.stage.cast.items() if name not in self.stage.evictors}
+        places = {
+            name: process.start.cpus for name, process in self.stage.cast.items() if name not in self.stage.evictors
+        }
         return Load(places, self.stage.hardware.surroundings, self.runner_cpus, self.design.limits)
 
 

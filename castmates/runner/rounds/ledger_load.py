@@ -39,10 +39,10 @@ class Load:
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
         taken = {cpu for name in active for cpu in self.places[name]}
-        found = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
-        found += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - taken)]
+        watched = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
+        watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - taken)]
         reasons = []
-        for cpus, own in found:
+        for cpus, own in watched:
             busy = readings.busy(cpus)
             if busy is None:
                 continue
@@ -56,8 +56,8 @@ class Load:
             if share > self.limits.foreign:
                 place = f"CPU{'s' if len(cpus) > 1 else ''} {format_cpu_list(cpus)}"
                 whom = _blame(others + FORGIVEN, readings, places, readings.interrupts(cpus))
-                said = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
-                reasons.append(said + whom)
+                load = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
+                reasons.append(load + whom)
         return reasons
 
     def _neighbours(self, readings: Readings) -> list[str]:

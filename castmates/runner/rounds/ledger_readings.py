@@ -11,17 +11,17 @@ class Readings:
     def __init__(self, window: Window) -> None:
         self.seconds = (window.close_ns - window.open_ns) / 1e9
         self.samples = window.samples
-        self._values = {(one.subject, one.metric): one for one in window.samples}
+        self._values = {(sample.subject, sample.metric): sample for sample in window.samples}
 
     def get(self, subject: str, metric: str) -> float | None:
         """The value, or None where there is none."""
-        one = self._values.get((subject, metric))
-        return None if one is None else one.value
+        sample = self._values.get((subject, metric))
+        return None if sample is None else sample.value
 
     def note(self, subject: str, metric: str) -> str:
         """What stands beside the value."""
-        one = self._values.get((subject, metric))
-        return "" if one is None else one.note
+        sample = self._values.get((subject, metric))
+        return "" if sample is None else sample.note
 
     def busy(self, cpus: Iterable[int]) -> float | None:
         """Seconds that programs and interrupts took on these CPUs."""
@@ -38,18 +38,18 @@ class Readings:
     def last_cpus(self, member: str) -> set[int]:
         """The CPUs that some thread of the member ran on last, at either edge."""
         return {
-            int(one.value)
-            for one in self.samples
-            if (one.subject, one.metric) == (member, "last_cpu") and one.value is not None
+            int(sample.value)
+            for sample in self.samples
+            if (sample.subject, sample.metric) == (member, "last_cpu") and sample.value is not None
         }
 
     def takers(self, places: Iterable[str]) -> list[tuple[float, str]]:
         """Others who took time at these places: seconds and name, who took most first."""
         wanted = set(places)
         took: dict[str, float] = {}
-        for one in self.samples:
-            if one.metric == "foreign_s" and one.subject in wanted and one.value is not None:
-                took[one.note] = took.get(one.note, 0.0) + one.value
+        for sample in self.samples:
+            if sample.metric == "foreign_s" and sample.subject in wanted and sample.value is not None:
+                took[sample.note] = took.get(sample.note, 0.0) + sample.value
         return sorted(((seconds, who) for who, seconds in took.items()), reverse=True)
 
     def _sum(self, keys: Iterable[tuple[str, str]]) -> float | None:

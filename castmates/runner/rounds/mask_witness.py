@@ -15,10 +15,10 @@ def number_of_ways(schemata: str) -> int | None:
 
     With masks of their own for code and data it is the ways of either, as it is in the effects' `lead_ways`.
     """
-    found = parse("\n".join(schemata.split()))
+    masks = parse("\n".join(schemata.split()))
     filled: dict[int, int] = {}
     for line in MASKS:
-        for domain, mask in found.get(line, {}).items():
+        for domain, mask in masks.get(line, {}).items():
             filled[domain] = filled.get(domain, 0) | mask
     return min((mask.bit_count() for mask in filled.values()), default=None)
 
@@ -49,10 +49,10 @@ class MaskWitness:
     def stop(self) -> list[Sample]:
         """Read at the closing edge: what is in force, and what differs from what was given."""
         closed, now = self._allocator.read_back(), monotonic_ns()
-        samples = [Sample(now, SOURCE, name, SCHEMATA, None, said) for name, said in closed.items()]
-        for name, given in self._given.items():
-            if strange := [f"'{found.get(name, '')}'" for found in (self._opened, closed) if found.get(name) != given]:
-                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{given}' was {strange[-1]}"))
+        samples = [Sample(now, SOURCE, name, SCHEMATA, None, schemata) for name, schemata in closed.items()]
+        for name, wanted in self._given.items():
+            if strange := [f"'{seen.get(name, '')}'" for seen in (self._opened, closed) if seen.get(name) != wanted]:
+                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{wanted}' was {strange[-1]}"))
         misplaced = dict.fromkeys([*self._misplaced, *self._allocator.misplaced()])
         return samples + [Sample(now, SOURCE, "host", MISPLACED, 1.0, words) for words in misplaced]
 
@@ -60,5 +60,5 @@ class MaskWitness:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Say how masks are proved."""
+        """How masks are proved."""
         return {"masks": "read back at both edges of every window, and every thread looked for in its group"}

@@ -1,16 +1,15 @@
 """Measures rounds, each of which has every scene once, until enough of them are clean."""
 
-from collections.abc import Callable
-
+from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.window import Window, measure
+from castmates.runner.rounds.window import Window, measure_window
 from castmates.study.schedule import round_order
 
 
-def measure_rounds(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -> None:
+def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
     outcome.settling = settling = Settling(design.settle, design.longest_settle)
@@ -35,9 +34,10 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Callable[[str], None]) -
 
 def _round(outcome: Outcome, stage: Stage, ledger: Ledger, number: int) -> list[Window]:
     """Measure every scene once, in the order of this round."""
+    design = ledger.design.model_copy(update={"settle": outcome.settle_seconds})
     windows: list[Window] = []
     for position, scene in enumerate(round_order(outcome.block, number), start=1):
-        window = measure(stage, scene, ledger.members, ledger.design, outcome.settle_seconds, number)
+        window = measure_window(stage, scene, ledger.members, design, number)
         window.position = position
         window.reasons = ledger.judge(window)
         windows.append(window)

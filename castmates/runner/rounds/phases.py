@@ -16,7 +16,7 @@ Row = dict[str, Any]  # of the table of steps: begin_ns and, for each phase, <ph
 GROUP = "phases"
 SERIES = "counters"  # whose samples they are
 FOR_EVER = 2**63  # later than any time
-FEWEST_READINGS = 3  # of a series that lie in phases of one name, for their rate to be told
+FEWEST_READINGS = 3  # of a series that lie in phases of one name, or their rate is not known
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Reported:
     @classmethod
     def of(cls, log: PhaseLog) -> "Reported":
         """Everything that a log holds."""
-        found: list[Phase] = []
+        phases: list[Phase] = []
         gaps = []
         for part, torn in log.parts():
             if torn and part:
-                gaps.append((max((one.end_ns for one in found), default=0), part[0].end_ns))
-            found += part
+                gaps.append((max((phase.end_ns for phase in phases), default=0), part[0].end_ns))
+            phases += part
         if log.trouble:  # what came after the last that was read is not known
-            gaps.append((max((one.end_ns for one in found), default=0), FOR_EVER))
-        found.sort(key=lambda one: one.end_ns)
-        return cls(found, [one.end_ns for one in found], gaps, log.counters, log.lacks)
+            gaps.append((max((phase.end_ns for phase in phases), default=0), FOR_EVER))
+        phases.sort(key=lambda phase: phase.end_ns)
+        return cls(phases, [phase.end_ns for phase in phases], gaps, log.counters, log.lacks)
 
     def between(self, after_ns: int, until_ns: int) -> Sequence[Phase]:
         """Those that ended after one time and not after another."""
@@ -49,7 +49,7 @@ class Reported:
 
     def inside(self, open_ns: int, close_ns: int) -> list[Phase]:
         """Those that lie wholly between two times."""
-        return [one for one in self.between(open_ns, close_ns) if one.begin_ns >= open_ns]
+        return [phase for phase in self.between(open_ns, close_ns) if phase.begin_ns >= open_ns]
 
     def whole(self, begin_ns: int, end_ns: int) -> bool:
         """Whether nothing is missing between two times."""
@@ -69,7 +69,7 @@ class Joined:
 
 def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
     """Join what every member of the cast reported to the block's windows, which count from 1."""
-    reported = {one.name: Reported.of(one.phases) for one in cast if one.phases is not None}
+    reported = {process.name: Reported.of(process.phases) for process in cast if process.phases is not None}
     steps: dict[tuple[int, str], list[Row]] = {}
     counts: dict[int, list[Count]] = {}
     for number, window in enumerate(windows, start=1):
@@ -77,77 +77,85 @@ def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
             if name in reported:
                 steps[number, name] = list(steps_phases(reported[name], window.progress[name]))
                 counts.setdefault(number, []).extend(_counts(name, reported[name], window))
-    names = dict.fromkeys(one.name for member in reported.values() for one in member.phases)
+    names = dict.fromkeys(phase.name for member in reported.values() for phase in member.phases)
     return Joined(steps, counts, {f"{name}_s": "float64" for name in names})
 
 
 def steps_phases(reported: Reported, progress: Progress) -> Iterator[Row]:
     """For each heartbeat inside a window, the phases of the step (or steps) that ended with it.
 
-    A phase belongs to the heartbeat that comes after its end. Nothing is said of a step whose begin is not known, of
-    one in which records were lost, and of one without any phase; a phase that other steps have took 0 s. What of a
-    phase lies before the first of these heartbeats may be time for which the member was frozen, and is left out.
+    A phase belongs to the heartbeat that comes after its end. The row is empty where the begin of the step is
+    not known, records were lost in it, or it has no phase; a phase that only other steps have took 0 s. What of a phase
+    lies before the first of these heartbeats may be time for which the member was frozen, and is left out.
     """
-    names = list(dict.fromkeys(one.name for one in reported.phases))
+    names = list(dict.fromkeys(phase.name for phase in reported.phases))
     before = since = progress.before_ns
     for t_ns, _ in progress.records:
-        found = reported.between(before, t_ns) if before is not None and reported.whole(before, t_ns) else ()
-        outermost = [one.begin_ns for one in found if "/" not in one.name]
+        within = reported.between(before, t_ns) if before is not None and reported.whole(before, t_ns) else ()
+        outermost = [phase.begin_ns for phase in within if "/" not in phase.name]
         before = t_ns
         since = t_ns if since is None else since
         if not outermost:
             yield {}
             continue
         lengths = dict.fromkeys(names, 0)
-        for one in found:
-            lengths[one.name] += one.end_ns - max(one.begin_ns, since)
+        for phase in within:
+            lengths[phase.name] += phase.end_ns - max(phase.begin_ns, since)
         yield {"begin_ns": max(min(outermost), since)} | {f"{name}_s": length / 1e9 for name, length in lengths.items()}
 
 
 def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
     """What was counted in each phase of a member inside a window."""
     by_name: dict[str, list[Phase]] = {}
-    for one in reported.inside(window.open_ns, window.close_ns):
-        if not one.name.startswith(f"{OTHER_THREADS}/"):  # counts are the whole process's: not theirs alone
-            by_name.setdefault(one.name, []).append(one)
+    for phase in reported.inside(window.open_ns, window.close_ns):
+        if not phase.name.startswith(f"{OTHER_THREADS}/"):  # counts are the whole process's: not theirs alone
+            by_name.setdefault(phase.name, []).append(phase)
     whole = reported.whole(window.open_ns, window.close_ns)
     intervals = _series(member, window)
     for name, phases in by_name.items():
-        for place, (event, status) in enumerate(reported.counters.items()):
-            counts, lack = [one.counts[place] for one in phases], reported.lacks.get(event, "")
-            yield _read_inside(member, event, status, name, phases, counts, whole, lack)
+        stays = _Stays(member, name, phases)
+        for place in range(len(reported.counters)):
+            yield _read_inside(stays, place, reported, whole)
         for (event, scope), series in intervals.items():
-            if (found := _by_time(member, event, scope, name, phases, series)) is not None:
-                yield found
-    spans = {name: [(one.begin_ns, one.end_ns) for one in phases] for name, phases in by_name.items()}
+            if (count := _by_time(stays, event, scope, series)) is not None:
+                yield count
+    spans = {name: [(phase.begin_ns, phase.end_ns) for phase in phases] for name, phases in by_name.items()}
     yield from topdown_counts(member, spans, window)
 
 
-def _read_inside(
-    member: str,
-    event: str,
-    status: Status,
-    phase: str,
-    phases: Sequence[Phase],
-    counts: Sequence[int | None],
-    whole: bool,
-    lack: str,
-) -> Count:
-    """What the process itself counted at the edges of the phase."""
+@dataclass(frozen=True)
+class _Stays:
+    """Every time that a member was in the phase of this name inside a window."""
+
+    member: str
+    phase: str
+    phases: Sequence[Phase]
+
+    @property
+    def seconds(self) -> float:
+        """How long they were together."""
+        return sum(phase.end_ns - phase.begin_ns for phase in self.phases) / 1e9
+
+    def count(self, event: str, value: float | None, status: Status, source: str, scope: str, note: str) -> Count:
+        """What was counted in them, as a row of the table."""
+        return Count(self.member, event, value, status, source, group=GROUP, scope=scope, phase=self.phase, note=note)
+
+
+def _read_inside(stays: _Stays, place: int, reported: Reported, whole: bool) -> Count:
+    """What the process itself counted at the edges of the phase, with the counter at this place of its list."""
+    event, status = list(reported.counters.items())[place]
+    counts = [phase.counts[place] for phase in stays.phases]
     known = [count for count in counts if count is not None]
-    note = f"in {len(phases)} phases, {_seconds(phases):.3f} s"
-    if status != "counted" or len(known) < len(counts) or not whole:
-        why = "records of phases were lost" if not whole else "not at every edge"
-        why = why if status == "counted" else "the process could not count it, or gave it up as others shared it"
-        refused: Status = "not supported" if status == "not supported" else "not counted"
-        return Count(
-            member, event, None, refused, "in-process", group=GROUP, scope="process", phase=phase,
-            note=f"{note}; {why}" if refused == "not counted" else note,
-        )  # fmt: skip
-    return Count(
-        member, event, float(sum(known)), "counted", "in-process", group=GROUP, scope="process", phase=phase,
-        note=f"{note}; {lack}" if lack else note,
-    )  # fmt: skip
+    note = f"in {len(counts)} phases, {stays.seconds:.3f} s"
+    if status == "counted" and whole and len(known) == len(counts):
+        lack = reported.lacks.get(event, "")
+        note = f"{note}; {lack}" if lack else note
+        return stays.count(event, float(sum(known)), "counted", "in-process", "process", note)
+    if status == "not supported":
+        return stays.count(event, None, "not supported", "in-process", "process", note)
+    why = "records of phases were lost" if not whole else "not at every edge"
+    why = why if status == "counted" else "the process could not count it, or gave it up as others shared it"
+    return stays.count(event, None, "not counted", "in-process", "process", f"{note}; {why}")
 
 
 Series = list[tuple[int, int, float]]  # from, to, count
@@ -159,35 +167,34 @@ def _series(member: str, window: Window) -> dict[tuple[str, str], Series]:
     By event and scope, which is the window's count's.
     """
     counted = {
-        one.name: one.scope for one in window.counts if one.subject == member and one.kind == "event" and not one.phase
+        sample.name: sample.scope
+        for sample in window.counts
+        if sample.subject == member and sample.kind == "event" and not sample.phase
     }
-    found: dict[tuple[str, str], Series] = {}
+    intervals: dict[tuple[str, str], Series] = {}
     last: dict[str, tuple[int, float]] = {}
-    for one in sorted(window.samples, key=lambda sample: sample.t_ns):
-        if one.subject == member and one.metric in counted and one.source == SERIES and one.value is not None:
-            begin, so_far = last.get(one.metric, (one.t_ns, one.value))
-            if one.t_ns > begin and one.value >= so_far:
-                found.setdefault((one.metric, counted[one.metric]), []).append((begin, one.t_ns, one.value - so_far))
-            last[one.metric] = one.t_ns, one.value
-    return found
+    own = [sample for sample in window.samples if (sample.source, sample.subject) == (SERIES, member)]
+    for sample in sorted(own, key=lambda each: each.t_ns):
+        if sample.metric not in counted or sample.value is None:
+            continue
+        begin, so_far = last.get(sample.metric, (sample.t_ns, sample.value))
+        if sample.t_ns > begin and sample.value >= so_far:
+            interval = (begin, sample.t_ns, sample.value - so_far)
+            intervals.setdefault((sample.metric, counted[sample.metric]), []).append(interval)
+        last[sample.metric] = sample.t_ns, sample.value
+    return intervals
 
 
-def _by_time(member: str, event: str, scope: str, phase: str, phases: Sequence[Phase], series: Series) -> Count | None:
+def _by_time(stays: _Stays, event: str, scope: str, series: Series) -> Count | None:
     """The rate in those intervals that lie wholly in the phase, times its length; None where too few do."""
-    begins = [one.begin_ns for one in phases]
-    count, covered, readings = 0.0, 0, 0
+    begins = [phase.begin_ns for phase in stays.phases]
+    total, covered, readings = 0.0, 0, 0
     for begin, end, value in series:
         at = bisect_right(begins, begin) - 1
-        if at >= 0 and end <= phases[at].end_ns:
-            count, covered, readings = count + value, covered + end - begin, readings + 1
+        if at >= 0 and end <= stays.phases[at].end_ns:
+            total, covered, readings = total + value, covered + end - begin, readings + 1
     if readings < FEWEST_READINGS:
         return None
-    seconds = _seconds(phases)
-    return Count(
-        member, event, count * seconds * 1e9 / covered, "scaled", "by time", group=GROUP, scope=scope, phase=phase,
-        note=f"from {readings} intervals wholly in it, which are {covered / 1e9 / seconds:.0%} of its {seconds:.3f} s",
-    )  # fmt: skip
-
-
-def _seconds(phases: Sequence[Phase]) -> float:
-    return sum(one.end_ns - one.begin_ns for one in phases) / 1e9
+    part = covered / 1e9 / stays.seconds
+    note = f"from {readings} intervals wholly in it, which are {part:.0%} of its {stays.seconds:.3f} s"
+    return stays.count(event, total * stays.seconds * 1e9 / covered, "scaled", "by time", scope, note)

@@ -1,9 +1,9 @@
 """How long rates take to become steady after a change of scene: found from the heartbeats since the change.
 
-The occupancy of each active process, where the machine tells it often enough, is looked at in the same way.
+The occupancy of each active process, where the machine shows it often enough, is looked at in the same way.
 
 Each active process of each window gives its progress from the change of scene to the window's end, as the log rate of
-every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, for one
+every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, as one
 scene may settle slowly where all others settle at once, and over all its scenes. Running means of a few slices are held
 against the tolerance and against their scatter between windows. Where rates became steady only after the windows were
 opened, all windows of the block so far do not count, and the next ones wait longer (the second time, as long as they
@@ -26,7 +26,7 @@ TOLERANCE = 0.02  # on the log scale
 FEWEST_CURVES = 3  # of a scene
 FEWEST_FREE = 8  # degrees of freedom of the scatter between windows
 REASON = "not settled"
-MORE = 1.25  # how much longer than found we wait, for what is found is the edge of a slice
+MORE = 1.25  # times as long as was seen, because what is seen is the edge of a slice
 
 Curve = Sequence[float | None]  # log rate of each slice against the later half
 Scenes = dict[str, list[Curve]]  # one process's curves, by scene
@@ -61,9 +61,9 @@ class Settling:
                     self.curves.setdefault(name, {}).setdefault(window.scene.name, []).append(curve)
         if not self.curves:
             return ""
-        found = {name: last_off(scenes) for name, scenes in self.curves.items()}
-        name = max(found, key=lambda name: found[name])
-        last, scene = found[name]
+        last_slices = {name: last_off(scenes) for name, scenes in self.curves.items()}
+        name = max(last_slices, key=lambda name: last_slices[name])
+        last, scene = last_slices[name]
         slice_s = self.watched / SLICES
         self.slowest = name + (f" in {scene}" if scene else "")
         self.steady_after = None if last >= HALF else (last + 1) * slice_s
@@ -74,7 +74,7 @@ class Settling:
         return "" if self.unsteady else self._wait_longer()
 
     def about(self) -> dict[str, object]:
-        """What block.json says of it."""
+        """What block.json has of it."""
         return {
             "seconds": round(self.seconds, 4),
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),

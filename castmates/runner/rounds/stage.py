@@ -18,7 +18,7 @@ LEAVE = 2.0  # seconds that members have to end by themselves
 
 
 class Stage:
-    """Who is on it, who moves, and what watches them."""
+    """The processes, which of them run, and what watches them."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Stage:
         check: Callable[[], None],
         evictors: Mapping[str, int] | None = None,
     ) -> None:
-        self.cast: dict[str, Running] = {one.name: one for one in cast}
+        self.cast: dict[str, Running] = {process.name: process for process in cast}
         self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
         self.freezer = freezer
         self.hardware = hardware
@@ -66,9 +66,9 @@ class Stage:
     def look_after(self) -> None:
         """End the block when any process, running or frozen, has ended, or when nobody wants the block any more."""
         self._check()
-        for one in self.cast.values():
-            if ended := one.ended():
-                raise WorkloadFailed.of(one, ended)
+        for process in self.cast.values():
+            if ended := process.ended():
+                raise WorkloadFailed.of(process, ended)
 
     def sleep_until(self, t_ns: int) -> None:
         """Sleep, in slices, and keep up with the heartbeats meanwhile.
@@ -82,8 +82,8 @@ class Stage:
 
     def forget_beats(self) -> None:
         """Forget all heartbeats so far."""
-        for one in self.cast.values():
-            one.forget_beats()
+        for process in self.cast.values():
+            process.forget_beats()
 
     def read_beats(self) -> None:
         """Read the new heartbeats of those who move."""
@@ -102,22 +102,22 @@ class Stage:
         return allowed
 
     def dismiss(self) -> list[str]:
-        """Ask everyone to end, so that a program that checks its own result can say that it is wrong.
+        """Ask everyone to end, so that a program that checks its own result can report that it is wrong.
 
         Returns who was still at it when our patience was over: nobody knows whether its result was right.
         """
         self.look_after()
         self.switch(list(self.cast))
-        for one in self.cast.values():
-            one.process.send_signal(signal.SIGTERM)
+        for process in self.cast.values():
+            process.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + LEAVE
         while time.monotonic() < deadline and not _all_ended(self.cast.values()):
             time.sleep(0.02)
-        for one in self.cast.values():
-            if one.reader.state is State.FAILED:
-                raise WorkloadFailed.of(one, "found its own result to be wrong")
-        return [name for name, one in self.cast.items() if not _all_ended([one])]
+        for process in self.cast.values():
+            if process.reader.state is State.FAILED:
+                raise WorkloadFailed.of(process, "found its own result to be wrong")
+        return [name for name, process in self.cast.items() if not _all_ended([process])]
 
 
 def _all_ended(cast: Iterable[Running]) -> bool:
-    return all(one.ended() or one.reader.state in (State.FINISHED, State.FAILED) for one in cast)
+    return all(process.ended() or process.reader.state in (State.FINISHED, State.FAILED) for process in cast)

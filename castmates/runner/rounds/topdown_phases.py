@@ -12,26 +12,26 @@ GROUP = "phases"
 
 
 def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], window: Window) -> Iterator[Count]:
-    """The shares of each phase (name -> its times), as far as the intervals of the window tell them."""
-    for one in of_phases(_intervals(member, window), spans):
+    """The shares of each phase (name -> its times), as far as the intervals of the window show them."""
+    for share in of_phases(_intervals(member, window), spans):
         yield Count(
-            member, one.metric, one.value, "scaled", "by time", "metric", GROUP, BY_NAME[one.metric].level,
-            phase=one.phase, note=one.note,
+            member, share.metric, share.value, "scaled", "by time", "metric", GROUP, BY_NAME[share.metric].level,
+            phase=share.phase, note=share.note,
         )  # fmt: skip
 
 
 def _intervals(member: str, window: Window) -> list[Interval]:
     """The intervals between the window's edges; each begins where the one before it ended."""
     by_end: dict[int, dict[str, float]] = {}
-    for one in window.samples:
-        if one.source == SERIES and one.subject == member and one.metric in BY_NAME:
-            told = by_end.setdefault(one.t_ns, {})
-            if one.value is not None:
-                told[one.metric] = one.value
-    found, begin_ns = [], window.open_ns
+    for sample in window.samples:
+        if sample.source == SERIES and sample.subject == member and sample.metric in BY_NAME:
+            shares = by_end.setdefault(sample.t_ns, {})
+            if sample.value is not None:
+                shares[sample.metric] = sample.value
+    intervals, begin_ns = [], window.open_ns
     for end_ns, shares in sorted(by_end.items()):
         end = min(end_ns, window.close_ns)
         if shares and end > begin_ns:
-            found.append(Interval(begin_ns, end, shares))
+            intervals.append(Interval(begin_ns, end, shares))
         begin_ns = max(begin_ns, end_ns)
-    return found
+    return intervals

@@ -53,8 +53,8 @@ class Window:
     since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # what settles, until the close
 
 
-def measure(
-    stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, settle: float, round_number: int = 1
+def measure_window(
+    stage: Stage, scene: Scene, members: Mapping[str, Member], design: Design, round_number: int = 1
 ) -> Window:
     """Run `scene` for one window; the caller knows its position and the reasons not to count it."""
     names = [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
@@ -64,7 +64,7 @@ def measure(
     switch_ns = stage.now_ns()
     active = [name for name in names if name in members]
     stage.hardware.begin_series(active, round_number)
-    _settle(stage, names, members, switch_ns, settle, design.longest_window)
+    _settle(stage, names, members, design, switch_ns)
     stage.hardware.open_window(names)
     open_ns = stage.now_ns()
     _hold_open(stage, names, members, design, open_ns)
@@ -80,30 +80,30 @@ def measure(
 
 
 def occupancy_since(begin_ns: int, samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """The series of these members' occupancy as progress: bytes times microseconds so far, whose rate is occupancy."""
+    """The occupancy of these members as progress: bytes times microseconds so far, whose rate is the occupancy."""
     held: dict[str, dict[int, float]] = {}
-    for one in samples:
-        if one.metric == OCCUPANCY and one.subject in names and one.value is not None and one.t_ns > begin_ns:
-            series = held.setdefault(one.subject, {})
-            series[one.t_ns] = series.get(one.t_ns, 0.0) + one.value  # a member may hold several caches
-    found = {}
+    for sample in samples:
+        if sample.value is None or sample.t_ns <= begin_ns:
+            continue
+        if sample.metric == OCCUPANCY and sample.subject in names:
+            series = held.setdefault(sample.subject, {})
+            series[sample.t_ns] = series.get(sample.t_ns, 0.0) + sample.value  # a member may hold several caches
+    curves = {}
     for name, series in held.items():
         records, done, before = [], 0.0, begin_ns
         for t_ns, held_bytes in sorted(series.items()):
             done += held_bytes * (t_ns - before) / 1e3
             records.append((t_ns, int(done)))
             before = t_ns
-        found[f"{OCCUPANCY_OF}{name}"] = records
-    return found
+        curves[f"{OCCUPANCY_OF}{name}"] = records
+    return curves
 
 
-def _settle(
-    stage: Stage, names: Sequence[str], members: Mapping[str, Member], begin: int, settle: float, longest: float
-) -> None:
+def _settle(stage: Stage, names: Sequence[str], members: Mapping[str, Member], design: Design, begin: int) -> None:
     """Wait out the settle time, and until everyone has completed a step since (but for commands that run long)."""
     before = {name: stage.cast[name].reader.head for name in names if _owes_steps(members.get(name))}
-    stage.sleep_until(begin + int(settle * 1e9))
-    last = begin + int((settle + longest) * 1e9)
+    stage.sleep_until(begin + int(design.settle * 1e9))
+    last = begin + int((design.settle + design.longest_window) * 1e9)
     while stage.now_ns() < last and any(stage.cast[name].reader.head <= head for name, head in before.items()):
         stage.sleep_until(stage.now_ns() + int(SHORTEST_LOOK * 1e9))
 
@@ -141,7 +141,7 @@ def _owes_steps(member: Member | None) -> bool:
 
 
 def _progress(stage: Stage, name: str, open_ns: int, close_ns: int) -> Progress:
-    one = stage.cast[name]
-    inside = [record for record in one.records if open_ns <= record[0] <= close_ns]
-    before = max((t_ns for t_ns, _ in one.records if t_ns < open_ns), default=None)
-    return Progress(inside, one.lost, before)
+    process = stage.cast[name]
+    inside = [record for record in process.records if open_ns <= record[0] <= close_ns]
+    before = max((t_ns for t_ns, _ in process.records if t_ns < open_ns), default=None)
+    return Progress(inside, process.lost, before)

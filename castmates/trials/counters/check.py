@@ -1,7 +1,7 @@
-"""`castmates doctor --verify-counters`: tries whether counters are right on this machine, and keeps what was found."""
+"""`castmates doctor --verify-counters`: tries whether counters are right on this machine, and keeps a record."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,20 @@ from castmates.machine import trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
+from castmates.protocols import Say
 from castmates.trials.counters import methods
 from castmates.trials.counters.program import CannotHere, quiet_cpu
 from castmates.trials.counters.tasks import MIB, Trial, too_large, trials
 from castmates.trials.counters.verdict import Judged, combined, judge
 from castmates.workloads import environments
 
-Tell = Callable[[str], None]
 WHAT = "castmates doctor --verify-counters"
 FREE_CPU = ("migrate", "crew-touch", "crew-spin")  # tasks that use several CPUs
 LARGE = 64 * MIB
-Outcome = tuple[Trial, Judged, Judged | None]  # what came of it, and of perf stat alone
+Outcome = tuple[Trial, Judged, Judged | None]  # judged with both methods, and by perf stat alone
 
 
-def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
+def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
     """Try every event, keep the record, and return it."""
     program = environments.build(environments.NATIVE, envs, cache) / "bin" / "known"
     cache.mkdir(parents=True, exist_ok=True)
@@ -34,14 +34,14 @@ def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
         outcomes = list(try_all(program, cache, trials(read_topology(), page_bytes()), memory_bytes("MemAvailable")))
     record = record_of(outcomes)
     file = trial_records.COUNTERS.write(cache, record)
-    tell(f"Recorded in {file}.")
+    say(f"Recorded in {file}.")
     return record
 
 
 def try_all(
     program: Path, directory: Path, wanted: Iterator[Trial] | Sequence[Trial], available: int | None = None
 ) -> Iterator[Outcome]:
-    """Try one after the other; an event that no counter can be had for is asked once."""
+    """Try one after the other; whether an event can be counted at all is asked once."""
     refused: dict[str, str] = {}
     for trial in wanted:
         if trial.event not in refused:
@@ -53,7 +53,7 @@ def try_all(
 def try_one(
     trial: Trial, program: Path, directory: Path, engine: methods.Engine = methods.own_engine, perf_stat: bool = True
 ) -> Outcome:
-    """Count a task in the project's way and by perf stat, and judge both."""
+    """Count a task with the project's counters and by perf stat, and judge both."""
     cpu = None if trial.task in FREE_CPU else quiet_cpu()
     try:
         ours = judge(trial, *methods.by_engine(trial, program, directory, cpu, engine))
@@ -72,7 +72,7 @@ def _suits_perf_stat(trial: Trial) -> bool:
 
 
 def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
-    """Everything that was found, trial by trial, and what that comes to for each event."""
+    """The result of each trial, and what they come to for each event."""
     return {
         "identity": trial_records.COUNTERS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),

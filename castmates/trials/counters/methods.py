@@ -1,4 +1,4 @@
-"""How a task is counted: by the project's own counters, and by perf stat as a second way."""
+"""How a task is counted: by the project's own counters, and by perf stat as a second method."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ class Edges(Protocol):
         """Read the closing edge."""
 
     def counts(self) -> list[Count]:
-        """What came of it."""
+        """The counts between the edges."""
 
     def close(self) -> None:
         """Let go."""
@@ -81,7 +81,7 @@ def by_engine(
 ) -> tuple[list[Portion], list[Portion]]:
     """Count short and long portions in turns; each list holds those of one length."""
     cpus = sorted(os.sched_getaffinity(0)) if cpu is None else [cpu]
-    found: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
+    portions: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
     with known(words(program, trial, cpu, directory)) as process, ExitStack() as grouped:
         process.go(trial.short)  # what is only done once is done now
         counters = engine(trial.event, cpus, trial.scope)
@@ -90,18 +90,18 @@ def by_engine(
                 {MEMBER: Held(process.pid, cpus, grouped.enter_context(group_of(process.pid, trial.scope)))}
             )
             for _ in range(trial.pairs):
-                for units in found:
+                for units in portions:
                     counters.start([MEMBER])
                     own = process.go(units)
                     counters.stop()
                     counts = counters.counts()
                     if len(counts) != 1:
                         raise CastmatesError(f"{len(counts)} counts came for {trial.event}, where one was expected")
-                    one = counts[0]
-                    found[units].append(Portion(units, one.value, one.status, one.note, own.of(trial.account)))
+                    count = counts[0]
+                    portions[units].append(Portion(units, count.value, count.status, count.note, own.of(trial.account)))
         finally:
             counters.close()
-    return found[trial.short], found[trial.long]
+    return portions[trial.short], portions[trial.long]
 
 
 def by_perf_stat(
@@ -112,11 +112,11 @@ def by_perf_stat(
     if perf is None:
         return None
     command = [perf, "stat", "-j", "-e", trial.event, *words(program, trial, cpu, directory)]
-    found: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
+    portions: dict[int, list[Portion]] = {trial.short: [], trial.long: []}
     for _ in range(runs):
-        for units in found:
-            found[units].append(_one_run([*command, f"units={units}"], units, trial))
-    return found[trial.short], found[trial.long]
+        for units in portions:
+            portions[units].append(_one_run([*command, f"units={units}"], units, trial))
+    return portions[trial.short], portions[trial.long]
 
 
 def _one_run(command: Sequence[str], units: int, trial: Trial) -> Portion:
@@ -134,9 +134,9 @@ def _one_run(command: Sequence[str], units: int, trial: Trial) -> Portion:
         raise CastmatesError(
             f"known did not get on within {PATIENCE_S:g} s under perf stat: is this machine busy?"
         ) from None
-    said = done.stdout.strip()
-    if said.startswith("cannot: "):
-        raise CannotHere(said.removeprefix("cannot: "))
+    output = done.stdout.strip()
+    if output.startswith("cannot: "):
+        raise CannotHere(output.removeprefix("cannot: "))
     if done.returncode != 0:
         return Portion(units, None, "not counted", f"perf stat: {next(iter(done.stderr.splitlines()), 'it failed')}")
     lines = parse(done.stderr).lines
@@ -147,4 +147,4 @@ def _one_run(command: Sequence[str], units: int, trial: Trial) -> Portion:
     status: Status = "scaled" if any(line.status == "scaled" for line in lines) else "counted"
     user_only = trial.event != lines[0].event and lines[0].event.endswith(":u")
     note = "user mode only" if user_only else ""
-    return Portion(units, sum(whole), status, note, account_of(said).of(trial.account))
+    return Portion(units, sum(whole), status, note, account_of(output).of(trial.account))

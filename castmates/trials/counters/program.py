@@ -1,4 +1,4 @@
-"""The program `known` as a process: it does portions of a task when told to, and gives its own account of them."""
+"""The program `known` as a process: it does portions of a task when asked to, and gives its own account of them."""
 
 import os
 import selectors
@@ -22,7 +22,7 @@ class CannotHere(Exception):
 
 
 class Own(NamedTuple):
-    """What the kernel told the program of a portion, by getrusage and the clock of the process."""
+    """What the kernel reported to the program about a portion, by getrusage and the clock of the process."""
 
     minor: int
     major: int
@@ -34,8 +34,8 @@ class Own(NamedTuple):
         """The part that an event is held against."""
         if account is None:
             return None
-        found = {"minor faults": self.minor, "major faults": self.major, "switches": self.waits + self.pushes}
-        return float(found.get(account, self.cpu_ns))
+        parts = {"minor faults": self.minor, "major faults": self.major, "switches": self.waits + self.pushes}
+        return float(parts.get(account, self.cpu_ns))
 
 
 def words(program: Path, trial: Trial, cpu: int | None, directory: Path) -> list[str]:
@@ -89,14 +89,14 @@ class Known:
 
 @contextmanager
 def known(command: Sequence[str]) -> Iterator[Known]:
-    """Start it and wait until it is ready; it is ended at the end."""
+    """Start the program and wait until it is ready; at the end it is killed."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        one = Known(process)
-        one.line()
-        yield one
+        program = Known(process)
+        program.line()
+        yield program
     finally:
         process.kill()
         process.wait()
@@ -110,10 +110,10 @@ def known(command: Sequence[str]) -> Iterator[Known]:
 
 def account_of(line: str) -> Own:
     """Read the program's account."""
-    said = line.split()
-    if len(said) != 1 + len(Own._fields) or said[0] != "done":
-        raise CastmatesError(f"known said '{line}' where its account was expected; build it anew.")
-    return Own(*map(int, said[1:]))
+    words = line.split()
+    if len(words) != 1 + len(Own._fields) or words[0] != "done":
+        raise CastmatesError(f"known printed '{line}' where its account was expected; build it anew.")
+    return Own(*map(int, words[1:]))
 
 
 def quiet_cpu() -> int:

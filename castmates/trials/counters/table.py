@@ -34,12 +34,14 @@ def as_table(record: Record) -> "Group":
 
 def summary(record: Record) -> str:
     """How many events can be believed here."""
-    found = list(record["events"].values())
-    said = f"{found.count('verified')} of {len(found)} events are verified here, {found.count('wrong')} are wrong"
+    verdicts = list(record["events"].values())
+    counts = (
+        f"{verdicts.count('verified')} of {len(verdicts)} events are verified here, {verdicts.count('wrong')} are wrong"
+    )
     emulated = "" if record["platform"] == "measured" else f" This machine is {record['platform']}."
-    rest = f"{found.count('not checked')} could not be checked"
+    rest = f"{verdicts.count('not checked')} could not be checked"
     legend = "Numbers are for each unit of the task; `kernel` is its own account, `perf` is perf stat."
-    return f"{said}, {rest}. {legend}{emulated}"
+    return f"{counts}, {rest}. {legend}{emulated}"
 
 
 def _notes(record: Record) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What is tried: for each event tasks of which it is known what it must count, and how far it may be off, and why."""
+"""What is tried: for each event, tasks with a known count, how far a count may be off, and why."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Trial:
     why: str  # why not exactly that
     short: int  # units
     long: int
-    account: Account | None = None  # what the program itself is told by the kernel on another way
+    account: Account | None = None  # what the kernel reports to the program itself in another way
     in_kernel: bool = False  # the kernel's own part is what is tried
     bytes: int = 0  # working set; 0 is the task's own
     where: str = ""  # what the set is, for the table
@@ -111,7 +111,7 @@ _TLB = Trial("dTLB-load-misses", "pages", 1, 0.85, 1.2, "some pages are found ag
 
 
 def trials(topology: Topology, page: int) -> Iterator[Trial]:
-    """All of them, with working sets for this machine; what has no room here is told by `too_large`."""
+    """All of them, with working sets for this machine; `too_large` names what has no room here."""
     yield from SOFTWARE
     yield from (replace(trial, scope="cgroup") for trial in SOFTWARE if trial.task in BY_GROUP)
     yield from (replace(trial, stretch=CORE_STRETCH) for trial in CORE)
@@ -126,7 +126,7 @@ def trials(topology: Topology, page: int) -> Iterator[Trial]:
 def too_large(trial: Trial, available: int | None) -> str:
     """Why a trial's working set cannot be had; "" where it can."""
     if trial.bytes < 0:
-        return "the size of the last-level cache is not told here"
+        return "the size of the last-level cache is not known here"
     if available is not None and trial.bytes > MOST_MEMORY * available:
         return f"it takes {trial.bytes // MIB} MiB, more than a quarter of the memory that is free"
     return ""

@@ -1,4 +1,4 @@
-"""What a counter said of a task with a known answer -> whether the count is right. Pure."""
+"""What a counter came to for a task with a known answer -> whether the count is right. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of it."""
+    """The judgement of a trial."""
 
     verdict: Verdict
     found: float | None = None  # for each unit
@@ -39,20 +39,20 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
     portions = [*short, *long]
     if not short or not long:
         return Judged("not checked", why="it was not tried")
-    unlike = next((one for one in portions if one.status != "counted" or one.value is None), None)
+    unlike = next((portion for portion in portions if portion.status != "counted" or portion.value is None), None)
     if unlike is not None:
         return Judged("not checked", why=f"{unlike.status}: {unlike.note}" if unlike.note else unlike.status)
-    found = _slope(short, long, [one.value for one in short], [one.value for one in long])
-    account = _slope(short, long, [one.account for one in short], [one.account for one in long])
+    found = _slope(short, long, [portion.value for portion in short], [portion.value for portion in long])
+    account = _slope(short, long, [portion.account for portion in short], [portion.account for portion in long])
     if found is None:
         return Judged("not checked", why="the two portions are equally long")
-    if trial.in_kernel and any(USER_ONLY in one.note for one in portions):
+    if trial.in_kernel and any(USER_ONLY in portion.note for portion in portions):
         return Judged("not checked", found, account, "counted in user mode only here, and this happens in the kernel")
     agrees = account is None or _agree(trial, found, account, trial.long - trial.short)
     if trial.low <= found <= trial.high:
         if agrees:
             return Judged(
-                "verified", found, account, USER_ONLY if any(USER_ONLY in one.note for one in portions) else ""
+                "verified", found, account, USER_ONLY if any(USER_ONLY in portion.note for portion in portions) else ""
             )
         return Judged("wrong", found, account, f"the kernel's own account differs: {account:.6g}")
     if trial.account == "CPU time" and abs(found - trial.per_unit) <= CLOCKS_IN_DOUBT * trial.per_unit:
@@ -66,7 +66,7 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
 
 
 def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
-    """A count is right only if every way that counted it is."""
+    """A count is right only if it is right by every method that counted it."""
     if ours.verdict == "verified" and perf_stat is not None and perf_stat.verdict == "wrong":
         return Judged("wrong", ours.found, ours.account, f"perf stat says {perf_stat.found:.6g}: {perf_stat.why}")
     return ours
@@ -75,7 +75,7 @@ def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
 def _slope(
     short: Sequence[Portion], long: Sequence[Portion], at_short: Sequence[float | None], at_long: Sequence[float | None]
 ) -> float | None:
-    """By how much the least grows with each unit; None where something is not told."""
+    """By how much the least grows with each unit; None where something is not known."""
     few, many = [v for v in at_short if v is not None], [v for v in at_long if v is not None]
     units = long[0].units - short[0].units
     if len(few) < len(short) or len(many) < len(long) or units <= 0:
@@ -84,7 +84,7 @@ def _slope(
 
 
 def _agree(trial: Trial, found: float, account: float, units: int) -> bool:
-    """Whether the kernel's own account tells the same, but for a few at the edges."""
+    """Whether the kernel's own account agrees, but for a few at the edges."""
     if trial.account == "CPU time":
         return abs(found - account) <= CLOCKS_IN_DOUBT * account
     return abs(found - account) <= max(APART / units, APART_SHARE * account)

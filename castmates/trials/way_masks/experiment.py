@@ -28,13 +28,13 @@ class Subject(Protocol):
 def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
     """Measure pairs until a look decides; a coin says which of the two windows comes first."""
     few, order = mask_of(cache, fewest(cache)), random.Random(seed)
-    found: dict[int, list[float]] = {few: [], cache.full: []}
+    taken: dict[int, list[float]] = {few: [], cache.full: []}
     for pairs in rule.looks:
-        while len(found[few]) < pairs:
+        while len(taken[few]) < pairs:
             for mask in order.sample([few, cache.full], 2):
                 subject.set_mask(mask)
-                found[mask].append(subject.ns_per_load())
-        so_far = Times(tuple(found[few]), tuple(found[cache.full]))
+                taken[mask].append(subject.ns_per_load())
+        so_far = Times(tuple(taken[few]), tuple(taken[cache.full]))
         if judge(slowdown(so_far, rule), None, rule) != UNDECIDED:
             break
     return so_far
@@ -43,14 +43,14 @@ def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -
 def plateaus(subject: Subject, cache: Cache, way_bytes: int) -> tuple[Plateau, ...]:
     """Measure what is occupied under masks that are narrower than the chase's buffer."""
     steps = steps_of(cache)
-    found: dict[int, list[float]] = {ways: [] for ways in steps}
+    occupancies: dict[int, list[float]] = {ways: [] for ways in steps}
     for number in range(ROUNDS):
         for ways in steps if number % 2 == 0 else reversed(steps):
             subject.set_mask(mask_of(cache, ways))
             occupied = subject.occupied()
             if occupied is not None:
-                found[ways].append(occupied)
-    return tuple(Plateau(ways, ways * way_bytes, median(seen) if seen else None) for ways, seen in found.items())
+                occupancies[ways].append(occupied)
+    return tuple(Plateau(ways, ways * way_bytes, median(seen) if seen else None) for ways, seen in occupancies.items())
 
 
 def fewest(cache: Cache) -> int:

@@ -1,6 +1,5 @@
-"""`castmates doctor --verify-cat`: tries on this machine whether way masks do something, and keeps what was found."""
+"""`castmates doctor --verify-cat`: tries whether way masks do something on this machine, and keeps a record."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from castmates.machine import facts_rdt, trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import Topology, read_topology
+from castmates.protocols import Say
 from castmates.rdt.choose import choose_allocator, choose_monitor
 from castmates.rdt.nothing import NoAllocator
 from castmates.rdt.resctrl.capabilities import read_cache
@@ -23,28 +23,27 @@ from castmates.trials.way_masks.programs import Setting, programs_on_stage
 from castmates.trials.way_masks.verdict import NO_ALLOCATION, figures, follows, in_words, judge, slowdown
 from castmates.workloads import environments
 
-Tell = Callable[[str], None]
 WHAT = "castmates doctor --verify-cat"
 
 
-def verify(envs: Path, cache: Path, tell: Tell) -> trial_records.Record:
-    """Try it, keep the record, and say in one paragraph what was found."""
+def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
+    """Try it, keep the record, and report the result in one paragraph."""
     kernels = environments.build(environments.NATIVE, envs, cache) / "bin"
     with machine_lock(WHAT, wait=False), ExitStack() as exits:
         for sentence in heal().sentences:
-            tell(sentence)
-        found, why = _found(exits)
-        record = _head() | (_nothing_to_try(why) if found is None else _try(found, kernels))
+            say(sentence)
+        shareable, why = _shareable_cache(exits)
+        record = _head() | (_nothing_to_try(why) if shareable is None else _try(shareable, kernels))
     file = trial_records.WAY_MASKS.write(cache, record)
-    tell(record["said"])
-    tell(f"Recorded in {file}.")
+    say(record["said"])
+    say(f"Recorded in {file}.")
     return record
 
 
-def _found(exits: ExitStack) -> tuple[Cache | None, str]:
+def _shareable_cache(exits: ExitStack) -> tuple[Cache | None, str]:
     """What can be shared out here, mounted for the time of the trial where it must be; or why nothing can.
 
-    That this user may not is another thing, and an error: it says nothing of the machine.
+    Where only this user may not, that is an error: it shows nothing about the machine.
     """
     if facts_rdt.resctrl(Path("/"))["kernel"] is False:
         return None, why_not_mounted()
@@ -63,18 +62,20 @@ def _try(cache: Cache, kernels: Path) -> dict[str, Any]:
     monitor = choose_monitor(purpose=WHAT)
     with programs_on_stage(setting, allocator, monitor) as programs:
         measured = times(programs, cache)
-        told = plateaus(programs, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+        occupied = (
+            plateaus(programs, cache, setting.cache_bytes // cache.ways) if "llc_occupancy" in cache.events else ()
+        )
         drivers = {"allocator": allocator.about(), "monitor": monitor.about()}
     ratio = slowdown(measured)
-    verdict = judge(ratio, follows(told))
+    verdict = judge(ratio, follows(occupied))
     place = {"cpu": setting.chase_cpu, "evictor_cpu": setting.evictor_cpu, "llc": domain, "bytes": setting.cache_bytes}
     return {
         "verdict": verdict,
-        "said": in_words(verdict, ratio, len(measured.few), told),
+        "said": in_words(verdict, ratio, len(measured.few), occupied),
         "place": place,
         "cache": cache.model_dump(mode="json"),
         "drivers": drivers,
-        **figures(measured, ratio, told),
+        **figures(measured, ratio, occupied),
     }
 
 
@@ -102,6 +103,6 @@ def where(topology: Topology, cache: Cache, programs: Path) -> tuple[Setting, in
         if size:
             return Setting(programs, here[0], here[-1], size, cache.full), llc.id
     raise CastmatesError(
-        "the size of the last-level cache is told neither by resctrl nor by sysfs, so no buffer of half of it can be "
+        "neither resctrl nor sysfs shows the size of the last-level cache, so no buffer of half of it can be "
         "made; masks cannot be tried on this machine"
     )

@@ -1,4 +1,4 @@
-"""What a trial of way masks measured -> what it shows; the rule stands here and is not changed by what is seen."""
+"""What a trial of way masks measured -> what it shows; the rule stands here, and results do not change it."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Plateau:
 
     ways: int
     expected: int  # bytes
-    found: float | None  # bytes; None where the machine did not tell
+    found: float | None  # bytes; None where the machine does not show it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
 
 
 def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
-    """Whether occupancy follows the masks: near ways x way size, and more with more ways; None where it is not told."""
-    told = sorted((p.ways, p.found, p.found / p.expected) for p in plateaus if p.found is not None)
-    if len(told) < 2:
+    """Whether occupancy follows the masks: near ways x way size, more with more ways; None where it is not known."""
+    known = sorted((p.ways, p.found, p.found / p.expected) for p in plateaus if p.found is not None)
+    if len(known) < 2:
         return None
     low, high = rule.plateau
-    rising = all(before[1] < after[1] for before, after in pairwise(told))
-    return rising and all(low <= share <= high for _, _, share in told)
+    rising = all(before[1] < after[1] for before, after in pairwise(known))
+    return rising and all(low <= share <= high for _, _, share in known)
 
 
 def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
@@ -86,8 +86,8 @@ def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
 
 
 def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau], rule: Rule = RULE) -> str:
-    """What was found, in one paragraph."""
-    said = {
+    """The result, in one paragraph."""
+    sentence = {
         WORKS: "Way masks work on this machine.",
         NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
         NOT_FOLLOWING: "Way masks change the time of loads on this machine, but occupancy does not follow them.",
@@ -99,14 +99,14 @@ def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau]
         f"ways as with all ({100 * rule.level:g} % interval {ratio.low:.2f} to {ratio.high:.2f}, {pairs} pairs of "
         f"windows in random order; {rule.least_ratio:g} or more was asked for, before it was measured)."
     )
-    return f"{said} {time} {_occupancy(plateaus)}"
+    return f"{sentence} {time} {_occupancy(plateaus)}"
 
 
 def _occupancy(plateaus: Sequence[Plateau]) -> str:
-    told = [p for p in plateaus if p.found is not None]
-    if not told:
-        return "Occupancy is not told by this machine, so time alone was looked at."
-    each = ", ".join(f"{p.ways} ways: {p.found / p.expected:.2f}" for p in told if p.found is not None)
+    known = [p for p in plateaus if p.found is not None]
+    if not known:
+        return "This machine does not show occupancy, so time alone was judged."
+    each = ", ".join(f"{p.ways} ways: {p.found / p.expected:.2f}" for p in known if p.found is not None)
     state = "follows" if follows(plateaus) else "does not follow"
     return f"Occupancy {state} the masks (found over ways x way size; {each})."
 

@@ -62,62 +62,62 @@ class Alone:
 
     def __init__(self, stage: LiveStage) -> None:
         self._stage = stage
-        (self._process,) = stage.cast.values()
+        (self._running,) = stage.cast.values()
 
     def become_ready(self) -> float:
         """Wait until it is ready, and frozen; how long that took."""
         self._stage.await_ready()
-        return self._process.ready_seconds or 0.0
+        return self._running.ready_seconds or 0.0
 
     def run(self, seconds: float) -> Seen:
         """Let it go on for so long, and longer until it has made a step or two; it is not frozen again."""
         usage = Usage()
-        self._process.forget_beats()
+        self._running.forget_beats()
         cpu_s, begun = self._cpu_s(), time.monotonic()
         self._let_run()
         while True:
             passed = time.monotonic() - begun
             self._look(usage)
-            if passed >= seconds and (len(self._process.records) >= FIRST_BEATS or passed >= PATIENCE_S):
+            if passed >= seconds and (len(self._running.records) >= FIRST_BEATS or passed >= PATIENCE_S):
                 break
             time.sleep(min(LOOK_S, max(0.001, seconds - passed)))
-        records = self._process.records or [(0, 0)]
+        records = self._running.records or [(0, 0)]
         units, units_ns = records[-1][1] - records[0][1], records[-1][0] - records[0][0]
-        return Seen(passed, len(self._process.records), units, units_ns / 1e9, self._cpu_s() - cpu_s, usage)
+        return Seen(passed, len(self._running.records), units, units_ns / 1e9, self._cpu_s() - cpu_s, usage)
 
     def stand(self) -> Stood:
         """Freeze it in the middle of its work, look whether it stands still, and let it go on."""
         self._stage.switch([])
-        head, cpu_s = self._process.reader.head, self._cpu_s()
+        head, cpu_s = self._running.reader.head, self._cpu_s()
         time.sleep(STILL_S)
-        frozen = self._stage.freezer.is_frozen(self._process.name)
-        beats, cpu_s = self._process.reader.head - head, self._cpu_s() - cpu_s
+        frozen = self._stage.freezer.is_frozen(self._running.name)
+        beats, cpu_s = self._running.reader.head - head, self._cpu_s() - cpu_s
         self._let_run()
         return Stood(frozen, beats, cpu_s, self._makes_progress(head + beats))
 
     def works(self) -> bool:
         """Let it go on; whether it makes progress."""
-        head = self._process.reader.head
+        head = self._running.reader.head
         self._let_run()
         return self._makes_progress(head)
 
     def end(self) -> Ended:
         """Ask it to end, as a block does."""
-        process, begun = self._process, time.monotonic()
-        process.process.send_signal(signal.SIGTERM)
-        while not (over := bool(process.ended()) or process.reader.state in (State.FINISHED, State.FAILED)):
+        running, begun = self._running, time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        while not (over := bool(running.ended()) or running.reader.state in (State.FINISHED, State.FAILED)):
             if time.monotonic() - begun > LEAVE:
                 break
             time.sleep(0.01)
-        wrong = process.reader.state is State.FAILED
-        return Ended(time.monotonic() - begun if over else None, wrong, " ".join(process.last_lines(1)))
+        wrong = running.reader.state is State.FAILED
+        return Ended(time.monotonic() - begun if over else None, wrong, " ".join(running.last_lines(1)))
 
     def _makes_progress(self, head: int) -> bool:
         """Whether it beats again or, where a run takes long, works at least."""
         deadline, cpu_s = time.monotonic() + PATIENCE_S, self._cpu_s()
-        while self._process.reader.head <= head:
+        while self._running.reader.head <= head:
             self._look(Usage())
-            if self._process.start.kept and self._cpu_s() - cpu_s > LOOK_S:
+            if self._running.start.kept and self._cpu_s() - cpu_s > LOOK_S:
                 return True
             if time.monotonic() > deadline:
                 return False
@@ -125,15 +125,15 @@ class Alone:
         return True
 
     def _let_run(self) -> None:
-        self._stage.switch([self._process.name])
+        self._stage.switch([self._running.name])
 
     def _look(self, usage: Usage) -> None:
         self._stage.read_beats()
-        usage.look(self._stage.freezer.stragglers(self._process.name))
+        usage.look(self._stage.freezer.stragglers(self._running.name))
         self._stage.look_after()
 
     def _cpu_s(self) -> float:
-        return read_tree(self._process.pid).cpu_s
+        return read_tree(self._running.pid).cpu_s
 
 
 @contextmanager

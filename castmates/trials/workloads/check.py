@@ -1,4 +1,4 @@
-"""`castmates workloads check`: each workload alone for a few seconds, every promise of it tried out."""
+"""`castmates workloads check`: each workload alone for a few seconds, and every promise of it tried."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from castmates.errors import CastmatesError
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.processes.launch import Start, WorkloadFailed
@@ -25,13 +26,12 @@ from castmates.workloads.heartbeat import HeartbeatError
 
 WHAT = "castmates workloads check"
 
-Tell = Callable[[str], None]
 Verdict = Literal["kept", "broken", "not here"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was found of one workload."""
+    """What the check of one workload showed."""
 
     workload: str
     verdict: Verdict
@@ -44,7 +44,9 @@ class Result:
             "workload": self.workload,
             "verdict": self.verdict,
             "why": self.why,
-            "promises": {one.promise: {"seen": one.seen, "broken": one.broken} for one in self.findings},
+            "promises": {
+                finding.promise: {"seen": finding.seen, "broken": finding.broken} for finding in self.findings
+            },
         }
 
 
@@ -56,18 +58,18 @@ class Places:
     cache: Path
 
 
-def check(workloads: Mapping[str, Workload], places: Places, seconds: float, build: bool, tell: Tell) -> list[Result]:
+def check(workloads: Mapping[str, Workload], places: Places, seconds: float, build: bool, say: Say) -> list[Result]:
     """Check these workloads one after the other; `build` makes environments that are not there."""
     environments.build(environments.NATIVE, places.envs, places.cache)
     results = []
-    with machine_lock(WHAT, report=tell), guarded() as warden:
-        heal_or_refuse(tell)
+    with machine_lock(WHAT, report=say), guarded() as warden:
+        heal_or_refuse(say)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
-            tell(f"{number} of {len(workloads)}: {name}")
-            found = check_one(name, workload, places, seconds, warden, build)
-            results.append(found)
-            if found.why:
-                tell(f"{name}: {found.verdict}: {found.why}")
+            say(f"{number} of {len(workloads)}: {name}")
+            result = check_one(name, workload, places, seconds, warden, build)
+            results.append(result)
+            if result.why:
+                say(f"{name}: {result.verdict}: {result.why}")
     return results
 
 
@@ -97,7 +99,7 @@ def check_one(
     except (WorkloadFailed, HeartbeatError, CastmatesError) as problem:
         warden.check()  # without one the workload is not to blame
         findings.append(_broken_off(findings, str(problem)))
-    why = "; ".join(one.broken for one in findings if not one.kept)
+    why = "; ".join(finding.broken for finding in findings if not finding.kept)
     return Result(name, "broken" if why else "kept", why, tuple(findings))
 
 
@@ -140,6 +142,6 @@ def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...
 
 def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
     """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
-    known = {one.promise for one in findings}
+    known = {finding.promise for finding in findings}
     unknown = (name for name in promises.NAMES if name not in known)
     return Finding(next(unknown, promises.NAMES[-1]), "failed", why)

@@ -29,7 +29,7 @@ class Finding:
 
 
 def ready(seconds: float) -> Finding:
-    """It says that it is ready, in time: that it did is known when this is called."""
+    """It reports in time that it is ready: that it did is known when this is called."""
     return Finding("ready", f"{seconds:.2f} s")
 
 

@@ -133,7 +133,7 @@ def test_working_sets_follow_the_machine_and_what_has_no_room_is_said():
     assert "128 MiB" in too_large(beyond[0], 200 * MIB)
     assert not too_large(beyond[0], 1000 * MIB)
     untold = [*trials(Topology(cpus=(), llcs=(), nodes=(), allowed=()), 4096)]
-    assert sum("not told" in too_large(trial, None) for trial in untold) == len(beyond)
+    assert sum("not known" in too_large(trial, None) for trial in untold) == len(beyond)
 
 
 def test_every_band_has_its_reason_and_contains_what_is_known():
