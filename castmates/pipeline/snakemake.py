@@ -13,6 +13,7 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
+from castmates.protocols import Say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
