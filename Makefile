@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor test test-fast lab lab-test browser chaos lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor test test-fast lab lab-test browser compilers chaos lint format schemas lock benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -49,6 +49,10 @@ lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's
 
 browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is tested (once, without root; Debian 12)
 	@python -m tests.browser.chromium
+
+compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked for other processors (once, 0.4 GB)
+	@python -c 'from castmates import project; from castmates.workloads import environments; \
+	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, project.cache()))'
 
 chaos: $(VENV)/dev.stamp ## kill the parts of a sweep at KILLS=200 random moments: nothing may be left, nothing lost
 	@CASTMATES_CHAOS_KILLS=$(KILLS) python -m pytest tests/chaos

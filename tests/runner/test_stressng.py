@@ -1,7 +1,6 @@
 """The keeper of stress-ng's stressors: what its metrics say is what is reported, and less than asked is a failure."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +13,12 @@ import pytest
 from castmates.linux.processes import read_process
 from castmates.study.model import Catalogue
 from castmates.study.reading import read
-from castmates.workloads import heartbeat
+from castmates.workloads import heartbeat, programs
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "config" / "workloads" / "stress-ng.yaml"
-needs_stress_ng = pytest.mark.skipif(not shutil.which("stress-ng"), reason="apt-get install stress-ng")
+LACK = programs.lack(["stress-ng"], "stress-ng", os.environ["PATH"])
+needs_stress_ng = pytest.mark.skipif(bool(LACK), reason=f"{LACK}: apt-get install stress-ng")
 
 
 @dataclass(frozen=True)
