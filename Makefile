@@ -18,7 +18,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations figures-check lab lab-test browser \
+.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations figures-check lab lab-test browser compilers \
   lint format schemas lock benchmarks clean
 
 help: ## list the commands
@@ -78,6 +78,10 @@ lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's
 
 browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is tested (once, without root; Debian 12)
 	@python -m tests.browser.chromium
+
+compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked for other processors (once, 0.4 GB)
+	@python -c 'from castmates import project; from castmates.workloads import environments; \
+	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, project.cache()))'
 
 lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	ruff check .

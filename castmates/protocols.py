@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:  # what a study may say is heavy to load, and everybody loads this
     from castmates.study.spec import Share
 
-Say = Callable[[str], object]  # how a user is told what happens, a sentence at a time
-
-Say = Callable[[str], None]  # shows a line of progress
+Say = Callable[[str], object]  # shows the user a line of progress
 
 
 @dataclass(frozen=True, slots=True)

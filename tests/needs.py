@@ -99,6 +99,13 @@ def _no_resctrl() -> str:
     return "this machine has resctrl" if "resctrl" in Path("/proc/filesystems").read_text() else ""
 
 
+def _stress_ng() -> str:
+    from castmates.workloads import programs
+
+    lack = programs.lack(["stress-ng"], "stress-ng", os.environ.get("PATH", os.defpath))
+    return f"{lack}: apt-get install stress-ng" if lack else ""
+
+
 CAPABILITIES: dict[str, Callable[[], str]] = {
     "root": _root,
     "two-cpus": _two_cpus,
@@ -111,7 +118,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "compiler": _compiler,
     "perf": _program("perf", "linux-perf"),
     "objdump": _program("objdump", "binutils"),
-    "stress-ng": _program("stress-ng"),
+    "stress-ng": _stress_ng,
     "prlimit": _program("prlimit", "util-linux"),
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),

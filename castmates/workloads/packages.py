@@ -3,6 +3,7 @@
 For the doctor, which must be instant: the files are read for two keys, and not checked as a study's reading does.
 """
 
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +25,9 @@ def missing(catalogue: Path) -> dict[str, list[str]] | None:
     except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, RecursionError):
         return None  # whoever loads a study is told what is wrong with it
     found: dict[str, list[str]] = {}
+    path = os.environ.get("PATH", os.defpath)
     for name, (package, command) in wanted.items():
-        if package and command and programs.missing(command, package):
+        if package and command and programs.lack(command, package, path):
             found.setdefault(package, []).append(name)
     return found if workloads else None
 

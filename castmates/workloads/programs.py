@@ -1,29 +1,47 @@
 """Whether the program of a command is on this machine; standard library only, and fast enough for the doctor."""
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from castmates.workloads import identity
 from castmates.workloads.native.build import KERNELS
 
 WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package tells what it runs
+GAMES = "/usr/games"  # where Debian puts games, out of the PATH of some
 ASKED = re.compile(r"([\w.+/-]+) -print-prog-name=([\w.+-]+)")  # a program that another one knows the place of
 
 
-def missing(command: Sequence[str], package: str | None, path: str | None = None) -> str:
-    """Name the program that this command lacks here; "" where it lacks none that we know of."""
+def lack(command: Sequence[str], package: str | None, path: str) -> str:
+    """A clause that says which program this command lacks here; "" where it lacks none that we know of."""
     program = command[0]
     if program != "{python}" and shutil.which(program, path=path) is None:
-        return program
-    if not WRAPPER.fullmatch(program) or package is None:
+        return f"there is no program '{program}'"
+    if package is None:
         return ""
+    if not WRAPPER.fullmatch(program):
+        return _foreign(program, package, path)
+    return _lack_of_wrapped(command, package, path)
+
+
+def _lack_of_wrapped(command: Sequence[str], package: str, path: str) -> str:
+    """The same where the program is started by another one, such as a shell: only the package says which it is."""
     asked = [found for word in command for found in ASKED.findall(word)]
     for whom, what in asked:
         if shutil.which(whom, path=path) is None or not _knows(whom, what):
-            return str(what)
-    return "" if asked or shutil.which(package, path=path) or _has_package(package) else package
+            return f"there is no program '{what}'"
+    wanted, everywhere = identity.program_of(package) or package, os.pathsep.join([path, GAMES])
+    if shutil.which(wanted, path=everywhere):
+        return _foreign(wanted, package, everywhere)
+    return "" if asked or _has_package(package) else f"there is no program '{package}'"
+
+
+def _foreign(program: str, package: str, path: str) -> str:
+    found = shutil.which(program, path=path)
+    return identity.foreign(package, Path(found)) if found else ""
 
 
 def is_kernel(program: str) -> bool:

@@ -255,7 +255,7 @@ def test_a_member_is_followed_by_its_output(cache, tmp_path):
         ),
         (
             {"command": "no-such", "package": "such"},
-            "no program 'no-such' on its PATH; install it (apt-get install such)",
+            "no program 'no-such'; install it (apt-get install such)",
         ),
     ],
 )

@@ -76,8 +76,8 @@ def once(data, tmp_path):
 
 def available(name: str) -> Workload:
     workload = TWINS[name]
-    if lacking := programs.missing(workload.words, workload.package, PATH):
-        pytest.skip(f"there is no {lacking}: apt-get install {workload.package}")
+    if lack := programs.lack(workload.words, workload.package, PATH):
+        pytest.skip(f"{lack}: apt-get install {workload.package}")
     return workload
 
 

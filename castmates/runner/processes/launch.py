@@ -163,9 +163,9 @@ def _program(start: Start) -> str:
     """The program to start; it must be there, and where it is a keeper, what that runs must be there too."""
     path = start.environment["PATH"]
     for command in filter(None, (start.kept_command, start.command)):
-        if name := programs.missing(command, start.package, path):
+        if lack := programs.lack(command, start.package, path):
             how = f"install it (apt-get install {start.package})" if start.package else "install it"
-            raise WorkloadFailed(f"{start.name}: there is no program '{name}' on its PATH; {how}, or correct 'command'")
+            raise WorkloadFailed(f"{start.name}: {lack}; {how}, or correct 'command' or its PATH")
     return str(shutil.which(start.command[0], path=path))
 
 

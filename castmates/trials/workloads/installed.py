@@ -31,9 +31,9 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
         return _unbuilt(maker)
     if workload.environment == environments.NATIVE and programs.is_kernel(workload.words[0]):
         return None
-    if program := programs.missing(workload.words, workload.package, path):
-        remedy = f"apt-get install {workload.package}" if workload.package else f"install {program}"
-        return Lack(f"there is no program '{program}'", remedy)
+    if lack := programs.lack(workload.words, workload.package, path):
+        remedy = f"apt-get install {workload.package}" if workload.package else f"install {workload.words[0]}"
+        return Lack(lack, remedy)
     return None
 
 
