@@ -66,6 +66,8 @@ def test_screen_readers_find_names_landmarks_and_headings_in_order(tab, usual):
     assert {"banner", "main", "contentinfo"} <= {role for role, _ in told}
     assert all(len(name) > 20 for role, name in told if role == "image")
     assert tab.ask("document.querySelectorAll('figure').length") == sum(role == "image" for role, _ in told)
+    identifiers = tab.ask("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(identifiers) == len(set(identifiers)), "figures share the page"
     levels = tab.ask(HEADINGS)
     assert levels[0] == 1
     assert levels.count(1) == 1

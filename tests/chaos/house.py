@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 
 from castmates import project
-from castmates.workloads import environments
-from tests.chaos.traces import KNOB, PATIENCE, Traces, assert_whole, parent_of, wait_until
-from tests.workflow.sweeps import Sweeps
+from tests.builds import fill
+from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
+from tests.waiting import PATIENCE, wait_for
+from tests.workflow.sweeps import TABLES, Sweeps
 
 # Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in a session of its own, elsewhere, without
 # environment. Only its command line tells this test that it is ours.
@@ -50,16 +51,16 @@ WRITING = "writing"
 MOMENTS = {"": 1.5, "launching": 0.6, "all ready": 0.6, "round 1:": 1.0, "round 2:": 2.5, WRITING: 0.06}
 VICTIMS = ("runner", "member", "warden", "keeper", "runner and warden")
 SWEEP_VICTIMS = ("snakemake", "runner", "member", "warden", "snakemake, runner and warden")
-LOCKED_OUT = 400.0  # seconds that others may hold the machine
+LONGEST = 4 * PATIENCE  # seconds for a whole block, or all that are left
 
 
 class House:
     """The project, and how to measure it, kill what measures it, and look for what is left."""
 
-    def __init__(self, folder: Path, cache: Path, seed: int) -> None:
+    def __init__(self, folder: Path, cache: Path, chance: random.Random) -> None:
         self.sweeps = Sweeps.make(folder, cache)
-        self.random = random.Random(seed)
-        self.history = [f"seed {seed}"]
+        self.random = chance
+        self.history: list[str] = []
         self._began = time.monotonic()
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
@@ -77,7 +78,7 @@ class House:
             }
         )
         with contextlib.chdir(folder):
-            environments.build("native", Path("envs"), cache)
+            fill(cache)
             self.plan = project.load().plan()
         (folder / "plan.json").write_text(self.plan.model_dump_json())
         self._victims = itertools.cycle(self.random.sample(VICTIMS, len(VICTIMS)))
@@ -99,12 +100,12 @@ class House:
         shutil.rmtree(folder, ignore_errors=True)
         runner = self.start_block(block, kind)
         has_come = {WRITING: lambda: any(folder.glob("*windows*"))}.get(moment, lambda: moment in self.said())
-        wait_until(lambda: has_come() or runner.poll() is not None, self.said, LOCKED_OUT, pause=0.001)
+        wait_for(lambda: has_come() or runner.poll() is not None, f"the block is at '{moment}'", self.said)
         time.sleep(wait)
         for pid in self._members_of(runner.pid, victim):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        runner.wait(LOCKED_OUT)
+        runner.wait(LONGEST)
         assert "Traceback" not in self.said(), self.said()
         if victim == "runner and warden":
             self.measure_whole_block(self._choose_block())
@@ -127,14 +128,14 @@ class House:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_until(lambda: self._runner_of_sweep() or sweep.poll() is not None, self.said, LOCKED_OUT)
+        wait_for(lambda: self._runner_of_sweep() or sweep.poll() is not None, "a block has begun", self.said)
         time.sleep(wait)
         runner = self._runner_of_sweep()
         chosen = self._members_of(runner, victim.removeprefix("snakemake, ")) if runner else []
         for pid in [sweep.pid] * victim.startswith("snakemake") + chosen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        sweep.wait(LOCKED_OUT)
+        sweep.wait(LONGEST)
         assert "Traceback" not in self.said(), self.said()
         if "and warden" in victim:
             self.measure_whole_block(self._choose_block())
@@ -158,7 +159,7 @@ class House:
     def measure_whole_block(self, block: str) -> None:
         """Measure a block to its end, which must be a good one."""
         runner = self.start_block(block)
-        runner.wait(LOCKED_OUT)
+        runner.wait(LONGEST)
         assert runner.returncode == 0, self.said()
         record = json.loads((self.sweeps.results / "blocks" / block / "block.json").read_text())
         assert record["status"] == "measured", record["reason"]
@@ -166,7 +167,7 @@ class House:
     def complete(self) -> None:
         """Give the same command until all is measured, failed blocks forgotten once."""
         self._note("the study is completed")
-        for words in (["castmates", "retry"], ["snakemake", "--cores", "all"]):
+        for words in (["castmates", "retry"], ["snakemake", "--cores", "all", TABLES]):
             done = subprocess.run(
                 words,
                 cwd=self.sweeps.folder,
@@ -174,7 +175,7 @@ class House:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=LOCKED_OUT,
+                timeout=LONGEST,
             )
             assert done.returncode == 0, done.stdout + done.stderr
         self.assert_clean()
@@ -190,7 +191,7 @@ class House:
 
     def assert_clean(self) -> None:
         """Nobody and nothing is left, and what is there is whole."""
-        wait_until(lambda: not self.traces.everything(), lambda: f"left: {self.traces.everything()}", PATIENCE)
+        wait_for(lambda: not self.traces.everything(), "nothing is left", self.traces.everything)
         assert_whole(self.sweeps.results)
 
     def _note(self, words: str) -> None:

@@ -3,8 +3,7 @@
 import json
 import os
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +13,6 @@ TABLES = ("windows", "steps", "samples")
 TEMPORARY = re.compile(r"\..+\.\d+")
 MAKER = re.compile(r"[.-](\d+)-\d+-\d+[.-]")  # in the name of a group or folder: number, start, PID namespace
 KNOB = Path("/proc/sys/kernel/numa_balancing")  # which blocks turn, where they may
-PATIENCE = 40.0
 
 
 class Traces:
@@ -106,16 +104,6 @@ def parent_of(pid: int) -> int:
 
 def _place(entry: Path) -> bytes:
     return os.fsencode((entry / "cwd").readlink())
-
-
-def wait_until(
-    condition: Callable[[], object], what: Callable[[], object], patience: float = PATIENCE, pause: float = 0.02
-) -> None:
-    """Wait for it, but not for ever."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, what()
-        time.sleep(pause)
 
 
 def assert_whole(results: Path) -> None:

@@ -38,18 +38,29 @@ def _turn(item):
     return [UNIT in item.path.parents, item.path.parent == HERE, True].index(True)
 
 
+# Machines at landings, of the tests that would run on more of them; all others run on each of theirs.
+AT_LANDINGS = {
+    "test_fake_beside_kernel": ("linux-6.12",),
+    "test_grant": ("linux-6.1", "few-groups"),
+    "test_verify_counters": ("linux-6.1",),
+    "test_verify_cat": ("no-rdt", "monitoring-only"),
+}
+
+
 def _is_extra(item):
-    """Whether a test runs only with CASTMATES_LAB=all: what others show already, on another machine."""
+    """Whether a test runs only with CASTMATES_LAB=all: what others show at each landing, on another machine.
+
+    What is asked of both kernels is asked of the older one. The younger one runs in the whole sweep, beside the fake,
+    and on the machines with two sockets and with sparse masks.
+    """
     file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
     machine = str(params.get("machine", ""))
-    return {
-        "test_fake_beside_kernel": machine != "linux-6.12" or params.get("option") != "",
-        "test_crashes": machine == "linux-6.12",
-        "test_grant": machine in ("linux-6.12", "two-sockets"),
-        "test_reference": True,
-        "test_verify_counters": machine == "no-rdt",
-        "test_verify_cat": machine == "small-cache",
-    }.get(file, machine == "two-sockets-6.1")
+    if not machine:
+        return file == "test_reference"
+    if file in AT_LANDINGS:
+        return machine not in AT_LANDINGS[file] or params.get("option", "") != ""
+    asked = item.get_closest_marker("machines").args
+    return machine == "two-sockets-6.1" or (machine == "linux-6.12" and "linux-6.1" in asked)
 
 
 @pytest.hookimpl(trylast=True)  # after those that deselect
@@ -58,9 +69,6 @@ def pytest_collection_modifyitems(config, items):
         extra = [item for item in items if item.path.parent == HERE and _is_extra(item)]
         config.hook.pytest_deselected(items=extra)
         items[:] = [item for item in items if item not in extra]
-    for item in items:
-        if item.get_closest_marker("machines") or {"lab", "beside"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.slow)
     if INSIDE not in os.environ:
         items.sort(key=_turn)
         guests = config.stash[GUESTS] = Guests(lambda: _lab(config))

@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.lab.kit.transcript import ROOT
+from tests.waiting import wait_for
 
-LONGEST = 30.0  # seconds to wait for something that takes milliseconds outside
 # Makes a thread, and a child that makes one, for each line that it is sent; says their numbers.
 CROWD = """
 import os, subprocess, sys, threading, time
@@ -64,7 +63,7 @@ def mount(options=""):
 
 def unmount():
     """Whoever still holds a file there is given a moment."""
-    wait_for(lambda: subprocess.run(["umount", ROOT], check=False).returncode == 0)
+    wait_for(lambda: subprocess.run(["umount", ROOT], check=False).returncode == 0, "resctrl is unmounted")
 
 
 def groups():
@@ -98,10 +97,3 @@ def busy(cpu):
     finally:
         process.kill()
         process.wait()
-
-
-def wait_for(condition):
-    until = time.monotonic() + LONGEST
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)

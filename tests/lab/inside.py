@@ -112,6 +112,7 @@ def _boot_once(lab, machine, tests):
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "CASTMATES_SEED": os.environ.get("CASTMATES_SEED", ""),
     }
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     python, project = shlex.quote(sys.executable), shlex.quote(str(PROJECT))

@@ -1,4 +1,7 @@
-"""A runner that is killed at any moment leaves nothing that `castmates restore` does not put back."""
+"""A runner that is killed at any moment leaves nothing that `castmates restore` does not put back.
+
+The course is the same each time; CASTMATES_SEED chooses another one, as `make test-nightly` does.
+"""
 
 import os
 import random
@@ -17,6 +20,7 @@ from castmates.rdt.choose import choose_allocator, choose_monitor
 from castmates.runner.cleanup import restore  # noqa: F401
 from castmates.study.spec import REST, Share
 from tests.lab import guest
+from tests.seeds import chance
 
 KILLS = 5
 STEPS = 6  # of a runner: chosen, prepared, watched, shares given …
@@ -33,9 +37,9 @@ def test_masks_groups_and_default_group_are_put_back(resctrl, members):
     resctrl.write("COS1/schemata", "L3:0=3\n")
     resctrl.write("schemata", "L3:0=7ff\nMB:0=80\n")
     before = guest.groups()
-    chance, changed = seeded(), []
+    course, changed = chance("crashes"), []
     for _ in kills(changed):
-        moment = kill_a_runner(members, chance)
+        moment = kill_a_runner(members, course)
         changed.append(guest.groups() != before)
         castmates_restore()
         assert guest.groups() == before, moment
@@ -45,9 +49,9 @@ def test_masks_groups_and_default_group_are_put_back(resctrl, members):
 
 @pytest.mark.machines("linux-6.1", "linux-6.12")
 def test_mount_that_was_not_there_is_undone(state, members):
-    chance, changed = seeded(), []
+    course, changed = chance("crashes"), []
     for _ in kills(changed):
-        moment = kill_a_runner(members, chance)
+        moment = kill_a_runner(members, course)
         changed.append(guest.is_mounted())
         castmates_restore()
         assert not guest.is_mounted(), moment
@@ -58,11 +62,11 @@ def test_mount_that_was_not_there_is_undone(state, members):
 @pytest.mark.machines("linux-6.1")
 def test_restore_that_is_killed_is_done_by_the_next(resctrl, members):
     before = guest.groups()
-    chance, usual = seeded(), 0.2
+    course, usual = chance("crashes"), 0.2
     for _ in range(KILLS):
-        moment = kill_a_runner(members, chance)
+        moment = kill_a_runner(members, course)
         restoring = forked(cli_restore)
-        time.sleep(chance.uniform(0, usual))
+        time.sleep(course.uniform(0, usual))
         os.kill(restoring, signal.SIGKILL)
         os.waitpid(restoring, 0)
         begin = time.monotonic()
@@ -79,23 +83,17 @@ def kills(changed):
             yield kill
 
 
-def seeded():
-    seed = random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}")
-    return random.Random(seed)
-
-
-def kill_a_runner(members, chance):
+def kill_a_runner(members, course):
     """Let a process partition the cache again and again, and kill it in the midst of a step, or after it."""
     ours, theirs = os.pipe()
-    seed, steps = chance.random(), chance.randrange(STEPS)
+    seed, steps = course.random(), course.randrange(STEPS)
     begin = time.monotonic()
     runner = forked(lambda: partition_for_ever(members, random.Random(seed), theirs))
     os.close(theirs)
     for _ in range(steps):
         assert os.read(ours, 1), "the runner ended by itself"
     # About as long as a step takes here: an emulated machine is slow, and not always equally so.
-    wait = chance.uniform(0, (time.monotonic() - begin) / max(1, steps))
+    wait = course.uniform(0, (time.monotonic() - begin) / max(1, steps))
     time.sleep(wait)
     os.kill(runner, signal.SIGKILL)
     _, status = os.waitpid(runner, 0)
@@ -104,7 +102,7 @@ def kill_a_runner(members, chance):
     return f"{wait:.3f} s after step {steps}"
 
 
-def partition_for_ever(members, chance, done):
+def partition_for_ever(members, course, done):
     while True:
         allocator, monitor = choose_allocator(shares=True), choose_monitor(rate=50)
         os.write(done, b".")
@@ -113,7 +111,7 @@ def partition_for_ever(members, chance, done):
         monitor.attach(members)
         os.write(done, b".")
         for _ in range(2):
-            masks = [((1 << chance.randint(1, 6)) - 1) << chance.randint(0, 5) for _ in range(3)]
+            masks = [((1 << course.randint(1, 6)) - 1) << course.randint(0, 5) for _ in range(3)]
             allocator.apply([Share(member=name, ways=mask) for name, mask in zip([*members, REST], masks, strict=True)])
             os.write(done, b".")
             monitor.start()

@@ -11,6 +11,7 @@ from castmates.rdt.resctrl.foreign import monitoring_groups
 from castmates.study.spec import Share
 from tests.lab import guest
 from tests.lab.kit.transcript import ERROR, EVENTS, UNAVAILABLE, spoil
+from tests.waiting import wait_for
 
 LEAD, IDLE = "lead@1", "idle@0"
 WAY = 1572864
@@ -121,7 +122,8 @@ def test_ids_in_limbo_are_waited_for(resctrl, crowd):
         resctrl.make(group)
     with guest.busy(cpu=2) as pid:
         resctrl.write(f"{groups[0]}/tasks", f"{pid}\n")
-        guest.wait_for(lambda: int(resctrl.read(f"{groups[0]}/mon_data/mon_L3_00/llc_occupancy")) > 0)
+        occupancy = f"{groups[0]}/mon_data/mon_L3_00/llc_occupancy"
+        wait_for(lambda: int(resctrl.read(occupancy)) > 0, "the group has used the cache")
         resctrl.remove(groups[0])
     said = []
 

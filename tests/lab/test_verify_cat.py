@@ -23,7 +23,6 @@ def programs(tmp_path, monkeypatch):
     return place
 
 
-@pytest.mark.slow
 @pytest.mark.machines("small-cache")
 def test_masks_have_no_effect_on_time_here_and_occupancy_follows_them(state, tmp_path, programs):
     record = trial.verify(tmp_path, tmp_path / "cache", print)

@@ -20,7 +20,6 @@ def program(tmp_path):
     return tmp_path / "bin" / "known"
 
 
-@pytest.mark.slow
 @pytest.mark.machines("linux-6.1")
 def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, program):
     wanted = [replace(trial, pairs=3) for trial in (*SOFTWARE, *CORE) if trial.task in TRUE or trial.event in INVENTED]

@@ -6,26 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from castmates.files import cache_folder
+from castmates.pipeline.measure_block import measure_block
+from castmates.study.model import Workload
 from castmates.workloads import environments
 from castmates.workloads.native.build import find_compiler
+from tests.builds import ROOT, shared_cache
+from tests.needs import insist
+from tests.runner.stage import JOB, PYTHON, plan_of, python_job
 
 
 @pytest.fixture(scope="session")
 def compiler() -> list[str]:
     """Return a C compiler that works here."""
-    found = find_compiler()
-    if found is None:
-        pytest.skip("there is no working C compiler")
-    return found
+    insist("compiler")
+    return find_compiler()
 
 
 @pytest.fixture(scope="session")
-def kernels(compiler: list[str]) -> Path:
-    """Compile the native kernels, once for each content, and return the directory they are in."""
-    root = Path(__file__).parents[2]
-    cache = root / cache_folder()
-    return environments.build(environments.NATIVE, root / "envs", cache) / "bin"
+def cache(compiler: list[str]) -> Path:
+    """The cache that all tests share, with the native kernels in it."""
+    return shared_cache()
+
+
+@pytest.fixture(scope="session")
+def kernels(cache: Path) -> Path:
+    """The directory of the native kernels."""
+    return environments.location(environments.NATIVE, ROOT / "envs", cache) / "bin"
 
 
 @pytest.fixture
@@ -35,3 +41,15 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(tempfile, "tempdir", None)
     yield str(tmp_path / "castmates-")
     tempfile.tempdir = None
+
+
+@pytest.fixture(scope="session")
+def shared_block(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one measured block: its lead reports phases, its antagonist is run again and again."""
+    insist("two-cpus")
+    folder = tmp_path_factory.mktemp("block")
+    lead = python_job(JOB, variables={"CASTMATES_PHASE_COUNTERS": "page-faults,instructions"})
+    finite = Workload(command=[PYTHON, "-S", "-c", "sum(range(300000))"], unit="run")
+    plan = plan_of({"lead": lead, "finite": finite}, ["finite"], cache, window=0.4, rounds=1)
+    measure_block(plan, plan.blocks[0].path, folder, cache)
+    return folder

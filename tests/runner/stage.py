@@ -26,8 +26,8 @@ while time.monotonic() - start < end:
     beat.beat()
 sys.exit(7)
 """
-# The runner's own machine is noisy and shared: nothing may be rejected for what others do.
-LIMITS = {"steal": 1, "foreign": 1, "neighbours": 1}
+# The runner's own machine is noisy and shared: nothing may be rejected for what others do, unless nothing moves at all.
+LIMITS = {"steal": 1, "foreign": 1, "neighbours": 1, "restart_gap": 1, "silence": 0.95}
 
 
 def counter(seconds: float | None = None, **keys: object) -> Workload:
@@ -72,3 +72,40 @@ def plan_of(
     prepared = dict.fromkeys(programs, Prepared(environment_key=None, content="c"))
     cast = mixes.resolve(study, programs, layout, prepared, "p", "test.yaml")
     return planning.extend(study, cast, dict.fromkeys(programs, ""), key)
+
+
+# Three phases that follow each other and one inside another; each step touches 100 new pages in its second phase.
+JOB = """
+import mmap, time
+from castmates.workloads.heartbeat import Writer
+from castmates.workloads.phases import mark, phase
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+beat = Writer.from_environment()
+beat.ready()
+step = 0
+while True:
+    with phase("input", step=step):
+        spin(0.001)
+    with phase("forward", step=step):
+        memory = mmap.mmap(-1, 4096 * 100)
+        for page in range(100):
+            memory[4096 * page] = 1
+        memory.close()
+        with phase("attention"):
+            spin(0.002)
+    mark("optimizer", step)
+    spin(0.001)
+    mark()
+    beat.beat()
+    step += 1
+"""
+
+
+def python_job(code: str, **keys: object) -> Workload:
+    keys = {"command": [PYTHON, "-c", code], "progress": "heartbeat", "unit": "step", "phases": True} | keys
+    return Workload.model_validate(keys)

@@ -1,9 +1,7 @@
 """The kernels that are antagonists, one for each part of the machine, as real processes."""
 
 import json
-import platform
 import re
-import shutil
 import signal
 import subprocess
 from itertools import pairwise
@@ -16,9 +14,10 @@ from castmates.study.model import Catalogue, Study
 from castmates.study.reading import read
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.native import build as native
+from tests.needs import insist
 from tests.runner.programs import PATIENCE, run, start, wait_until
 
-on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 locks words that lie in two lines")
+on_x86 = pytest.mark.needs("x86-64")  # only x86 locks words that lie in two lines
 
 # Each with a small working set, and units that are no multiple of a usual chunk but one of the kernel's step.
 RUNS = [
@@ -159,8 +158,7 @@ def test_fileio_leaves_no_file_whatever_ends_it(kernels, beats, tmp_path, end):
 
 
 def test_fileio_says_that_the_disk_takes_no_more(kernels, tmp_path):
-    if shutil.which("prlimit") is None:
-        pytest.skip("prlimit is not installed")
+    insist("prlimit")
     words = ["prlimit", "--fsize=131072", kernels / "fileio", "--directory", tmp_path]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, restore_signals=False, check=False)
     assert done.returncode == 1
@@ -280,8 +278,8 @@ def spoiler(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.mark.parametrize("number", range(len(DAMAGES)), ids=[f"{kernel}: {what}" for kernel, _, what, _ in DAMAGES])
 def test_verification_notices_damage(spoiler, number):
-    if DAMAGES[number][1] == "split" and platform.machine() != "x86_64":
-        pytest.skip("only x86 locks words that lie in two lines")
+    if DAMAGES[number][1] == "split":
+        insist("x86-64")  # only x86 locks words that lie in two lines
     status, out, _ = run([spoiler, str(number)])
     assert status == 0
     assert re.search(DAMAGES[number][3], out), out
@@ -312,8 +310,7 @@ def test_sharing_says_that_the_system_forbids_split_locks(kernels, beats):
 
 
 def code_of(program: Path, function: str) -> str:
-    if shutil.which("objdump") is None or platform.machine() != "x86_64":
-        pytest.skip("objdump is not installed, or this is no x86")
+    insist("objdump", "x86-64")
     words = ["objdump", f"--disassemble={function}", program]
     code = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "ret" in code

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from castmates.study.after_rounds import cost_windows
 from castmates.study.spec import Block
 from tests.runner.stage import PYTHON, counter, plan_of
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+pytestmark = pytest.mark.needs("two-cpus")
 PAIRS = 2
 
 
@@ -44,7 +43,7 @@ class Noted:
 
 
 class Thief(Noted):
-    """A collector that makes the lead do five times the work for a step, from its attachment on, read or not.
+    """A collector that makes the lead do twenty times the work for a step, from its attachment on, read or not.
 
     So do inherited counters, at each context switch; taking CPU time from outside would depend on who else wants it.
     """
@@ -56,7 +55,7 @@ class Thief(Noted):
 
     def attach(self, _members):
         super().attach(_members)
-        self.take(4)
+        self.take(19)
 
     def close(self):
         super().close()
@@ -105,7 +104,7 @@ def test_a_thief_is_found_out_and_who_is_idle_is_not_blamed(measured):
     thief = costs["thief"]
     assert thief["pairs"] == len(thief["logs"]) == PAIRS
     assert thief["change_pct"] == pytest.approx(100 * math.expm1(sum(thief["logs"]) / thief["pairs"]), abs=0.01)
-    assert thief["change_pct"] < -40
+    assert thief["change_pct"] < -60
     assert thief["change_pct"] < costs["idle"]["change_pct"] - 20
 
 
@@ -132,5 +131,5 @@ def test_series_are_a_part_of_their_own_and_edges_are_told_by_the_time_of_their_
     assert {"counters", "counters series", "perf"} & set(costs) >= {"counters", "counters series"}
     assert costs["procstat"]["pairs"] == 0
     assert costs["procstat"]["change_pct"] is None
-    assert 0 < costs["procstat"]["seconds"] < 1
+    assert 0 < costs["procstat"]["seconds"] < measured[0]["seconds"]["measure"]
     assert measured[0]["windows"] == 5, "windows that tell costs are none of the block's"

@@ -16,6 +16,7 @@ from castmates.runner.cleanup import restore
 from castmates.study.model import Workload
 from castmates.trials.workloads import alone
 from castmates.trials.workloads.check import Places, Result, check, check_one
+from castmates.trials.workloads.installed import lack_of
 from castmates.workloads import environments
 from tests.runner.stage import PYTHON
 
@@ -67,7 +68,7 @@ def test_a_good_workload_keeps_every_promise(warden):
     ]
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.needs("two-cpus")
 def test_what_is_off_its_cpus_too_large_and_deaf_is_found_out(warden):
     before = "os.sched_setaffinity(0, {0}); memory = bytearray(64 << 20); signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     found = broken(warden, beater(before, memory="20 MB"))
@@ -196,12 +197,6 @@ def said(*words: str, catalogue: Path, status: int = 0) -> str:
 
 CATALOGUE = project.read_catalogue(ROOT / "config/workloads")
 PYTHONS = {name for name, one in CATALOGUE.items() if one.environment not in (None, environments.NATIVE)}
-# Each of them takes long to start: all are asked for with CASTMATES_ALL_JOBS=1.
-TINY = (
-    {name for name in PYTHONS if name.endswith("-tiny")}
-    if os.environ.get("CASTMATES_ALL_JOBS")
-    else {"dlrm-train-tiny"}
-)
 OF_TIME = {"ready", "progress", "freezes", "ends"}
 
 
@@ -223,13 +218,25 @@ def of_time(one: Result) -> bool:
     return all(finding.promise in OF_TIME and finding.seen != "wrong" for finding in failed)
 
 
-@pytest.mark.slow
+def test_a_workload_of_each_kind_keeps_its_promises():
+    kinds = {}
+    for name in sorted(set(CATALOGUE) - PYTHONS):
+        one = CATALOGUE[name]
+        if lack_of(one, PLACES.envs, PLACES.cache) is None:
+            kinds.setdefault((one.environment, one.progress), name)
+    assert (environments.NATIVE, "heartbeat") in kinds
+    assert (None, "runs") in kinds
+    kept(set(kinds.values()))
+
+
+@pytest.mark.nightly
 def test_every_workload_that_is_here_keeps_its_promises():
     kept(set(CATALOGUE) - PYTHONS)
 
 
 @pytest.mark.tensorflow
-@pytest.mark.slow
-def test_tiny_jobs_keep_their_promises():
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(name for name in PYTHONS if name.endswith("-tiny")))
+def test_tiny_jobs_keep_their_promises(name):
     environments.build("tfmodels", PLACES.envs, PLACES.cache)
-    kept(TINY)
+    kept({name})

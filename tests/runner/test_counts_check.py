@@ -21,7 +21,9 @@ from castmates.protocols import Count
 from castmates.trials.counters import check, methods
 from castmates.trials.counters.program import CannotHere, known
 from castmates.trials.counters.tasks import MIB, SOFTWARE, trials
+from tests.needs import insist
 from tests.runner.single_step import visits_of
+from tests.waiting import wait_for
 
 ELSEWHERE = () if platform.machine() in ("x86_64", "aarch64") else ("instructions", "branches", "cycles")
 HARDWARE = [
@@ -29,20 +31,28 @@ HARDWARE = [
     for trial in trials(read_topology(), 4096)
     if trial.account is None and trial.task not in ("migrate", *ELSEWHERE)
 ]
-WHY = methods.why_not_countable("context-switches", [0])
-countable = pytest.mark.skipif(bool(WHY), reason=f"no kernel events here: {WHY}")
+countable = pytest.mark.needs("events")
 
 
 def trial_of(task):
     return next(trial for trial in SOFTWARE if trial.task == task)
 
 
+def undisturbed(trial, program, folder, engine=methods.own_engine, perf_stat=True):
+    """What comes of a trial in which nobody else made the task count more: on a busy machine one has to wait for it."""
+
+    def tried():
+        outcome = check.try_one(trial, program, folder, engine, perf_stat)
+        return None if any("disturbed" in one.why for one in outcome[1:] if one) else outcome
+
+    return wait_for(tried, f"{trial.name} is not disturbed")
+
+
 @pytest.fixture
 def judged(kernels, tmp_path):
     def judge(task, engine=methods.own_engine, scope="thread"):
         trial = replace(trial_of(task), scope=scope)
-        _, found, _ = check.try_one(trial, kernels / "known", tmp_path, engine, perf_stat=False)
-        return found
+        return undisturbed(trial, kernels / "known", tmp_path, engine, perf_stat=False)[1]
 
     return judge
 
@@ -50,10 +60,10 @@ def judged(kernels, tmp_path):
 @countable
 @pytest.mark.parametrize("task", ["kernel-touch", "crew-touch", "pingpong", "migrate"])
 def test_the_projects_own_counts_are_right(judged, task):
-    if task == "migrate" and len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("it takes two CPUs")
+    if task == "migrate":
+        insist("two-cpus")
     found = judged(task)
-    assert found.verdict == "verified" or "disturbed" in found.why, found
+    assert found.verdict == "verified", found
 
 
 @countable
@@ -62,7 +72,7 @@ def test_counts_by_control_group_are_right_too_where_there_is_one(judged, task):
     found = judged(task, scope="cgroup")
     if found.verdict == "not checked" and found.found is None:
         pytest.skip(found.why)
-    assert found.verdict == "verified" or "disturbed" in found.why, found
+    assert found.verdict == "verified", found
 
 
 class OnePerCentMore(Counters):
@@ -169,14 +179,14 @@ def test_what_cannot_be_done_here_is_not_checked_and_says_why(kernels, judged, m
 @countable
 def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_path):
     touch = trial_of("touch")
-    outcomes = [check.try_one(touch, kernels / "known", tmp_path)]
+    outcomes = [undisturbed(touch, kernels / "known", tmp_path)]
     record = check.record_of(outcomes)
     _, both, theirs = outcomes[0]
-    assert both.verdict == "verified" or "disturbed" in both.why, both
-    assert record["events"] == {"page-faults": both.verdict}
+    assert both.verdict == "verified", both
+    assert record["events"] == {"page-faults": "verified"}
     check.raise_if_wrong(record)
-    assert theirs is None or theirs.verdict == "verified" or "disturbed" in theirs.why, theirs
-    _, found, _ = check.try_one(touch, kernels / "known", tmp_path, scaled)
+    assert theirs is None or theirs.verdict == "verified", theirs
+    found = undisturbed(touch, kernels / "known", tmp_path, scaled)[1]
     with pytest.raises(CastmatesError, match="wrong counts: page-faults"):
         check.raise_if_wrong(check.record_of([(touch, found, None)]))
 

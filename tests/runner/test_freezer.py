@@ -11,6 +11,8 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.linux.processes import Family, is_stopped, read_process
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer, choose_freezer
+from tests.needs import lacks
+from tests.waiting import wait_for
 
 # Four workers count in files of their own: the main thread, another thread, a child, and a child that calls setsid.
 TREE = """
@@ -35,16 +37,9 @@ def sizes(folder: Path) -> dict[str, int]:
     return {name: (folder / name).stat().st_size if (folder / name).exists() else 0 for name in WORKERS}
 
 
-def wait_until(condition, what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
-
-
 def wait_for_progress(folder: Path) -> None:
     before = sizes(folder)
-    wait_until(lambda: all(sizes(folder)[name] > before[name] for name in WORKERS), f"no progress: {before}")
+    wait_for(lambda: all(sizes(folder)[name] > before[name] for name in WORKERS), f"all go on from {before}")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +51,7 @@ def home():
 def freezer(request, home):
     if request.param == "cgroup":
         if home is None:
-            pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+            lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
         made = CgroupFreezer(home, "test")
     else:
         made = SignalFreezer()
@@ -149,7 +144,7 @@ def test_a_tree_that_forks_without_end_does_not_escape(freezer, launch, tmp_path
         "    open(os.sys.argv[1] + '/main', 'ab').write(b'x'); time.sleep(0.001)"
     )
     freezer.adopt("lead", member.pid)
-    wait_until(lambda: sizes(tmp_path)["main"] > 5, "the chain did not start")
+    wait_for(lambda: sizes(tmp_path)["main"] > 5, "the chain has started")
     freezer.freeze("lead")
     before = sizes(tmp_path)
     time.sleep(0.05)
@@ -166,7 +161,7 @@ def test_a_shell_that_always_starts_programs_is_frozen_every_time(freezer, launc
     freezer.adopt("lead", member.pid)
     for _ in range(200):
         lines = sizes(tmp_path)["main"]
-        wait_until(lambda lines=lines: sizes(tmp_path)["main"] > lines, "the shell stands still")
+        wait_for(lambda lines=lines: sizes(tmp_path)["main"] > lines, "the shell goes on")
         freezer.freeze("lead")
         assert freezer.is_frozen("lead")
         freezer.thaw("lead")
@@ -188,7 +183,7 @@ threading.Thread(target=time.sleep, args=(600,)).start()
 ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)  # end this thread only
 """
     process = launch(code)
-    wait_until(lambda: read_process(process.pid).state == "Z", "the leader did not end")
+    wait_for(lambda: read_process(process.pid).state == "Z", "the leader has ended")
     family = Family(process.pid)
     assert [p.pid for p in family.living()] == [process.pid]
     assert not is_stopped(process.pid)

@@ -13,10 +13,11 @@ from castmates.errors import CastmatesError
 from castmates.grant import cgroup
 from castmates.grant.steps import Grantee, Granting, granted, record, take_back
 from castmates.linux import cgroups
+from tests.needs import lacks
 
 NOBODY = Grantee("nobody", 65534, 65534)
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give something to another user")
+pytestmark = pytest.mark.needs("root")
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,7 @@ class Shell:
 @pytest.fixture
 def shell():
     if cgroups.find_home() is None:
-        pytest.skip("there are no control groups of version 2 here that root may use")
+        lacks("cgroup", "there are no control groups of version 2 here that root may use")
     one = Shell()
     yield one
     take_back()

@@ -28,11 +28,14 @@ from castmates.study.model import Workload
 from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
-from tests.runner.stage import PYTHON, build_native, counter, plan_of
+from tests.builds import fill
+from tests.needs import lacks
+from tests.runner.stage import PYTHON, counter, plan_of
 from tests.runner.test_block import nobody_left, start_runner, wait_for_round
+from tests.waiting import PATIENCE, wait_for
 
-needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+needs_two = pytest.mark.needs("two-cpus")
+needs_root = pytest.mark.needs("root")
 
 # Behaves until it has been measured for a moment, and then does the deed.
 PROGRAM = """
@@ -68,11 +71,6 @@ def hostile(deed: str, before: str = "", *words: str) -> Workload:
     return Workload.model_validate({"command": command, "progress": "heartbeat", "unit": "step"})
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
 def plan_with(bad: Workload, cache: Path, **budget: object) -> Plan:
     return plan_of({"lead": counter(), "bad": bad}, ["bad"], cache, **({"rounds": 1, "spare_rounds": 0} | budget))
 
@@ -81,13 +79,6 @@ def measured(bad: Workload, cache: Path, folder: Path) -> dict:
     plan = plan_with(bad, cache)
     measure_block(plan, plan.blocks[0].path, folder, cache)
     return json.loads((folder / "block.json").read_text())
-
-
-def wait_until(condition, what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 @needs_two
@@ -124,7 +115,7 @@ def test_a_deed_that_fails_the_block_is_a_sentence(cache, tmp_path, mark, deed, 
 )
 def test_a_deed_that_spoils_windows_is_in_the_ledger(cache, tmp_path, mark, deed, said):
     if "SIGSTOP" in deed and cgroups.find_home() is None:
-        pytest.skip("where there are no control groups, whoever thaws it also wakes it")
+        lacks("cgroup", "where there are no control groups, whoever thaws it also wakes it")
     record = measured(hostile(deed), cache, tmp_path)
     assert record["status"] == "measured"
     assert said in json.dumps(record["rejected_because"])
@@ -263,7 +254,7 @@ def test_a_warden_that_dies_during_a_launch_leaves_no_child_of_nobody(cache, tmp
     really_guard = Warden.guard_process
 
     def die_first(warden, pid):
-        wait_until(alive.exists, "the child did not start")
+        wait_for(alive.exists, "the child has started")
         warden._process.kill()
         warden._process.wait()
         really_guard(warden, pid)
@@ -278,7 +269,7 @@ def test_a_warden_that_dies_during_a_launch_leaves_no_child_of_nobody(cache, tmp
 
 def test_without_control_groups_a_child_of_nobody_is_frozen_and_killed_too(stray):
     process, file = stray
-    wait_until(file.exists, "the child did not start")
+    wait_for(file.exists, "the child has started")
     freezer = SignalFreezer()
     freezer.adopt("member", process.pid)
     for _ in range(3):
@@ -287,7 +278,7 @@ def test_without_control_groups_a_child_of_nobody_is_frozen_and_killed_too(stray
         time.sleep(0.05)
         assert file.stat().st_size == before
         freezer.thaw("member")
-        wait_until(lambda before=before: file.stat().st_size > before, "the child was not thawed")
+        wait_for(lambda before=before: file.stat().st_size > before, "the child goes on")
     process.kill()
     process.wait()
     assert freezer.stragglers("member")
@@ -300,22 +291,22 @@ def test_without_control_groups_a_child_of_nobody_is_frozen_and_killed_too(stray
 def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
     home = cgroups.find_home()
     if home is None:
-        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     process, file = stray
-    wait_until(file.exists, "the child did not start")
+    wait_for(file.exists, "the child has started")
     group = cgroups.make(home, owned_names.group_name("test"))
     for each in marks.Kin(process.pid).living():
         with contextlib.suppress(ProcessLookupError):  # one that the stray has just waited for
             cgroups.move(group, each.pid)
     assert cgroups.freeze(group, True, 5)
-    really = cgroups._write
+    really_open = os.open
 
-    def without_kill(path: Path, text: str) -> None:
-        if path.name == "cgroup.kill":
-            raise FileNotFoundError
-        really(path, text)
+    def without_kill(path, *arguments, **keys):
+        if Path(path).name == "cgroup.kill":
+            raise FileNotFoundError(path)
+        return really_open(path, *arguments, **keys)
 
-    monkeypatch.setattr(cgroups, "_write", without_kill)
+    monkeypatch.setattr(os, "open", without_kill)
     assert cgroups.kill(group, 10)
     cgroups.remove(group)
     assert process.wait(10) == -signal.SIGKILL
@@ -323,12 +314,12 @@ def test_a_kernel_without_cgroup_kill_kills_one_by_one(stray, monkeypatch):
 
 @needs_two
 @needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (util-linux)")
+@pytest.mark.needs("setpriv")
 def test_as_a_plain_user_nobody_outlives_a_killed_runner_either(compiler):
     folder = Path(tempfile.mkdtemp())  # in the real /tmp: pytest's own folder is closed to others
-    plain, cache, alive = 65534, folder / "cache", folder / "alive"
+    plain, cache, alive = 65534, fill(folder / "cache"), folder / "alive"
     try:
-        kernel = environments.place_of("native", build_native(cache), cache) / "bin/compute"
+        kernel = environments.location("native", Path("envs"), cache) / "bin/compute"
         child_of_nobody = f"(env -i setsid sh -c 'while :; do echo >> {alive}; sleep 0.01; done' &)"
         workloads = {
             name: Workload.model_validate({"command": ["sh", "-c", words], "progress": "heartbeat", "unit": "step"})
@@ -352,8 +343,8 @@ def test_as_a_plain_user_nobody_outlives_a_killed_runner_either(compiler):
         assert alive.exists()
         assert not list(Path("/sys/fs/cgroup").glob(f"*/castmates.*.{runner.pid}-*"))
         runner.kill()
-        runner.communicate(timeout=60)
-        wait_until(lambda: not list(folder.glob("castmates-*")), "the scratch folder is left")
+        runner.communicate(timeout=PATIENCE)
+        wait_for(lambda: not list(folder.glob("castmates-*")), "the scratch folder is gone")
         assert nobody_left(str(folder))
     finally:
         shutil.rmtree(folder)

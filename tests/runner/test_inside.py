@@ -22,10 +22,7 @@ from castmates.linux.perf_event import Target
 PAGE = os.sysconf("SC_PAGESIZE")
 PAGES = 2000
 EVENTS = ["page-faults", "context-switches", "task-clock", "cpu-migrations"]
-PERF = PerfCounters([event_of("context-switches")])
-WHY_NOT = PERF.refused.get("context-switches")
-PERF.close()
-countable = pytest.mark.skipif(WHY_NOT is not None, reason=f"no kernel events here: {WHY_NOT}")
+countable = pytest.mark.needs("events")
 ways = pytest.mark.parametrize(
     "way",
     [
@@ -204,7 +201,7 @@ with counting(["page-faults", "context-switches", "cpu-migrations:u"]) as counts
 
 
 @countable
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.needs("root")
 def test_who_may_not_count_the_kernel_counts_user_mode_and_no_false_zeros():
     if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) != 2:
         pytest.skip("this machine lets users count more, or nothing (kernel.perf_event_paranoid is not 2)")

@@ -1,12 +1,12 @@
 """The keeper of finite commands: the next run waits while one lasts, and what lies between two runs is known."""
 
 import ctypes
+import json
 import os
 import platform
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,10 +29,11 @@ from castmates.runner.processes.restarts import Restarts
 from castmates.study.model import Workload
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
+from tests.needs import lacks
 from tests.runner.stage import counter, plan_of
 from tests.unit.windows_maker import member
+from tests.waiting import PATIENCE, wait_for
 
-PATIENCE = 30.0  # seconds; a hang is a failure, slowness is not
 AHEAD = ["exec", "fork"]
 
 # Says that it has begun, leaves a child in a session of its own, works, and ends when it is told to.
@@ -43,13 +44,6 @@ while [ ! -e go-$$ ]; do echo >> work-$$; done
 """
 # Fails where two runs overlap.
 EXCLUSIVE = "mkdir held || exit 9; echo >> runs; rmdir held"
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.002)
 
 
 class Keeper:
@@ -73,7 +67,7 @@ class Keeper:
         self.family = Family(self.process.pid)
 
     def wait_ready(self) -> None:
-        wait_until(lambda: self.beats.state is State.READY)
+        wait_for(lambda: self.beats.state is State.READY, "the keeper is ready")
 
     def end(self) -> tuple[int, str]:
         """Wait until it has ended; returns its status and what it said."""
@@ -96,7 +90,7 @@ class Keeper:
 
     def waiting(self) -> psutil.Process:
         """The run that has not begun."""
-        wait_until(lambda: len(self.runs()) == 2)
+        wait_for(lambda: len(self.runs()) == 2, "there are two runs")
         (one,) = [run for run in self.runs() if run.pid not in self.began()]
         return one
 
@@ -123,7 +117,7 @@ def keep(kernels, tmp_path) -> Iterator[Callable[..., Keeper]]:
 def freezer(request):
     home = cgroups.find_home()
     if request.param == "cgroup" and home is None:
-        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     made = CgroupFreezer(home, "test") if request.param == "cgroup" else SignalFreezer()
     yield made
     made.close()
@@ -133,23 +127,23 @@ def freezer(request):
 def test_the_next_run_waits_without_a_step_until_the_first_has_ended(keep, ahead):
     keeper = keep("--ahead", ahead, "sh", "-c", PATIENT)
     keeper.wait_ready()
-    wait_until(keeper.began)
+    wait_for(keeper.began, "the first run has begun")
     for number in range(1, 4):
         (running,) = keeper.began()[-1:]
         next_one = keeper.waiting()
         if ahead == "exec":
-            wait_until(lambda one=next_one: one.status() == psutil.STATUS_TRACING_STOP)
+            wait_for(lambda one=next_one: one.status() == psutil.STATUS_TRACING_STOP, "the next run has not begun")
             assert Path(next_one.exe()).samefile("/bin/sh")
             assert next_one.cmdline()[:2] == ["sh", "-c"]
         else:
             assert Path(next_one.exe()).name == "loop"
         taken = next_one.cpu_times()
         done = keeper.lines(f"work-{running}")
-        wait_until(lambda running=running, done=done: keeper.lines(f"work-{running}") > done + 500)
+        wait_for(lambda running=running, done=done: keeper.lines(f"work-{running}") > done + 500, "the run goes on")
         assert next_one.cpu_times() == taken
         assert len(keeper.began()) == keeper.beats.head + 1 == number
         (keeper.folder / f"go-{running}").touch()
-        wait_until(lambda number=number: len(keeper.began()) == number + 1)
+        wait_for(lambda number=number: len(keeper.began()) == number + 1, "the next run has begun")
         assert keeper.began()[-1] == next_one.pid
 
 
@@ -158,10 +152,10 @@ def test_no_freeze_and_no_thaw_lets_the_waiting_run_go(keep, freezer, ahead):
     keeper = keep("--ahead", ahead, "sh", "-c", PATIENT)
     freezer.adopt("beside", keeper.process.pid)
     keeper.wait_ready()
-    wait_until(keeper.began)
+    wait_for(keeper.began, "the first run has begun")
     (running,) = keeper.began()
     workers = f"work-{running}", f"child-{running}"
-    wait_until(lambda: all(map(keeper.lines, workers)))
+    wait_for(lambda: all(map(keeper.lines, workers)), "the run and its child work")
     next_one = keeper.waiting()
     for _ in range(5):
         freezer.freeze("beside")
@@ -170,11 +164,11 @@ def test_no_freeze_and_no_thaw_lets_the_waiting_run_go(keep, freezer, ahead):
         time.sleep(0.02)
         assert [keeper.lines(name) for name in workers] == before
         freezer.thaw("beside")
-        wait_until(lambda before=before: all(map(int.__gt__, map(keeper.lines, workers), before)))
+        wait_for(lambda before=before: all(map(int.__gt__, map(keeper.lines, workers), before)), "they go on")
         assert not freezer.is_frozen("beside")
         assert keeper.began() == [running]
     (keeper.folder / f"go-{running}").touch()
-    wait_until(lambda: keeper.began() == [running, next_one.pid])
+    wait_for(lambda: keeper.began() == [running, next_one.pid], "the next run has begun")
     freezer.kill("beside")
     assert freezer.stragglers("beside") == []
     assert keeper.descendants() == []
@@ -187,7 +181,7 @@ def test_freezes_at_any_moment_neither_overlap_runs_nor_stop_them(keep, freezer,
     keeper.wait_ready()
     for _ in range(40):
         done = keeper.beats.head
-        wait_until(lambda done=done: keeper.beats.head > done or keeper.process.poll() is not None)
+        wait_for(lambda done=done: keeper.beats.head > done or keeper.process.poll() is not None, "another run")
         assert keeper.process.poll() is None, keeper.end()
         freezer.freeze("beside")
         assert freezer.is_frozen("beside")
@@ -202,11 +196,11 @@ def test_freezes_at_any_moment_neither_overlap_runs_nor_stop_them(keep, freezer,
 def test_nothing_is_left_when_the_keeper_is_killed(keep, ahead):
     keeper = keep("--ahead", ahead, "sleep", "100")
     keeper.wait_ready()
-    wait_until(lambda: len(keeper.runs()) == (1 if ahead == "no" else 2))
+    wait_for(lambda: len(keeper.runs()) == (1 if ahead == "no" else 2), "the runs are started")
     runs = keeper.runs()
     keeper.process.kill()
     keeper.process.wait()
-    wait_until(lambda: not any((found := read_process(run.pid)) and found.alive for run in runs))
+    wait_for(lambda: not any((found := read_process(run.pid)) and found.alive for run in runs), "no run is alive")
     assert not keeper.began()
 
 
@@ -222,11 +216,11 @@ def test_a_run_that_fails_ends_it_and_the_next_never_begins(keep, ahead):
 def test_a_run_that_is_killed_while_it_waits_is_reported_when_its_turn_comes(keep):
     keeper = keep("sh", "-c", PATIENT)
     keeper.wait_ready()
-    wait_until(keeper.began)
-    wait_until(lambda: keeper.waiting().status() in (psutil.STATUS_TRACING_STOP, psutil.STATUS_SLEEPING))
+    wait_for(keeper.began, "the first run has begun")
+    wait_for(lambda: keeper.waiting().status() in (psutil.STATUS_TRACING_STOP, psutil.STATUS_SLEEPING), "a run waits")
     killed = keeper.waiting().pid
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(killed))  # the keeper has seen its end
+    wait_for(lambda: not psutil.pid_exists(killed), "the keeper has seen its end")
     (keeper.folder / f"go-{keeper.began()[0]}").touch()
     assert keeper.end() == (137, "castmates loop: sh was killed by signal 9 before its turn\n")
     assert keeper.beats.state is State.FAILED
@@ -362,20 +356,13 @@ def test_windows_side_by_side_share_out_every_gap(steps, edges):
     assert sum(absent(*edge) for edge in pairwise(edges)) == absent(edges[0], edges[-1])
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_a_block_records_the_restarts_of_its_antagonist(cache, tmp_path):
-    finite = Workload(command=[sys.executable, "-S", "-c", "sum(range(300000))"], unit="run")
-    plan = plan_of({"lead": counter(), "finite": finite}, ["finite"], cache, window=0.4, rounds=1)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    read = pd.read_parquet(tmp_path / "samples.parquet").query("source == 'keeper'")
-    windows = pd.read_parquet(tmp_path / "windows.parquet").query("member == 'finite@1'").set_index("window")
+def test_a_block_records_the_restarts_of_its_antagonist(shared_block):
+    assert json.loads((shared_block / "block.json").read_text())["status"] == "measured"
+    read = pd.read_parquet(shared_block / "samples.parquet").query("source == 'keeper'")
+    windows = pd.read_parquet(shared_block / "windows.parquet").query("member == 'finite@1'").set_index("window")
     assert set(read["subject"]) == {"finite@1"}
     assert set(read["window"]) == set(windows.index)
+    assert (windows["rate"] > 0).all()
     for number, found in read.groupby("window"):
         value = found.drop_duplicates("metric").set_index("metric")["value"]
         begun = found.query("metric == 'run_begins_after_s'")
@@ -385,7 +372,7 @@ def test_a_block_records_the_restarts_of_its_antagonist(cache, tmp_path):
         assert begun["t_ns"].between(windows.loc[number, "open_ns"], windows.loc[number, "close_ns"]).all()
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.needs("two-cpus")
 def test_a_run_that_fails_ends_the_block_with_its_reason(cache, tmp_path):
     script = f"echo >> {tmp_path}/runs; test $(wc -l < {tmp_path}/runs) -lt 9 || {{ echo no input >&2; exit 3; }}"
     plan = plan_of({"lead": counter(), "bad": Workload(command=["sh", "-c", script])}, ["bad"], cache)
@@ -399,7 +386,7 @@ def test_a_run_that_fails_ends_the_block_with_its_reason(cache, tmp_path):
 def test_sigterm_ends_both_runs(keep):
     keeper = keep("sleep", "100")
     keeper.wait_ready()
-    wait_until(lambda: len(keeper.runs()) == 2)
+    wait_for(lambda: len(keeper.runs()) == 2, "there are two runs")
     keeper.process.send_signal(signal.SIGTERM)
     assert keeper.end() == (0, "")
     assert keeper.beats.state is State.FINISHED

@@ -13,6 +13,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 from castmates.workloads.native import build as native
+from tests.needs import insist
 from tests.runner.programs import PATIENCE, run, start, wait_until
 
 SMALL = {
@@ -253,8 +254,7 @@ def gone(process: psutil.Process) -> bool:
 
 
 def test_no_kernel_that_must_stay_in_registers_uses_wide_vectors(kernels):
-    if shutil.which("objdump") is None:
-        pytest.skip("objdump is not installed")
+    insist("objdump")
     for kernel, function in (("compute", "calculate"), ("spin", "work")):
         command = ["objdump", f"--disassemble={function}", kernels / kernel]
         code = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -20,11 +20,11 @@ from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 from castmates.workloads.native.build import SOURCES, compile_flags, compile_program
 from tests.runner.stage import PYTHON, counter, plan_of
-from tests.runner.test_keeper import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_for
 
 LONG = b"x" * 300_000
 STEP = "step ([0-9]+)"
-TWO_CPUS = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+TWO_CPUS = pytest.mark.needs("two-cpus")
 
 
 class Lines:
@@ -120,10 +120,10 @@ def test_output_is_a_terminal_and_what_comes_in_pieces_is_one_line(follow):
 def test_ready_comes_with_its_line_and_what_was_before_does_not_count(follow):
     one = follow("--step", STEP, "--ready", "^begin", "--", "cat")
     one.tell("step 1\nstep 50\n")
-    wait_until(lambda: b"50" in os.read(one.process.stdout.fileno(), 100))
+    wait_for(lambda: b"50" in os.read(one.process.stdout.fileno(), 100), "the text has come through")
     assert (one.beats.state, one.units()) == (State.STARTING, [])
     one.tell("begin\nstep 52\n")
-    wait_until(lambda: one.units() == [2])
+    wait_for(lambda: one.units() == [2], "the units are reported")
     assert one.beats.state is State.READY
     one.process.stdin.close()
     assert one.process.wait(PATIENCE) == 0
@@ -170,7 +170,7 @@ def test_bad_arguments_are_a_sentence(follow, words, status, said):
 @pytest.mark.parametrize(("trap", "status"), [("", 0), ("trap 'exit 143' TERM;", 0), ("trap 'exit 3' TERM;", 3)])
 def test_sigterm_is_handed_on_and_is_no_verdict(follow, trap, status):
     one = follow("--step", STEP, "sh", "-c", f"{trap} echo step 1; while :; do sleep 0.01; done")
-    wait_until(lambda: one.beats.state is State.READY)
+    wait_for(lambda: one.beats.state is State.READY, "it is ready")
     one.process.send_signal(signal.SIGTERM)
     assert one.end()[0] == status
     assert one.beats.state is State.FINISHED
@@ -178,7 +178,7 @@ def test_sigterm_is_handed_on_and_is_no_verdict(follow, trap, status):
 
 def test_endless_output_does_not_keep_signals_from_being_heard(follow):
     one = follow("--step", "y", "yes")
-    wait_until(lambda: os.read(one.process.stdout.fileno(), 1 << 16) and one.beats.head > 100)
+    wait_for(lambda: os.read(one.process.stdout.fileno(), 1 << 16) and one.beats.head > 100, "it reports what is read")
     one.process.send_signal(signal.SIGTERM)
     assert one.end()[0] == 0
 
@@ -186,10 +186,10 @@ def test_endless_output_does_not_keep_signals_from_being_heard(follow):
 def test_killed_it_takes_the_command_with_it_and_hides_its_heartbeat(follow):
     script = f"echo step 1 ${{{heartbeat.VARIABLE}:-hidden}}; exec sleep 100"
     one = follow("--step", "step 1 hidden", "sh", "-c", script)
-    wait_until(lambda: one.beats.state is State.READY)
+    wait_for(lambda: one.beats.state is State.READY, "it is ready")
     (child,) = psutil.Process(one.process.pid).children()
     one.process.kill()
-    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the command has ended")
 
 
 def test_frozen_it_reports_nothing_and_thawed_it_goes_on(follow):
@@ -198,14 +198,14 @@ def test_frozen_it_reports_nothing_and_thawed_it_goes_on(follow):
     freezer = SignalFreezer()
     freezer.adopt("one", one.process.pid)
     drain = subprocess.Popen(["cat"], stdin=one.process.stdout, stdout=subprocess.DEVNULL)
-    wait_until(lambda: one.beats.head > 5)
+    wait_for(lambda: one.beats.head > 5, "it reports")
     freezer.freeze("one")
     assert freezer.is_frozen("one")
     head = one.beats.head
     signal.sigtimedwait([], 0.2)
     assert one.beats.head == head
     freezer.thaw("one")
-    wait_until(lambda: one.beats.head > head + 5)
+    wait_for(lambda: one.beats.head > head + 5, "it goes on after the thaw")
     units = one.units()
     assert units == list(range(1, len(units) + 1))  # not one line is lost
     freezer.kill("one")
@@ -222,11 +222,6 @@ SPEAKER = (
 def speaker(**keys: object) -> Workload:
     lines = {"progress": "output", "step_line": r"^at (\d+)$", "ready_line": "^begin", "unit": "step"}
     return Workload.model_validate({"command": [PYTHON, "-c", SPEAKER], **lines, **keys})
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
 
 
 def measured(lead: Workload, cache: Path, folder: Path) -> dict:

@@ -198,7 +198,7 @@ def as_nobody(action):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.needs("root")
 def test_users_share_the_lock_whoever_made_the_file():
     folder = Path(tempfile.mkdtemp())  # in the real /tmp: pytest's own folder is closed to others
     folder.chmod(0o1777)

@@ -1,7 +1,6 @@
 """Members find their memory on the nodes that they are bound to; the runner keeps its own policy."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,10 @@ from castmates.errors import CastmatesError
 from castmates.linux.memory_binding import memory_bound_to
 from castmates.machine.topology import read_topology
 from castmates.runner.processes.launch import Start, clean_environment, launch
+from tests.waiting import wait_for
 
 NODE = read_topology().memory[:1]
-pytestmark = pytest.mark.skipif(not NODE, reason="no memory nodes are known here")
+pytestmark = pytest.mark.needs("nodes")
 
 
 def policies(pid: int | str) -> set[str]:
@@ -35,10 +35,8 @@ def started(nodes: tuple[int, ...], tmp_path: Path) -> set[str]:
     )
     running = launch(start, tmp_path, tmp_path, lambda *_: None)
     try:
-        deadline = time.monotonic() + 10
-        while not (children := Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        file = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        children = wait_for(lambda: file.read_text().split(), "the member has a child")
         return policies(running.pid) | policies(children[0])
     finally:
         subprocess.run(["kill", "-9", "--", f"-{running.pid}"], check=True)

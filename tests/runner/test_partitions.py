@@ -1,7 +1,6 @@
 """A block under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
 
 import json
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +17,7 @@ from castmates.runner.rounds import eviction, hardware
 from castmates.study.spec import REST, Plan, Scene, Share
 from tests.runner.stage import counter, plan_of
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+pytestmark = pytest.mark.needs("two-cpus")
 
 LEAD, BESIDE = "lead@0", "beside@1"
 SPLIT = (Share(member=LEAD, ways=0x001), Share(member=BESIDE, ways=0xFFE), Share(member=REST, ways=0xFFE))
@@ -58,11 +57,6 @@ def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch
     monkeypatch.setattr(hardware, "choose", lambda *_: (driver, NoMonitor()))
     measure_block(plan, plan.blocks[0].path, folder, cache)
     return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "windows.parquet")
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """A block whose members report their phases: what the tables say of them."""
 
 import json
-import os
 
 import pandas as pd
 import pytest
@@ -10,46 +9,9 @@ from castmates.errors import CastmatesError
 from castmates.inside import open_counters
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns import study
-from castmates.study.model import Workload
-from tests.runner.stage import PYTHON, counter, plan_of
+from tests.runner.stage import counter, plan_of, python_job
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-
-# Three phases that follow each other and one inside another; each step touches 100 new pages in its second phase.
-JOB = """
-import mmap, time
-from castmates.workloads.heartbeat import Writer
-from castmates.workloads.phases import mark, phase
-
-def spin(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pass
-
-beat = Writer.from_environment()
-beat.ready()
-step = 0
-while True:
-    with phase("input", step=step):
-        spin(0.001)
-    with phase("forward", step=step):
-        memory = mmap.mmap(-1, 4096 * 100)
-        for page in range(100):
-            memory[4096 * page] = 1
-        memory.close()
-        with phase("attention"):
-            spin(0.002)
-    mark("optimizer", step)
-    spin(0.001)
-    mark()
-    beat.beat()
-    step += 1
-"""
-
-
-def python_job(code: str, **keys: object) -> Workload:
-    keys = {"command": [PYTHON, "-c", code], "progress": "heartbeat", "unit": "step", "phases": True} | keys
-    return Workload.model_validate(keys)
+pytestmark = pytest.mark.needs("two-cpus")
 
 
 def counts_here(event: str) -> bool:
@@ -63,22 +25,8 @@ def counts_here(event: str) -> bool:
     return known
 
 
-@pytest.fixture(scope="module")
-def cache(kernels):
-    return kernels.parents[2]
-
-
-@pytest.fixture(scope="module")
-def folder(cache, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("block")
-    lead = python_job(JOB, variables={"CASTMATES_PHASE_COUNTERS": "page-faults,instructions"})
-    plan = plan_of({"lead": lead, "other": counter()}, ["other"], cache, rounds=1)
-    measure_block(plan, plan.blocks[0].path, folder, cache)
-    return folder
-
-
-def test_phases_of_a_step_are_columns_and_add_up_to_it(folder):
-    steps = pd.read_parquet(folder / "steps.parquet")
+def test_phases_of_a_step_are_columns_and_add_up_to_it(shared_block):
+    steps = pd.read_parquet(shared_block / "steps.parquet")
     phases = ["input_s", "forward_s", "optimizer_s"]
     assert list(steps)[: len(study.STEPS)] == list(study.STEPS)
     assert set(list(steps)[len(study.STEPS) :]) == {*phases, "forward/attention_s"}
@@ -93,8 +41,8 @@ def test_phases_of_a_step_are_columns_and_add_up_to_it(folder):
     assert (lead["forward/attention_s"] >= 0.002).all()
 
 
-def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(folder):
-    counts = pd.read_parquet(folder / "counters.parquet")
+def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(shared_block):
+    counts = pd.read_parquet(shared_block / "counters.parquet")
     inside = counts[counts["source"] == "in-process"]
     assert set(inside["phase"]) == {"input", "forward", "forward/attention", "optimizer"}
     assert set(inside["scope"]) == {"process"}
@@ -111,9 +59,9 @@ def test_what_the_job_counts_at_the_edges_of_its_phases_is_a_row_each(folder):
     assert ((instructions["status"] == "counted") == instructions["value"].notna()).all()
 
 
-def test_the_record_says_what_was_reported(folder):
-    members = json.loads((folder / "block.json").read_text())["members"]
-    lead, other = (next(one for name, one in members.items() if name.startswith(who)) for who in ("lead", "other"))
+def test_the_record_says_what_was_reported(shared_block):
+    members = json.loads((shared_block / "block.json").read_text())["members"]
+    lead, other = (next(one for name, one in members.items() if name.startswith(who)) for who in ("lead", "finite"))
     assert "phases" not in other
     assert lead["phases"]["names"] == ["input", "forward", "forward/attention", "optimizer"]
     assert lead["phases"]["lost"] == lead["phases"]["not_recorded"] == 0

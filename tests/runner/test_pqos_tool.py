@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.linux.processes import read_process
 from castmates.machine import pqos_tool
 from castmates.machine.journal import Journal
 from castmates.machine.pqos_text import Reading, parse_readings
@@ -17,6 +17,7 @@ from castmates.protocols import Held
 from castmates.rdt.pqos.monitor import PqosMonitor, samples_of
 from castmates.rdt.pqos.session import PqosSession
 from tests.unit.rdt.pqos_machine import Tool
+from tests.waiting import wait_for
 
 RECORDED = Path(__file__).resolve().parents[1] / "data/pqos/csv-cores.txt"
 
@@ -29,16 +30,12 @@ def stand_in(folder, text):
     return Pqos("msr", str(file), folder / "lock")
 
 
-def ended(pid):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.02)
-    return False
+def await_end(pid):
+    wait_for(lambda: (found := read_process(pid)) is None or not found.alive, f"process {pid} has ended")
+
+
+def lines_of(file):
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def test_the_interface_is_named_in_every_call_and_nothing_leaks_in(tmp_path, monkeypatch):
@@ -57,15 +54,14 @@ def test_one_that_hangs_is_killed_with_its_children(tmp_path):
     tool = stand_in(tmp_path, f"trap '' TERM INT\nsleep 100 & echo $! > {tmp_path}/child\nsleep 100")
     with pytest.raises(CastmatesError, match="did not end within 1 s and was killed"):
         tool.call("-s", timeout_s=1)
-    assert ended(int((tmp_path / "child").read_text()))
+    await_end(int((tmp_path / "child").read_text()))
 
 
 def test_a_child_that_stays_behind_keeps_nobody_waiting(tmp_path):
-    tool = stand_in(tmp_path, f"sleep 100 & echo $! > {tmp_path}/child\necho done")
-    begin = time.monotonic()
+    endless = "while :; do sleep 0.05; done"
+    tool = stand_in(tmp_path, f"{endless} & echo $! > {tmp_path}/child\necho done")
     assert tool.call("-s") == "done\n"
-    assert time.monotonic() - begin < 50
-    assert ended(int((tmp_path / "child").read_text()))
+    await_end(int((tmp_path / "child").read_text()))
 
 
 def test_only_one_at_a_time(tmp_path, monkeypatch):
@@ -91,14 +87,11 @@ def test_it_ends_with_whoever_started_it(tmp_path):
     )
     starter = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.getcwd()})  # noqa: PTH109
     try:
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: lines_of(tmp_path / "pid"), "pqos has started")
     finally:
         starter.kill()
         starter.wait()
-    assert ended(int((tmp_path / "pid").read_text()))
+    await_end(int((tmp_path / "pid").read_text()))
 
 
 MONITOR = """
@@ -106,8 +99,9 @@ trap 'kill $!; exit 0' INT
 if [[ " $* " == *" -m "* ]]; then
   echo "$@" >> {folder}/asked
   cat {recorded}
-  [ -e {folder}/fails ] && { echo 'ERROR: Monitoring start error on core(s) 0' >&2; exit 1; }
-  sleep 100 & wait
+  [ -e {folder}/fails ] && { echo 'ERROR: Monitoring start error on core(s) 0' >&2; echo $$ > {folder}/fails; exit 1; }
+  sleep 100 &
+  echo >> {folder}/told; wait
 fi
 """
 
@@ -136,17 +130,9 @@ def monitor(tmp_path, monkeypatch):
     one.close()
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_series_runs_as_long_as_it_is_wanted(monitor, tmp_path):
     monitor.start()
-    wait_for((tmp_path / "asked").exists)
-    time.sleep(0.5)
+    wait_for(lambda: len(lines_of(tmp_path / "told")) == 1, "the series has been written")
     samples = monitor.stop()
     assert (tmp_path / "asked").read_text().split() == [
         "--iface=msr", "-u", "csv", "-i", "10", "-t", "86400", "-m", "llc:0-1",
@@ -158,11 +144,9 @@ def test_a_series_runs_as_long_as_it_is_wanted(monitor, tmp_path):
 
 def test_a_series_steps_aside_for_every_other_call(monitor, tmp_path):
     monitor.start()
-    wait_for((tmp_path / "asked").exists)
-    time.sleep(0.5)
+    wait_for(lambda: len(lines_of(tmp_path / "told")) == 1, "the series has been written")
     assert monitor.session.state().masks
-    wait_for(lambda: len((tmp_path / "asked").read_text().splitlines()) == 2)
-    time.sleep(0.5)
+    wait_for(lambda: len(lines_of(tmp_path / "told")) == 2, "another series has been written")
     samples = [one for one in monitor.stop() if one.subject == "lead@0" and one.metric == "llc_occupancy"]
     assert len(samples) == 8  # of two
     assert [one.t_ns for one in samples] == sorted(one.t_ns for one in samples)
@@ -171,8 +155,8 @@ def test_a_series_steps_aside_for_every_other_call(monitor, tmp_path):
 def test_one_that_ends_by_itself_is_an_error(monitor, tmp_path):
     (tmp_path / "fails").touch()
     monitor.start()
-    wait_for((tmp_path / "asked").exists)
-    time.sleep(1.0)
+    wait_for(lambda: lines_of(tmp_path / "fails"), "pqos complains")
+    await_end(int((tmp_path / "fails").read_text()))
     with pytest.raises(CastmatesError, match=r"ended by itself .*Monitoring start error on core"):
         monitor.stop()
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -20,13 +19,18 @@ from castmates.machine.prepare import prepared
 from castmates.pipeline.measure_block import measure_block
 from castmates.runner.cleanup.restore import heal, stale_folders, stale_groups
 from castmates.study.model import Prepare
+from tests.needs import lacks
 from tests.runner.stage import counter, plan_of
-from tests.runner.test_warden import alive, wait_until
+from tests.runner.test_warden import alive
+from tests.waiting import PATIENCE, wait_for
 
 FILE = Path("/proc/sys/kernel/numa_balancing")
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access(FILE, os.W_OK), reason="needs root and a kernel with NUMA balancing"
-)
+KERNEL = pytest.mark.skipif(not FILE.exists(), reason="a kernel without NUMA balancing")
+
+
+def needs_root(test):
+    return pytest.mark.needs("root")(KERNEL(test))
+
 
 # Prepares the machine as a block does, with a warden or without, tells, and waits.
 RUNNER = """
@@ -89,13 +93,13 @@ def kill(process):
 
 def restore():
     """Type the command, again while another test of another sweep holds the machine."""
-    deadline = time.monotonic() + 120
-    while True:
+
+    def typed():
         words = [sys.executable, "-m", "castmates", "restore"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-        if "in use by" not in done.stderr or time.monotonic() > deadline:
-            return done
-        time.sleep(0.2)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        return None if "in use by" in done.stderr else done
+
+    return wait_for(typed, "the machine is free")
 
 
 @needs_root
@@ -122,7 +126,7 @@ def test_the_warden_puts_back_what_its_killed_runner_set(knob):
     process, (warden,) = start(RUNNER, word, "warden")
     assert one_value.read(FILE) != before
     kill(process)
-    wait_until(lambda: not alive(int(warden)), "the warden did not end")
+    wait_for(lambda: not alive(int(warden)), "the warden has ended")
     assert one_value.read(FILE) == before
     assert left_changed() == []
 
@@ -160,7 +164,7 @@ def test_the_command_refuses_while_somebody_measures(state):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.needs("root")
 def test_interrupts_are_really_moved_and_come_back(state):
     online = os.cpu_count() or 1
     before = {change.target: change.former for change in knobs.away(Path("/"), [0])} if online > 1 else {}
@@ -183,7 +187,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_living_one_uses_is_not(sta
         assert {Path(dead_folder), *map(Path, dead_groups)} <= {*stale_folders(), *stale_groups()}
         told = "\n".join(heal().told)
         assert f"{dead_folder}: left by a killed run, removed" in told
-        wait_until(lambda: not alive(int(dead_member)), "the frozen member lives")
+        wait_for(lambda: not alive(int(dead_member)), "the frozen member has ended")
         assert not any(map(os.path.exists, [dead_folder, *dead_groups]))
         assert living.poll() is None
         assert alive(int(member))
@@ -219,7 +223,7 @@ def group():
     """Make a control group of some maker, with a sleeper in it."""
     home = cgroups.find_home()
     if home is None:
-        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     made = []
 
     def make(pid, born, space):
@@ -260,7 +264,7 @@ assert not {full, empty} & {*restore.stale_groups()}
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare (util-linux)")
+@pytest.mark.needs("root", "unshare")
 def test_groups_of_another_container_are_left_alone(group):
     me = myself()
     full, sleeper = group(me.pid, me.born, me.space)
@@ -276,21 +280,21 @@ def test_groups_of_another_container_are_left_alone(group):
         cgroups.remove(empty)
 
 
-def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, tmp_path, monkeypatch):
-    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
+def test_no_block_is_measured_beside_processes_of_a_killed_run(group, state, cache, tmp_path, monkeypatch):
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
     me = myself()
     monkeypatch.setattr("castmates.runner.cleanup.warden.cgroups.kill", lambda *_: False)  # it waits for a device
     old, sleeper = group(me.pid, me.born - 1, me.space)
     with pytest.raises(CastmatesError, match=rf"{old}, left by a killed run, still holds .*\({sleeper.pid}\)"):
-        measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path / "cache")
+        measure_block(plan, plan.blocks[0].path, tmp_path / "out", cache)
     assert not (tmp_path / "out/block.json").exists()
 
 
 @needs_root
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
+@pytest.mark.needs("two-cpus")
+def test_a_block_is_measured_on_a_prepared_machine(knob, cache, tmp_path):
     before, word = knob
-    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], tmp_path / "cache", rounds=1)
+    plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache, rounds=1)
     wish = Prepare.model_validate({"numa_balancing": word})
     block = plan.blocks[0].model_copy(update={"design": plan.blocks[0].design.model_copy(update={"prepare": wish})})
     seen = []
@@ -304,7 +308,7 @@ def test_a_block_is_measured_on_a_prepared_machine(knob, tmp_path):
         patch.setattr(
             "castmates.runner.block.await_ready", _before(look, "castmates.runner.processes.barrier", "await_ready")
         )
-        measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", tmp_path / "cache")
+        measure_block(plan.model_copy(update={"blocks": (block,)}), block.path, tmp_path / "out", cache)
     record = json.loads((tmp_path / "out/block.json").read_text())
     assert record["status"] == "measured"
     assert record["left_behind"] == []

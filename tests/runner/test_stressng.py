@@ -1,24 +1,24 @@
 """The keeper of stress-ng's stressors: what its metrics say is what is reported, and less than asked is a failure."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from castmates.linux.processes import read_process
 from castmates.study.model import Catalogue
 from castmates.study.reading import read
 from castmates.workloads import heartbeat
+from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "config" / "workloads" / "stress-ng.yaml"
-needs_stress_ng = pytest.mark.skipif(not shutil.which("stress-ng"), reason="apt-get install stress-ng")
+needs_stress_ng = pytest.mark.needs("stress-ng")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def start(tmp_path):
 @pytest.fixture
 def ended(tmp_path):
     def of(process: "subprocess.Popen[str]") -> Ended:
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=PATIENCE)[0]
         with heartbeat.Reader(tmp_path / "beats") as reader:
             return Ended(process.returncode, said, reader.state, [units for _, units in reader.beats(0).records])
 
@@ -63,12 +63,8 @@ def test_bogo_ops_are_counted_as_its_metrics_say(start, ended):
 @needs_stress_ng
 def test_it_ends_soon_after_sigterm_and_leaves_nothing(start, ended, tmp_path):
     process = start("--stressor", "cpu", "--ops", 10**8)
-    deadline = time.monotonic() + 20
-    with heartbeat.Reader(tmp_path / "beats") as reader:
-        while reader.state is not heartbeat.State.READY or not list(tmp_path.glob("stress-ng-*")):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-    time.sleep(0.2)
+    keeper = psutil.Process(process.pid)
+    wait_for(lambda: any(one.name() == "stress-ng" for one in keeper.children()), "stress-ng runs")
     process.send_signal(signal.SIGTERM)
     found = ended(process)
     assert (found.status, found.state, found.units) == (0, heartbeat.State.FINISHED, [])
@@ -124,14 +120,12 @@ def test_less_than_was_asked_is_a_failure(start, ended, tmp_path, text, said):
 
 
 def test_what_does_not_heed_sigterm_is_killed_though_it_comes_twice(start, ended, tmp_path):
-    text = f"trap '' TERM; echo $$ > {tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; while :; do sleep 0.05; done"
+    heed = f"trap 'echo > {tmp_path}/heard' TERM"
+    text = f"{heed}; echo $$ > {tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; while :; do sleep 0.05; done"
     process = start("--stressor", "cpu", "--ops", 10, path=stub(tmp_path / "bin", text))
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "pid").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for((tmp_path / "pid").exists, "it runs")
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.2)
+    wait_for((tmp_path / "heard").exists, "SIGTERM was handed on")
     process.send_signal(signal.SIGTERM)
     found = ended(process)
     assert (found.status, found.state, found.said) == (0, heartbeat.State.FINISHED, "")

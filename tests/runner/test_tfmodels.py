@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from castmates.workloads import environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.tfmodels import jobs
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
+from tests.waiting import PATIENCE, wait_for
 
 REPOSITORY = Path(__file__).parents[2]
 ENVS = REPOSITORY / "envs"
@@ -27,10 +27,9 @@ FACTS = {field.name for field in dataclasses.fields(Wish)} | {
     "seconds",
     "seconds_to_first_step",
 }
-# Every job in every way takes ten minutes: asked for with CASTMATES_ALL_JOBS=1, else there is nothing to run.
-EVERYTHING = list(itertools.product(jobs.MODELS, jobs.MODES, SOURCES)) if os.environ.get("CASTMATES_ALL_JOBS") else []
+EVERYTHING = list(itertools.product(jobs.MODELS, jobs.MODES, SOURCES))  # ten minutes
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +47,7 @@ def start(interpreter: dict[str, str], beats: Path, *words: str, module: str = J
     path = os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])
     # A wrong thread count, as a workflow engine may export it, must not reach the job.
     variables = interpreter | {"PATH": path, "CASTMATES_HEARTBEAT": str(beats), "OMP_NUM_THREADS": "64"} | more
+    variables["TMPDIR"] = str(beats.parent)  # a killed job leaves what AutoGraph generated
     command = ["python", "-m", module, *words]
     return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -62,7 +62,7 @@ def test_a_job_reads_its_records_beats_once_a_step_and_tells_its_phases(interpre
     phase_file.create(tmp_path / "phases")
     words = ["--model", "mobilenetv2", "--steps", "3", "--threads", "1", "--data", data_of("mobilenetv2")]
     job = start(interpreter, tmp_path / "beats", *words, CASTMATES_PHASES=str(tmp_path / "phases"))
-    said, complaints = job.communicate(timeout=300)
+    said, complaints = job.communicate(timeout=4 * PATIENCE)
     assert job.returncode == 0, complaints
     facts, medians = map(json.loads, said.splitlines())
     assert facts.keys() == FACTS
@@ -87,14 +87,14 @@ def assert_they_follow_each_other(phases: list[phase_file.Phase], at_least: int)
     assert all(one.end_ns - one.begin_ns > 100_000 for one in phases if one.name in ("forward", "backward"))
 
 
+@pytest.mark.nightly  # at each landing the job of test_profiling.py is ended so
 def test_sigterm_ends_an_endless_job_between_two_steps(interpreter, tmp_path):
     beats = tmp_path / "beats"
     job = start(interpreter, beats, "--model", "dlrm", "--mode", "infer", "--batch", "8", "--data", data_of("dlrm"))
     with Reader(beats) as reader:
-        while reader.head < 2 and job.poll() is None:
-            time.sleep(0.05)
+        wait_for(lambda: reader.head >= 2 or job.poll() is not None, "the job makes steps")
         job.send_signal(signal.SIGTERM)
-        _, complaints = job.communicate(timeout=60)
+        _, complaints = job.communicate(timeout=PATIENCE)
         assert job.returncode == 0, complaints
         assert reader.state is State.FINISHED
 
@@ -119,6 +119,7 @@ OFFICIAL = {
 }
 
 
+@pytest.mark.nightly
 def test_an_official_command_beats_once_a_step_whatever_its_inner_loop(interpreter, tmp_path):
     OFFICIAL["task"]["train_data"]["input_path"] = data_of("bert")
     words = ["official.nlp.train", "--experiment=bert/pretraining", "--mode=train", f"--model_dir={tmp_path / 'model'}"]
@@ -126,18 +127,19 @@ def test_an_official_command_beats_once_a_step_whatever_its_inner_loop(interpret
     phase_file.create(tmp_path / "phases")
     told_to = {"CASTMATES_PHASES": str(tmp_path / "phases")}
     job = start(interpreter, tmp_path / "beats", "--threads", "1", "--", *words, module=f"{JOBS}.attach", **told_to)
-    _, complaints = job.communicate(timeout=300)
+    _, complaints = job.communicate(timeout=4 * PATIENCE)
     assert job.returncode == 0, complaints
     assert counted(tmp_path / "beats") == [1, 2, 3]  # of nine steps six warm up
     assert list((tmp_path / "model").glob("ckpt-9*")), "the command's own work is done too"
     assert_they_follow_each_other(told(tmp_path / "phases"), at_least=8)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("model", "mode", "source"), EVERYTHING)
 def test_every_job_runs_from_both_sources(interpreter, tmp_path, model, mode, source):
     words = ["--model", model, "--mode", mode, "--steps", "2", "--data", data_of(model), "--source", source]
     job = start(interpreter, tmp_path / "beats", *words)
-    said, complaints = job.communicate(timeout=300)
+    said, complaints = job.communicate(timeout=4 * PATIENCE)
     assert job.returncode == 0, complaints
     assert json.loads(said).keys() == FACTS
     assert counted(tmp_path / "beats") == [1, 2]
@@ -146,7 +148,7 @@ def test_every_job_runs_from_both_sources(interpreter, tmp_path, model, mode, so
 def test_files_of_another_kind_are_one_sentence(interpreter, tmp_path):
     words = ["--model", "bert", "--data", data_of("mobilenetv2")]
     job = start(interpreter, tmp_path / "beats", *words)
-    _, complaints = job.communicate(timeout=120)
+    _, complaints = job.communicate(timeout=2 * PATIENCE)
     assert job.returncode == 2
     assert "are not what this job reads" in complaints
     assert complaints.count("\n") == 1
@@ -157,7 +159,7 @@ def test_files_of_another_kind_are_one_sentence(interpreter, tmp_path):
 def test_without_tensorflow_it_says_where_to_run(interpreter, tmp_path):
     own = interpreter | {"PATH": str(Path(sys.executable).parent)}
     job = start(own, tmp_path / "beats", "--model", "dlrm")
-    _, complaints = job.communicate(timeout=60)
+    _, complaints = job.communicate(timeout=PATIENCE)
     assert job.returncode == 2
     assert "castmates build-environment tfmodels" in complaints
     with Reader(tmp_path / "beats") as reader:

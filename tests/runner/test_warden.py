@@ -15,6 +15,8 @@ from castmates.linux import cgroups
 from castmates.linux.processes import read_process
 from castmates.runner.cleanup.warden import Warden, sweep
 from castmates.runner.processes.freezer import CgroupFreezer
+from tests.needs import lacks
+from tests.waiting import wait_for
 
 # Launches two members (one leaves its session in a child), freezes the first, tells who they are, and waits.
 RUNNER = """
@@ -58,18 +60,18 @@ def scheduled(pid: int) -> str:
     return Path(f"/proc/{pid}/schedstat").read_text().split()[2]
 
 
-def wait_until(condition, what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
+def at_rest(pid: int) -> bool:
+    """Whether it sleeps, and was on no processor for a moment: one that waits for a processor does not sleep."""
+    before = scheduled(pid)
+    time.sleep(0.1)
+    return read_process(pid).state == "S" and scheduled(pid) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("kind", ["cgroup", "signals"])
 def test_nothing_outlives_a_killed_runner(kind, number, tmp_path):
     if kind == "cgroup" and cgroups.find_home() is None:
-        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     runner = subprocess.Popen([sys.executable, "-c", RUNNER, kind, str(tmp_path)], stdout=subprocess.PIPE)
     told = json.loads(runner.stdout.readline())
     assert len(told["pids"]) == 4
@@ -80,7 +82,7 @@ def test_nothing_outlives_a_killed_runner(kind, number, tmp_path):
     runner.send_signal(number)
     runner.wait()
     runner.stdout.close()
-    wait_until(lambda: not alive(told["warden"]), "the warden did not end")
+    wait_for(lambda: not alive(told["warden"]), "the warden has ended")
     assert not any(map(alive, told["pids"]))
     assert not any(Path(group).exists() for group in told["groups"])
     assert not (tmp_path / "scratch").exists()
@@ -103,9 +105,8 @@ def test_release_sweeps_what_was_left(tmp_path):
 def test_members_do_not_hold_the_pipe_and_waiting_costs_nothing():
     warden = Warden.start()
     pid = warden._process.pid
-    used = ""
-    while used != (used := scheduled(pid)):
-        time.sleep(0.2)  # until it has come to rest
+    wait_for(lambda: at_rest(pid), "the warden has come to rest")
+    used = scheduled(pid)
     member = subprocess.Popen(["sleep", "600"], start_new_session=True, close_fds=False)
     try:
         time.sleep(0.3)
@@ -157,7 +158,7 @@ def test_a_failing_item_does_not_save_the_others(tmp_path):
 def test_a_frozen_group_is_swept():
     home = cgroups.find_home()
     if home is None:
-        pytest.skip("no cgroup v2 hierarchy in which this user may make a group")
+        lacks("cgroup", "no cgroup v2 hierarchy in which this user may make a group")
     freezer = CgroupFreezer(home, "test")
     sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
     freezer.adopt("member", sleeper.pid)

@@ -1,34 +1,47 @@
-"""One finished sweep, which the tests copy and go on from."""
-
-import os
+"""Finished sweeps, one for each shape of study, which the tests look at, or copy and go on from."""
 
 import pytest
 
+from tests.needs import insist
 from tests.workflow.sweeps import Sweeps
 
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "workflow" in item.path.parts:
-            item.add_marker(pytest.mark.slow)
+# What the tests of a modelled study and of its confirmation both look at.
+MODELLED = {
+    "platform": "modelled",
+    "antagonists": ["stream"],
+    "cache": {"sweeps": [{"split": [4, 10]}, {"lead_ways": 4}]},
+    "recommend": {"lead_loss": 60},
+    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
+}
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
+    """An empty cache: the first sweep builds the kernels in it, as that of a user does."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, cache):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two CPUs")
+    """A measured study of two blocks, from an empty folder to its page."""
+    insist("two-cpus")
     sweeps = Sweeps.make(tmp_path_factory.mktemp("project") / "first", cache)
-    done = sweeps.run()
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = sweeps.sweep()
     assert "The report is in results/small/report/index.html" in done.stderr
     return sweeps
 
 
 @pytest.fixture
 def project(finished, tmp_path):
+    """The same, to go on from."""
     return finished.copy(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def modelled(tmp_path_factory):
+    """A modelled study with a sweep of partitions, from an empty folder to its page."""
+    folder = tmp_path_factory.mktemp("modelled")
+    sweeps = Sweeps.make(folder / "project", folder / "cache")
+    sweeps.write_study(MODELLED)
+    sweeps.sweep()
+    return sweeps

@@ -11,6 +11,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["Snakefile", "workflow", "profiles", "config", "scripts", "envs"]
+TABLES = "results/small/tables/effects.csv"  # a sweep that ends here draws no figures and writes no page: half the time
 STUDY = {
     "name": "small",
     "leads": ["chase"],
@@ -27,7 +28,7 @@ STUDY = {
     "counters": {"topdown": 0, "cost_pairs": 0},  # the runner's tests have these
     # The machine that runs the tests is shared: nothing may be rejected for what others do there.
     "controls": None,
-    "limits": {"steal": 1, "foreign": 1, "neighbours": 1},
+    "limits": {"steal": 1, "foreign": 1, "neighbours": 1, "restart_gap": 1, "silence": 1},
 }
 
 
@@ -60,6 +61,17 @@ class Sweeps:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self._call("snakemake", "--cores", "all", *arguments)
+
+    def sweep(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run, and insist that it went well."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def assert_finished(self, *target: str) -> None:
+        """Nothing is left to do, for the whole study or for one target."""
+        said = self.run("--dry-run", *target).stdout
+        assert "Nothing to be done" in said, said
 
     def castmates(self, *arguments: str) -> str:
         done = self._call(sys.executable, "-m", "castmates", *arguments)

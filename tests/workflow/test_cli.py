@@ -12,6 +12,8 @@ from castmates.cli import main
 from castmates.errors import CastmatesError
 from tests.workflow.sweeps import ROOT
 
+pytestmark = pytest.mark.core
+
 
 def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(

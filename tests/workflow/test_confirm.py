@@ -4,34 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.sweeps import Sweeps
+from tests.waiting import PATIENCE, wait_for
 from tests.workflow.test_interruptions import wait_until_nobody_is_left
-
-STUDY = {
-    "platform": "modelled",
-    "antagonists": ["stream"],
-    "cache": {"sweeps": [{"split": [4, 10]}]},
-    "recommend": {"lead_loss": 60},
-    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
-}
-
-pytestmark = pytest.mark.slow  # four runs of Snakemake
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("confirm")
-    sweeps = Sweeps.make(folder / "project", folder / "cache")
-    sweeps.write_study(STUDY)
-    done = sweeps.run()
-    assert done.returncode == 0, done.stderr
-    return sweeps
 
 
 def advice(sweeps):
@@ -51,19 +30,21 @@ def end_amid_the_blocks(sweeps, number):
         [sys.executable, "-m", "castmates", "confirm", "--cores", "2"],
         cwd=sweeps.folder, env=sweeps.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as asking:  # fmt: skip
-        until = time.monotonic() + 240  # castmates and Snakemake start, and a block is measured
-        while not fresh_blocks(sweeps) and asking.poll() is None and time.monotonic() < until:
-            time.sleep(0.02)
-        in_time = bool(fresh_blocks(sweeps))
-        asking.send_signal(number)
-        said = asking.communicate(timeout=150)[0]  # longer than all that sweeping.STAGES grant
+        try:
+            wait_for(lambda: fresh_blocks(sweeps) or asking.poll() is not None, "the first fresh block is measured")
+            in_time = asking.poll() is None
+            asking.send_signal(number)
+            said = asking.communicate(timeout=2 * PATIENCE)[0]  # longer than all that sweeping.STAGES grant
+        finally:
+            asking.kill()
     assert in_time, said
     assert asking.returncode == 128 + number, said
     assert "Traceback" not in said
     assert "goes on where it stopped" in said
 
 
-def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_truth(swept):
+def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_truth(modelled, tmp_path):
+    swept = modelled.copy(tmp_path / "project")
     before = advice(swept)
     assert (before["verdict"], before["confirmation"]) == ("met", "not confirmed yet")
     page = swept.results / "report/index.html"
@@ -98,5 +79,5 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     assert pareto[["stage", "blocks", "refused"]].iloc[-1].tolist() == ["confirmed", 3, 0]
     searched = {json.loads(one.read_text())["spec"]["seed"] for one in swept.results.glob("blocks/*/*/block.json")}
     assert record["spec"]["seed"] not in searched
-    assert "Nothing to be done" in swept.run("--dry-run").stdout
+    swept.assert_finished()
     assert "Confirmed: " in swept.castmates("recommend")

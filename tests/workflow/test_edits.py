@@ -1,14 +1,25 @@
 """After an edit of the YAML only what is new is measured, and nothing measured is thrown away."""
 
+import itertools
 import json
 import re
 
+import pandas as pd
 import pytest
 import yaml
 
 from castmates import project as projects
+from castmates.workloads import inputs
 from tests.unit.caches import cache as cache_of
-from tests.workflow.sweeps import ROOT, STUDY, Sweeps
+from tests.workflow.sweeps import ROOT, STUDY, TABLES, Sweeps
+
+READER = {"command": ["sh", "-c", "cat {inputs}/* > /dev/null"], "inputs": "xml"}
+WIDE = {
+    "title": "Another <title>",
+    "workloads": {"reader": READER, "bad": {"command": "false"}},
+    "leads": ["chase", "bad"],
+    "antagonists": ["stream", "reader"],
+}
 
 
 def unchanged(before: dict, after: dict) -> bool:
@@ -24,57 +35,97 @@ def readme_example() -> dict:
     return yaml.safe_load(found[1])["workloads"]
 
 
+@pytest.fixture(scope="module")
+def wide(finished, tmp_path_factory):
+    """The finished study with another title, an antagonist that reads a data set, and a lead that fails."""
+    sweeps = finished.copy(tmp_path_factory.mktemp("wide") / "project")
+    sweeps.write_study(WIDE)
+    done = sweeps.sweep()
+    return sweeps, done.stderr
+
+
+@pytest.mark.core
 def test_a_workload_is_added_as_the_readme_shows(project):
     (name, workload), *none = readme_example().items()
     assert not none
     before = project.blocks()
     project.write_study({"workloads": {name: workload}, "antagonists": ["stream", name]})
-    done = project.run()
-    assert done.returncode == 0, done.stderr
+    project.sweep(TABLES)
     after = project.blocks()
     assert unchanged(before, after)
     assert len(after) == len(before) + 2
     assert all(project.record(block)["status"] == "measured" for block in after)
     assert set(project.effects()["mix"]) == {"chase+stream", f"chase+{name}"}
-    assert "Nothing to be done" in project.run("--dry-run").stdout
+    project.assert_finished(TABLES)
 
 
-def test_a_larger_budget_measures_only_more_blocks(project):
+def test_a_larger_budget_measures_only_more_blocks_and_never_two_at_a_time(project):
     before = project.blocks()
-    project.write_study({"budget": STUDY["budget"] | {"blocks": 3, "rounds": 3}})
-    assert project.run().returncode == 0
+    project.write_study({"budget": STUDY["budget"] | {"blocks": 4, "rounds": 3}})
+    project.sweep("-j", "4", TABLES)
     after = project.blocks()
     assert unchanged(before, after)
-    assert len(after) == 3
+    assert len(after) == 4
     effects = project.effects()
-    assert (effects["blocks"] == 3).all()
+    assert (effects["blocks"] == 4).all()
     assert effects["slowdown_low"].notna().all()
+    windows = [pd.read_parquet(project.results / "blocks" / block / "windows.parquet") for block in after]
+    spans = sorted((each["open_ns"].min(), each["close_ns"].max()) for each in windows)
+    assert all(first[1] < second[0] for first, second in itertools.pairwise(spans))
 
 
-def test_a_removed_workload_leaves_the_tables_and_nothing_is_measured(project):
-    project.write_study({"antagonists": ["stream", "compute"]})
-    assert project.run().returncode == 0
+def test_a_new_title_reaches_the_report_and_measures_nothing(finished, wide, project):
+    project.write_study({"title": WIDE["title"]})
+    jobs = project.run("--dry-run").stdout
+    assert "write_report" in jobs
+    assert "measure_block" not in jobs
+    assert "<h1>Another &lt;title&gt;</h1>" in (wide[0].results / "report/index.html").read_text()
+
+
+def test_removed_workloads_leave_the_tables_and_nothing_is_measured(wide, tmp_path):
+    project = wide[0].copy(tmp_path / "project")
+    assert {"chase+stream", "chase+reader"} <= set(project.effects()["mix"])
     before = project.blocks()
     project.write_study({})
-    assert project.run().returncode == 0
+    project.sweep(TABLES)
     assert project.blocks() == before
     assert set(project.effects()["mix"]) == {"chase+stream"}
 
 
-def test_a_failed_block_is_told_and_costs_the_others_nothing(project):
-    before = project.blocks()
-    bad = {"command": "false"}
-    project.write_study({"workloads": {"bad": bad}, "antagonists": ["stream", "bad"]})
-    done = project.run()
-    assert done.returncode == 0, done.stderr
-    assert unchanged(before, project.blocks())
+def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp_path):
+    project, told = wide[0].copy(tmp_path / "project"), wide[1]
+    assert unchanged(finished.blocks(), project.blocks())
     page = (project.results / "report/index.html").read_text()
     assert "false ended with status 1" in page
-    assert "2 of 4 blocks: failed" in done.stderr
-    assert "castmates retry" in done.stderr
-    assert "Nothing to be done" in project.run("--dry-run").stdout
+    assert "2 of 6 blocks: failed" in told
+    assert "castmates retry" in told
+    project.assert_finished()
     assert "2 blocks forgotten" in project.castmates("retry")
     assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but forgotten blocks are not"
+
+
+def test_inputs_are_made_once_and_read_by_what_is_measured(finished, wide, tmp_path):
+    project = wide[0].copy(tmp_path / "project")
+    (place,) = project.cache.glob("inputs/xml-*")
+    assert place.name == f"xml-{inputs.key('xml', ROOT / 'envs')}"
+    made = inputs.ready_file(place).stat().st_mtime_ns
+
+    before, first = finished.blocks(), project.blocks()
+    assert unchanged(before, first)
+    new = [project.record(block) for block in first if block not in before]
+    records = [record for record in new if record["status"] == "measured"]
+    assert len(records) == 2
+    assert {record["inputs"]["xml"]["key"] for record in records} == {place.name.removeprefix("xml-")}
+    commands = [one["command"] for name, one in records[0]["members"].items() if name.startswith("reader@")]
+    assert commands[0][-1] == f"cat {place}/* > /dev/null"
+
+    again = {"like": "reader", "title": "another reader", "variables": {"WHERE": "{inputs}"}}
+    workloads = WIDE["workloads"] | {"again": again}
+    project.write_study(WIDE | {"workloads": workloads, "antagonists": ["stream", "reader", "again"]})
+    jobs = project.run("--dry-run").stdout
+    assert "measure_block" in jobs
+    assert "build_inputs" not in jobs
+    assert inputs.ready_file(place).stat().st_mtime_ns == made
 
 
 def test_a_plan_that_is_made_anew_still_knows_what_could_be_shared_out(tmp_path, cache):

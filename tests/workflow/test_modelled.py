@@ -9,27 +9,10 @@ import pytest
 from castmates.machine import trial_records
 from tests.workflow.sweeps import Sweeps
 
-STUDY = {
-    "platform": "modelled",
-    "antagonists": ["stream"],
-    "cache": {"sweeps": [{"split": [4, 8]}, {"lead_ways": 4}]},
-    "recommend": {"lead_loss": 40},
-    "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
-}
 
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modelled")
-    sweeps = Sweeps.make(folder / "project", folder / "cache")
-    sweeps.write_study(STUDY)
-    done = sweeps.run()
-    assert done.returncode == 0, done.stderr
-    return sweeps
-
-
-def test_every_table_and_figure_says_that_it_is_modelled(swept):
-    files = [file for suffix in ("csv", "parquet") for file in swept.results.rglob(f"*.{suffix}")]
+@pytest.mark.core
+def test_every_table_and_figure_says_that_it_is_modelled(modelled):
+    files = [file for suffix in ("csv", "parquet") for file in modelled.results.rglob(f"*.{suffix}")]
     assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= {
         file.name for file in files
     }
@@ -37,27 +20,28 @@ def test_every_table_and_figure_says_that_it_is_modelled(swept):
         table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
         nothing = file.stem in ("counters", "topdown", "layers")  # which a modelled machine has not
         assert set(table["platform"].dropna()) == (set() if nothing else {"modelled"}), file
-    for figure in swept.results.glob("figures/*.svg"):
+    for figure in modelled.results.glob("figures/*.svg"):
         assert figure.with_suffix(".png").stat().st_size > 0
 
 
-def test_the_page_says_so_too(swept):
-    page = (swept.results / "report/index.html").read_text()
+def test_the_page_says_so_too(modelled):
+    page = (modelled.results / "report/index.html").read_text()
     assert "This is not a measurement" in page
     assert page.count("Source: modelled.") >= 4
     assert re.search(r"<title>.*\(modelled\)</title>", page)
     assert "modelled machine" in page or "a model (docs/modelled-machine.md)" in page
 
 
-def test_the_effects_hold_the_truth_of_the_model(swept):
-    effects = swept.effects()
-    assert {"split-4", "split-8", "lead-4", "unmanaged"} == set(effects["partition"])
-    record = json.loads(next(swept.results.glob("blocks/*/1/block.json")).read_text())
+@pytest.mark.core
+def test_the_effects_hold_the_truth_of_the_model(modelled):
+    effects = modelled.effects()
+    assert {"split-4", "split-10", "lead-4", "unmanaged"} == set(effects["partition"])
+    record = json.loads(next(modelled.results.glob("blocks/*/1/block.json")).read_text())
     truth = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
     lead = "chase@1"
     for scene, row in {
         "corun:chase+stream": ("unmanaged", "chase+stream"),
-        "corun:chase+stream@split-8": ("split-8", "chase+stream"),
+        "corun:chase+stream@split-10": ("split-10", "chase+stream"),
         "solo@lead-4": ("lead-4", "chase"),
     }.items():
         own = effects[(effects["partition"] == row[0]) & (effects["mix"] == row[1]) & (effects["member"] == lead)]
@@ -65,36 +49,37 @@ def test_the_effects_hold_the_truth_of_the_model(swept):
         assert found["slowdown"] == pytest.approx(truth["solo"][lead] / truth[scene][lead], rel=0.03)
 
 
-def test_nothing_was_built_and_nothing_is_left_to_do(swept):
-    assert not swept.cache.exists()
-    assert "Nothing to be done" in swept.run("--dry-run").stdout
+@pytest.mark.core
+def test_nothing_was_built_and_nothing_is_left_to_do(modelled):
+    assert not modelled.cache.exists()
+    modelled.assert_finished()
 
 
 @pytest.mark.parametrize("name", ["tables/pareto.parquet", "tables/effects.csv", "figures/heatmap.pdf"])
-def test_what_was_removed_is_made_again_though_the_page_is_there(swept, name):
-    file, aside = swept.results / name, swept.results / "aside"
+def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name):
+    file, aside = modelled.results / name, modelled.results / "aside"
     file.rename(aside)
     try:
-        assert "Nothing to be done" not in swept.run("--dry-run").stdout
+        assert "Nothing to be done" not in modelled.run("--dry-run").stdout
     finally:
         aside.rename(file)
 
 
-def test_a_study_is_chosen_by_either_option_and_by_one_of_them(swept):
+def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):
     named = ["--config", "study=config/config.yaml"]
     filed = ["--configfile", "config/config.yaml"]
     for option in (named, filed):
-        assert "Nothing to be done" in swept.run("--dry-run", *option).stdout
-    both = swept.run("--dry-run", *named, *filed)
+        modelled.assert_finished(*option)
+    both = modelled.run("--dry-run", *named, *filed)
     assert both.returncode != 0
     assert "one study at a time" in both.stdout + both.stderr
 
 
-def test_a_trial_of_this_machine_makes_nothing_of_a_modelled_one_anew(swept, tmp_path):
-    copy = Sweeps(swept.copy(tmp_path / "project").folder, tmp_path / "cache")
+def test_a_trial_of_this_machine_makes_nothing_of_a_modelled_one_anew(modelled, tmp_path):
+    copy = Sweeps(modelled.copy(tmp_path / "project").folder, tmp_path / "cache")
     trial_records.write(copy.cache, {"identity": trial_records.identity()})
     facts = copy.results / "machine.json"
     facts.unlink()
     target = str(facts.relative_to(copy.folder))
-    assert copy.run(target).returncode == 0
-    assert "Nothing to be done" in copy.run("--dry-run", target).stdout
+    copy.sweep(target)
+    copy.assert_finished(target)

@@ -2,13 +2,13 @@
 
 import json
 
-from tests.workflow.sweeps import STUDY, Sweeps
+from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
 QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest_settle": 0.01}
 
 
 def budget(precision: str, most: int, **changes: object) -> dict[str, object]:
-    return {"budget": QUICK | {"blocks": 4, "batch": 6, "precision": precision, "most_blocks": most} | changes}
+    return {"budget": QUICK | {"blocks": 3, "batch": 2, "precision": precision, "most_blocks": most} | changes}
 
 
 def looks(sweeps: Sweeps) -> list[dict]:
@@ -18,27 +18,25 @@ def looks(sweeps: Sweeps) -> list[dict]:
 
 def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     before = project.blocks()
-    project.write_study(budget("0.0001%", 10))  # out of reach
-    done = project.run("results/small/tables/effects.csv")
-    assert done.returncode == 0, done.stderr
+    project.write_study(budget("0.0001%", 5))  # out of reach
+    project.sweep(TABLES)
     first = project.blocks()
     assert before.items() <= first.items()
-    assert len(first) == 10
+    assert len(first) == 5
     assert [one["reached"][0]["goes_on"] for one in looks(project)] == [True, False]
-    assert (project.effects()["blocks"] == 10).all()
+    assert (project.effects()["blocks"] == 5).all()
 
-    project.write_study(budget("900%", 14))  # reached at the first look, and confirmed six blocks later
-    done = project.run()
-    assert done.returncode == 0, done.stderr
+    project.write_study(budget("900%", 7))  # reached at the first look, and confirmed two blocks later
+    done = project.sweep()
     assert "±900 % reached by 1 of 1 company." in done.stderr
     assert "±900 % reached by 1 of 1 company." in (project.results / "report/index.html").read_text()
     second = project.blocks()
     assert first == second
     assert looks(project)[-1]["reached"][0]["enough"]
-    assert (project.effects()["blocks"] == 10).all()
-    assert "Nothing to be done" in project.run("--dry-run").stdout
+    assert (project.effects()["blocks"] == 5).all()
+    project.assert_finished()
 
-    project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
+    project.write_study(budget("950%", 7))  # less is wanted: another look, and nothing is measured
     again = project.run("--dry-run").stdout
     assert "measure_block" not in again
     assert "write_report" in again, "it says which precision was reached"

@@ -1,7 +1,6 @@
 """The whole workflow, from a YAML file to a report, with native programs."""
 
 import html
-import itertools
 import json
 import re
 import shutil
@@ -9,9 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from castmates.results.columns import study as tables
-from tests.workflow.sweeps import ROOT
+from tests.workflow.sweeps import TABLES
+
+pytestmark = pytest.mark.core
 
 
 def test_the_sweep_leaves_what_the_contract_promises(finished):
@@ -39,7 +41,7 @@ def test_the_report_is_one_file_that_says_what_was_measured(finished):
 
 
 def test_a_finished_sweep_has_nothing_to_do(finished):
-    assert "Nothing to be done" in finished.run("--dry-run").stdout
+    finished.assert_finished()
 
 
 def test_snakemakes_own_report_works(finished):
@@ -52,18 +54,6 @@ def test_snakemakes_own_report_works(finished):
     captions = {file.stem: file.with_suffix(".txt").read_text().strip() for file in figures}
     assert sorted(drawn) == sorted(captions)
     assert all(caption in words or json.dumps(caption)[1:-1] in words for caption in captions.values())
-
-
-def test_blocks_never_overlap_even_with_jobs_given(project):
-    project.write_study({"budget": project_budget(blocks=4)})
-    assert project.run("-j", "4").returncode == 0
-    spans = []
-    for block in project.blocks():
-        windows = pd.read_parquet(project.results / "blocks" / block / "windows.parquet")
-        spans.append((windows["open_ns"].min(), windows["close_ns"].max()))
-    spans.sort()
-    assert len(spans) == 4
-    assert all(first[1] < second[0] for first, second in itertools.pairwise(spans))
 
 
 def test_moving_touching_and_restyling_measure_nothing_again(project):
@@ -80,42 +70,11 @@ def test_neither_a_moved_cache_nor_another_text_of_the_rule_measures_again(proje
     rule = project.folder / "workflow/rules/measure.smk"
     rule.write_text(rule.read_text().replace("--plan {input.plan:q}", "--plan  {input.plan:q}"))
     project.cache = tmp_path / "elsewhere"
-    done = project.run("--dry-run")
-    assert "Nothing to be done" in done.stdout, done.stdout
-
-
-def test_a_new_title_reaches_the_report_and_measures_nothing(project):
-    before = project.blocks()
-    project.write_study({"title": "Another <title>"})
-    assert project.run().returncode == 0
-    assert project.blocks() == before
-    assert "<h1>Another &lt;title&gt;</h1>" in (project.results / "report/index.html").read_text()
+    project.assert_finished()
 
 
 def test_results_without_snakemakes_own_records_are_kept(project):
     shutil.rmtree(project.folder / ".snakemake")
     before = project.blocks()
-    assert project.run().returncode == 0
+    project.sweep(TABLES)
     assert project.blocks() == before
-
-
-def test_the_shipped_studies_can_be_planned():
-    import subprocess
-    import sys
-
-    for study in [ROOT / "config/config.yaml", *sorted((ROOT / "config/studies").glob("*.yaml"))]:
-        done = subprocess.run(
-            [sys.executable, "-m", "castmates", "plan", str(study)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "windows" in done.stdout
-
-
-def project_budget(**changes):
-    from tests.workflow.sweeps import STUDY
-
-    return STUDY["budget"] | changes

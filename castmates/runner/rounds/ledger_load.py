@@ -28,6 +28,7 @@ class Load:
     def _steal(self, readings: Readings) -> list[str]:
         """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
         stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
+        stolen = {cpu: min(seconds, readings.seconds) for cpu, seconds in stolen.items()}
         # Ticks are coarse: a single one is no proof of anything, however short the window.
         return [
             f"steal: the hypervisor took {seconds / readings.seconds:.1%} of CPU {cpu} (limit {self.limits.steal:.1%})"
@@ -51,7 +52,7 @@ class Load:
             # Ticks are coarse: two of them are forgiven.
             places = [f"cpu{cpu}" for cpu in cpus]
             others = busy - own - readings.strays(places) - self._runners(cpus, readings) - FORGIVEN
-            share = others / len(cpus) / readings.seconds
+            share = _share(others / len(cpus), readings)
             if share > self.limits.foreign:
                 place = f"CPU{'s' if len(cpus) > 1 else ''} {format_cpu_list(cpus)}"
                 whom = _blame(others + FORGIVEN, readings, places, readings.interrupts(cpus))
@@ -64,7 +65,7 @@ class Load:
         reasons = []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)
-            share = others / domain.size / readings.seconds
+            share = _share(others / domain.size, readings)
             if share > self.limits.neighbours:
                 whom = _blame(others, readings, [domain.name])
                 reasons.append(
@@ -83,6 +84,11 @@ class Load:
 
     def _cpus(self) -> set[int]:
         return {cpu for cpus in self.places.values() for cpu in cpus}
+
+
+def _share(seconds: float, readings: Readings) -> float:
+    """The share of the window: all of it at most, though edges that are read late make more of it."""
+    return min(seconds / readings.seconds, 1.0)
 
 
 def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0) -> str:
