@@ -2,13 +2,13 @@
 
 import ctypes
 import os
-import platform
 import signal
 from collections import Counter
 
 import pytest
 
 from castmates.trials.counters.program import known
+from tests.needs import insist
 
 SEIZE, INTERRUPT, STEP, PEEK = 0x4206, 0x4207, 9, 3
 INSTRUCTION_POINTER = 16 * 8  # its place in the registers of x86-64
@@ -16,8 +16,7 @@ INSTRUCTION_POINTER = 16 * 8  # its place in the registers of x86-64
 
 def visits_of(command, units):
     """Let `known` do so many units step by step; how often each instruction's address was visited."""
-    if platform.machine() != "x86_64":
-        pytest.skip("the loops are stepped through on x86-64 only")
+    insist("x86-64")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long

@@ -1,7 +1,5 @@
 """The kernels that are antagonists, one for each part of the machine, as real processes."""
 
-import platform
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -13,9 +11,10 @@ from castmates.study.model import Catalogue, Study
 from castmates.study.reading import read
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.native import build as native
+from tests.needs import insist
 from tests.runner.programs import PATIENCE, run, start, wait_until
 
-on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 locks words that lie in two lines")
+on_x86 = pytest.mark.needs("x86-64")  # only x86 locks words that lie in two lines
 
 
 @pytest.fixture
@@ -81,8 +80,7 @@ def test_fileio_leaves_no_file_whatever_ends_it(kernels, beats, tmp_path, end):
 
 
 def test_fileio_says_that_the_disk_takes_no_more(kernels, tmp_path):
-    if shutil.which("prlimit") is None:
-        pytest.skip("prlimit is not installed")
+    insist("prlimit")
     words = ["prlimit", "--fsize=131072", kernels / "fileio", "--directory", tmp_path]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, restore_signals=False, check=False)
     assert done.returncode == 1

@@ -37,7 +37,6 @@ def beats_of(command, path, seconds, then=None):
         return reader.beats(0).records, err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "rate"),
     [
@@ -57,7 +56,6 @@ def test_a_rate_is_never_exceeded_and_held_for_a_stretch_at_least(kernels, tmp_p
     assert best_rate(records) >= 0.9 * rate  # other programs may disturb it all the rest of the time
 
 
-@pytest.mark.slow
 def test_a_thaw_is_not_followed_by_a_burst(kernels, tmp_path):
     def freeze(process):
         process.send_signal(signal.SIGSTOP)

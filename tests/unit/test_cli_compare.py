@@ -58,13 +58,13 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     assert "B is faster alone, but loses more beside stream" in done.output
     assert re.search(r"Version of kernel +6\.1\.0 +6\.18\.0", done.output)
     assert re.search(r"Host of the blocks +here +there", done.output)
-    rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["where"] for row in rows} == {"both"}
     page = (tmp_path / "out" / "index.html").read_text()
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
     assert page.count("<svg") == 1
     assert "loses more in B" in page
-    drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").open()))
+    drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["baseline"] for row in drawn} == {"solo"}
     assert (tmp_path / "out" / "comparison-figure.png").stat().st_size > 10_000
 

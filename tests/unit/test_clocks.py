@@ -44,3 +44,25 @@ def test_heartbeats_of_native_programs_use_monotonic_clocks_only(file):
 @pytest.mark.parametrize("use", ["import time\ntime.time()", "from time import time", "from datetime import datetime"])
 def test_the_search_finds_a_wall_clock(use):
     assert wall_clocks(use)
+
+
+def uses_for_figures(source: str) -> set[str]:
+    """Return every use of the wall clock other than as a stamp: as a number, or in a difference of dates."""
+    found = {name for name in wall_clocks(source) if name in WALL}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and "datetime" in ast.unparse(node):
+            found.add(ast.unparse(node))
+    return found
+
+
+def test_the_wall_clock_is_for_stamps_alone():
+    # TensorFlow's marks are of the wall clock: each step finds out how far it is from the steady one, and a step in
+    # which it was set is given up. Snakemake's failures are told from older ones by the dates of files.
+    files = {file for file in ROOT.rglob("*.py") if uses_for_figures(file.read_text())}
+    assert {file.name for file in files} == {"phases.py", "failures.py"}
+
+
+@pytest.mark.parametrize("use", ["import time\ntime.time_ns()", "datetime.now() - began", "datetime.now(UTC) - x"])
+def test_a_figure_from_the_wall_clock_is_found(use):
+    assert uses_for_figures(use)
+    assert not uses_for_figures("from datetime import datetime\nstamp = datetime.now().isoformat()")

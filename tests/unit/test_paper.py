@@ -89,8 +89,11 @@ def test_each_block_is_an_action_and_a_failed_one_says_so(graph):
     assert {one["@id"] for one in listed(graph["./"]["mentions"])} == {one["@id"] for one in actions} | {"#analysis"}
 
 
+@pytest.mark.needs("rocrate")
 def test_the_library_reads_the_crate(written):
-    crate = pytest.importorskip("rocrate.rocrate").ROCrate(written)
+    from rocrate.rocrate import ROCrate
+
+    crate = ROCrate(written)
     assert crate.root_dataset["name"] == "a_study"
     assert {entity.id for entity in crate.root_dataset["hasPart"]} == {entity.id for entity in crate.data_entities}
 

@@ -34,9 +34,7 @@ def end_amid_the_blocks(sweeps, number):
             wait_for(lambda: fresh_blocks(sweeps) or asking.poll() is not None, "the first fresh block is measured")
             in_time = asking.poll() is None
             asking.send_signal(number)
-            said = asking.communicate(timeout=2 * PATIENCE)[
-                0
-            ]  # longer than all that pipeline.snakemake.ESCALATION grant
+            said = asking.communicate(timeout=2 * PATIENCE)[0]
         finally:
             asking.kill()
     assert in_time, said
