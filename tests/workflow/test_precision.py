@@ -8,7 +8,7 @@ QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest
 
 
 def budget(precision: str, most: int, **changes: object) -> dict[str, object]:
-    return {"budget": QUICK | {"blocks": 3, "batch": 2, "precision": precision, "most_blocks": most} | changes}
+    return {"budget": QUICK | {"blocks": 4, "batch": 6, "precision": precision, "most_blocks": most} | changes}
 
 
 def looks(sweeps: Sweeps) -> list[dict]:
@@ -22,9 +22,9 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     project.sweep(TABLES)
     first = project.blocks()
     assert before.items() <= first.items()
-    assert len(first) == 5
+    assert len(first) == 10
     assert [one["reached"][0]["goes_on"] for one in looks(project)] == [True, False]
-    assert (project.effects()["blocks"] == 5).all()
+    assert (project.effects()["blocks"] == 10).all()
 
     project.write_study(budget("900%", 14))  # reached at the first look, and confirmed six blocks later
     done = project.sweep()
@@ -36,7 +36,7 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
     assert (project.effects()["blocks"] == 10).all()
     project.assert_finished()
 
-    project.write_study(budget("950%", 7))  # less is wanted: another look, and nothing is measured
+    project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
     again = project.run("--dry-run").stdout
     assert "measure_block" not in again
     assert "write_report" in again, "it says which precision was reached"
