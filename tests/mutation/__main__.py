@@ -29,6 +29,7 @@ class Wanted:
     mutant: Mutant
     site: Site
     how: str
+    noticed_by: str = ""  # the name of the test that did, in the earlier run
 
 
 def main() -> int:
@@ -43,6 +44,7 @@ def main() -> int:
     run.add_argument(
         "--tests", default="", help="what pytest is given to find the pure tests (default: as README.md has it)"
     )
+    run.add_argument("--seconds", type=float, default=trial.TESTS_S, help="of tests that a mutant gets (%(default)s)")
     run.add_argument(
         "--area", action="append", choices=sample.AREAS, help="only this area (may be given several times)"
     )
@@ -92,9 +94,9 @@ def _content(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     trial.prepare(tests)
     tried_areas = {control["area"] for control in content["controls"]}
     fresh = [one.site for one in wanted if one.mutant.area not in tried_areas]
-    content["controls"] += _controls(fresh, tests, scratch)
+    content["controls"] += _controls(fresh, tests, scratch, trial.Limits(given.seconds))
     for number, one in enumerate(wanted, 1):
-        outcome = trial.tried(one.site, tests, scratch / "trial")
+        outcome = trial.tried(one.site, tests, scratch / "trial", trial.Limits(given.seconds, one.noticed_by))
         content["mutants"].append(_row(one, outcome))
         content["cpu_s"] = round(content["cpu_s"] + outcome.cpu_s, 2)
         _write(content, given.output)
@@ -134,9 +136,9 @@ def _wanted(given: argparse.Namespace) -> tuple[list[Wanted], list[Mutant]]:
         return [one for one in drawn if given.only in _name(one.mutant)], []
     renames = relocation.read(given.renames)
     names = [field.name for field in fields(Mutant)]
-    mutants = [
-        Mutant(**{name: row[name] for name in names}) for row in json.loads(given.mutants.read_text())["mutants"]
-    ]
+    rows = json.loads(given.mutants.read_text())["mutants"]
+    mutants = [Mutant(**{name: row[name] for name in names}) for row in rows]
+    noticed = {_identity(row): selection.name_of(row.get("killed_by", "")) for row in rows}
     wanted, missing, taken = [], [], set()
     for mutant in mutants:
         if given.only not in _name(mutant) or (given.area and mutant.area not in given.area):
@@ -146,7 +148,7 @@ def _wanted(given: argparse.Namespace) -> tuple[list[Wanted], list[Mutant]]:
             missing.append(mutant)
         else:
             taken.add(place[0].mutant)
-            wanted.append(Wanted(mutant, *place))
+            wanted.append(Wanted(mutant, *place, noticed[_identity(asdict(mutant))]))
     return wanted, missing
 
 
@@ -186,19 +188,21 @@ def _tell(words: str) -> None:
     print(words, flush=True)
 
 
-def _controls(found: Iterable[Site], tests: selection.Selection, scratch: Path) -> list[dict[str, object]]:
+def _controls(
+    found: Iterable[Site], tests: selection.Selection, scratch: Path, limits: trial.Limits
+) -> list[dict[str, object]]:
     """Those of an area with the most tests: if one fails though nothing was changed, no kill means anything."""
     by_area: dict[str, list[Site]] = {}
     for site in found:
         by_area.setdefault(site.mutant.area, []).append(site)
     rows = []
     for area, own in by_area.items():
-        own.sort(key=lambda site: -len(trial.tests_for(site, tests)[0]))
+        own.sort(key=lambda site: -len(trial.tests_for(site, tests, limits)[0]))
         modules: Counter[str] = Counter()
         for site in own:
             if len(modules) < CONTROLS and not modules[site.mutant.module]:
                 modules[site.mutant.module] += 1
-                outcome = trial.tried(site, tests, scratch / "trial", change=False)
+                outcome = trial.tried(site, tests, scratch / "trial", limits, change=False)
                 rows.append(
                     {"area": area, "module": site.mutant.module, "outcome": outcome.outcome, **_details(outcome)}
                 )

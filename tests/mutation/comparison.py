@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
 Row = dict[str, object]
 Item = TypeVar("Item")
 NOTICED = {"killed", "timeout"}
+AROUND = 60  # letters that are shown on both sides of a change
 IDENTITY = ("area", "module", "function", "operator", "before", "after", "ordinal")
 
 
@@ -44,9 +46,25 @@ def _print_rows(title: str, rows: list[Row]) -> None:
     for row in rows:
         place = row.get("at", row["module"])
         print(f"  {place} {row['function']} ({row['operator']}, {row['outcome']})")
-        print(f"    - {row['before']}\n    + {row['after']}")
+        before, after = _around_the_change(str(row["before"]), str(row["after"]))
+        print(f"    - {before}\n    + {after}")
         if "now" in row:
             print(f"    now {row['now']}")
+
+
+def _around_the_change(before: str, after: str) -> tuple[str, str]:
+    """Long statements without what is the same at both ends, save a little."""
+    start = max(0, _alike(before, after) - AROUND)
+    rest = _alike(before[start:][::-1], after[start:][::-1])
+    end = max(0, rest - AROUND)
+    cut = [text[start : len(text) - end] for text in (before, after)]
+    before, after = (("…" if start else "") + text + ("…" if end else "") for text in cut)
+    return before, after
+
+
+def _alike(one: str, other: str) -> int:
+    """With how many letters both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _rows(file: Path) -> dict[tuple[object, ...], Row]:

@@ -56,6 +56,10 @@ class Selection:
         """The file of a test."""
         return self.tests[number].split("::")[0]
 
+    def name(self, number: int) -> str:
+        """A test's own name, without its file and its case."""
+        return name_of(self.tests[number])
+
     def of_lines(self, file: str, lines: Iterable[int]) -> set[int]:
         """The tests that run one of these lines."""
         of_file = self.lines.get(file, {})
@@ -139,6 +143,11 @@ def load(file: Path) -> Selection:
     }
     shared = {file: max(seconds[number] for number in own) for file, own in sharing.items()}
     return Selection(tests, seconds, failed, modules, shared, lines)
+
+
+def name_of(test: str) -> str:
+    """`test_it` of `tests/unit/test_file.py::TestClass::test_it[case]`."""
+    return test.partition("[")[0].rpartition("::")[2]
 
 
 def _with_companions(numbers: Iterable[int], companions: dict[int, list[int]]) -> tuple[int, ...]:

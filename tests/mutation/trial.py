@@ -23,7 +23,7 @@ from tests.mutation import PACKAGE, ROOT
 from tests.mutation.mutants import Site, module_name
 from tests.mutation.selection import OPTIONS, Selection
 
-TESTS_S = 15.0  # of tests a mutant gets, the quickest first
+TESTS_S = 15.0  # of tests a mutant gets, unless it is told otherwise
 FILE_S = 0.1  # what it takes to collect a file's
 SLOWEST = 5.0  # times what its tests take is what a mutant may use, and START_S for the imports
 START_S = 15.0
@@ -31,6 +31,14 @@ OWN = {"coverage", "mutmut", "conftest"}
 MEMORY = 6 << 30
 CHUNKS = (2, 8)  # files of tests: the quickest by themselves, so that a quick death is cheap
 ENVIRONMENT = {"CI": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds of tests that a mutant gets, and the test that is tried first."""
+
+    tests_s: float = TESTS_S
+    noticed_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,10 @@ def prepare(selection: Selection) -> None:
         raise RuntimeError(f"the forks would not import these anew: {', '.join(ours)}")
 
 
-def tests_for(site: Site, selection: Selection) -> tuple[list[int], int]:
+def tests_for(site: Site, selection: Selection, limits: Limits) -> tuple[list[int], int]:
     """The tests that run the mutant's lines, the quickest first, and how many more there are than time for them.
+
+    Before all others come those of the name of the test that noticed it in an earlier run.
 
     No test runs what runs at import: there, all tests that run a function of the module are asked, and those of the
     modules that import it.
@@ -70,13 +80,16 @@ def tests_for(site: Site, selection: Selection) -> tuple[list[int], int]:
         }
     else:
         numbers = selection.of_lines(site.mutant.module, site.lines)
-    chosen, seconds = [], 0.0
+    chosen = [number for number in sorted(numbers) if selection.name(number) == limits.noticed_by]
+    seconds = 0.0
+    numbers = numbers - set(chosen)
     for together in sorted(_units(numbers, selection), key=lambda unit: (unit[0], unit[1])):
         seconds += together[0]
-        if seconds > TESTS_S and chosen:
+        if seconds > limits.tests_s and chosen:
             break
         chosen += together[1]
-    return chosen, len(numbers) - len(chosen)
+        numbers = numbers - set(together[1])
+    return chosen, len(numbers)
 
 
 def _units(numbers: Iterable[int], selection: Selection) -> list[tuple[float, list[int]]]:
@@ -107,9 +120,9 @@ def importers(module: str) -> list[str]:
     ]
 
 
-def tried(site: Site, selection: Selection, scratch: Path, change: bool = True) -> Outcome:
+def tried(site: Site, selection: Selection, scratch: Path, limits: Limits, change: bool = True) -> Outcome:
     """Try a mutant; without `change`, its tests alone, which have to pass."""
-    chosen, left_out = tests_for(site, selection)
+    chosen, left_out = tests_for(site, selection, limits)
     if not chosen:
         return Outcome("survived", 0, left_out, why="no test runs it")
     limit_s = START_S + SLOWEST * sum(seconds for seconds, _ in _units(chosen, selection))
@@ -212,7 +225,9 @@ def _run(module: str, source: str, chosen: list[int], selection: Selection, scra
     by_file: dict[str, list[int]] = {}
     for number in chosen:
         by_file.setdefault(selection.file(number), []).append(number)
-    files = sorted(by_file, key=lambda file: sum(selection.seconds[number] for number in by_file[file]))
+    first_file = selection.file(chosen[0])
+    costs = {file: sum(selection.seconds[number] for number in own) for file, own in by_file.items()}
+    files = sorted(by_file, key=lambda file: (file != first_file, costs[file]))
     names = {selection.tests[number] for number in chosen}
     options = [*OPTIONS, "-x", "--tb=short", f"--basetemp={scratch / 'tmp'}"]
     first, why = 0, ""

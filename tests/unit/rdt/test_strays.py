@@ -1,0 +1,45 @@
+"""Threads outside of their groups: how many there are, and those that ended while they were looked for."""
+
+import pytest
+
+from tests.unit.rdt.fakes import Bench
+
+OTHER = "other@1"
+
+
+def moved_out(bench: Bench, number: int) -> list[int]:
+    """Move the last threads of a member into the default group."""
+    some = bench.tasks.threads([bench.held[OTHER].pid])[bench.held[OTHER].pid][-number:]
+    for tid in some:
+        bench.fake.write("tasks", f"{tid}\n")
+    return some
+
+
+@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize("number", [2, 5, 6])
+def test_strays_are_counted_and_the_first_five_are_named(tells, number):
+    bench = Bench(tells=tells)
+    allocator = bench.prepared()
+    some = moved_out(bench, number)
+    (sentence,) = allocator.misplaced()
+    assert f"other@1 has {number} threads outside of its group" in sentence
+    assert [str(tid) in sentence for tid in some] == [place < 5 for place in range(number)]
+    assert sentence.endswith(" …") == (number > 5)
+
+
+def test_a_thread_that_ends_while_it_is_looked_for_is_in_no_wrong_group(monkeypatch):
+    """Where only the groups' lists are there, a thread that has just ended is in none of them."""
+    bench = Bench(tells=False)
+    allocator = bench.prepared()
+    leader = bench.held[OTHER].pid
+    *_, last = bench.tasks.threads([leader])[leader]
+    listed = bench.tasks.threads
+
+    def threads(leaders):
+        found = listed(leaders)
+        if last in listed([leader])[leader]:
+            bench.fake.processes.exit(last)
+        return found
+
+    monkeypatch.setattr(bench.tasks, "threads", threads)
+    assert allocator.misplaced() == []
