@@ -44,7 +44,7 @@ class Target:
         if self.compiler == FETCHED:
             triple = "aarch64-linux-gnu" if self.arm else "x86_64-linux-gnu"
             return [*zig(), "-target", triple, f"-mcpu={ZIG_CPUS[self.processor]}"]
-        return [self.compiler, f"-march={self.processor}"]
+        return [_installed(self.compiler), f"-march={self.processor}"]
 
 
 CROSS = [
@@ -52,6 +52,13 @@ CROSS = [
     *(Target(FETCHED, processor) for processor in (*X86, *ARM)),
     *(Target("aarch64-linux-gnu-gcc", processor) for processor in ARM),
 ]
+
+
+@cache
+def _installed(compiler: str) -> str:
+    """The name by which a compiler is here: Debian's versions of clang have their number in it."""
+    names = [compiler, *(f"{compiler}-{number}" for number in range(25, 13, -1))]
+    return next((name for name in names if shutil.which(name)), compiler)
 
 
 @cache
@@ -84,7 +91,7 @@ def _need(target: Target) -> None:
     made_for = "aarch64" if "aarch64" in target.compiler else platform.machine()
     if (made_for == "aarch64") is not target.arm:
         pytest.skip(f"{target.compiler} builds for {made_for} here; zig builds for both")
-    if shutil.which(target.compiler) is None or not knows(target.command):
+    if shutil.which(target.command[0]) is None or not knows(target.command):
         assert not (REQUIRED and target.compiler == "gcc"), "gcc is required (CASTMATES_COMPILERS)"
         pytest.skip(f"there is no {target.compiler} that knows {target.processor}")
 
