@@ -25,7 +25,7 @@ from tests.mutation.selection import OPTIONS, Selection
 
 TESTS_S = 15.0  # of tests a mutant gets, unless it is told otherwise
 FILE_S = 0.1  # what it takes to collect a file's
-SLOWEST = 5.0  # times what its tests take is what a mutant may use, and START_S for the imports
+SLOWEST = 3.0  # times what its tests take is what a mutant may use, and START_S for the imports
 START_S = 15.0
 OWN = {"coverage", "mutmut", "conftest"}
 MEMORY = 6 << 30
