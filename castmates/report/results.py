@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
@@ -36,28 +38,25 @@ from castmates.study.plan_text import unfolded
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
 class Results:
     """Everything that figures and the page are made of."""
 
     name: str
-    effects: "pd.DataFrame"
-    controls: "pd.DataFrame"
-    carryover: "pd.DataFrame"
-    blocks: "pd.DataFrame"
-    windows: "pd.DataFrame"
-    margins: "pd.DataFrame" = field(default_factory=lambda: frame([], MARGINS))
-    system: "pd.DataFrame" = field(default_factory=lambda: frame([], SYSTEM))
-    latency: "pd.DataFrame" = field(default_factory=lambda: frame([], LATENCY))
-    resources: "pd.DataFrame" = field(default_factory=lambda: frame([], RESOURCES))
-    sensitivity_curves: "pd.DataFrame" = field(default_factory=lambda: frame([], SENSITIVITY))
-    knees: "pd.DataFrame" = field(default_factory=lambda: frame([], KNEES))
-    pareto: "pd.DataFrame" = field(default_factory=lambda: frame([], PARETO))
-    recommendations: "pd.DataFrame" = field(default_factory=lambda: frame([], RECOMMENDATIONS))
+    effects: pd.DataFrame
+    controls: pd.DataFrame
+    carryover: pd.DataFrame
+    blocks: pd.DataFrame
+    windows: pd.DataFrame
+    margins: pd.DataFrame = field(default_factory=lambda: frame([], MARGINS))
+    system: pd.DataFrame = field(default_factory=lambda: frame([], SYSTEM))
+    latency: pd.DataFrame = field(default_factory=lambda: frame([], LATENCY))
+    resources: pd.DataFrame = field(default_factory=lambda: frame([], RESOURCES))
+    sensitivity_curves: pd.DataFrame = field(default_factory=lambda: frame([], SENSITIVITY))
+    knees: pd.DataFrame = field(default_factory=lambda: frame([], KNEES))
+    pareto: pd.DataFrame = field(default_factory=lambda: frame([], PARETO))
+    recommendations: pd.DataFrame = field(default_factory=lambda: frame([], RECOMMENDATIONS))
     machine: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     records: Sequence[Record] = ()  # the block.json of every block of the plan; of every block without a plan
@@ -65,12 +64,12 @@ class Results:
     study: Study | None = None
     study_text: str = ""
     folder: Path = Path()  # results/<study>
-    attribution: "pd.DataFrame" = field(default_factory=lambda: frame([], ATTRIBUTION))
+    attribution: pd.DataFrame = field(default_factory=lambda: frame([], ATTRIBUTION))
     study_file: str = ""  # as it was named
 
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
-    ) -> "pd.DataFrame":
+    ) -> pd.DataFrame:
         """One table of all blocks, or of these (company, number); blocks from before it was written have no rows.
 
         All steps or samples of a large study do not fit into memory: take `block_parts` for them.
@@ -83,7 +82,7 @@ class Results:
 
     def block_parts(
         self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
-    ) -> Iterator["pd.DataFrame"]:
+    ) -> Iterator[pd.DataFrame]:
         """One table of all blocks, some whole blocks at a time; the columns `categories` as categories."""
         return self._measured.parts(name, columns, categories)
 
@@ -161,7 +160,7 @@ class Results:
         """Whether the plan's machine tells what its last-level caches hold."""
         return bool((self.plan.get("cache") or {}).get("events"))
 
-    def lead_effects(self, baseline: str, under_partitions: bool = False) -> "pd.DataFrame":
+    def lead_effects(self, baseline: str, under_partitions: bool = False) -> pd.DataFrame:
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""
         rows = self.effects[(self.effects["role"] == "lead") & (self.effects["baseline"] == baseline)]
         return rows if under_partitions else rows[rows["partition"] == UNMANAGED]
@@ -230,7 +229,7 @@ def _measured_part(folder: Path, plan: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**plan, "blocks": blocks}
 
 
-def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table."""
     return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
 

@@ -9,10 +9,10 @@ import pytest
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.report.captions import alternatives
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
 from castmates.report.figures import windows as over_time
-from castmates.report.figures.index import draw_figure
+from castmates.report.figures.drawing import draw_figure
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, frame
@@ -101,9 +101,8 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     one = results([mix for mix in atoms() if not mix.antagonists])
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
-    said = alternatives(one, ["partitions", "heatmap"])
-    assert said["partitions"] == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
-    assert said["heatmap"] == "The study sweep has no mix without a partition."
+    assert texts_for("partitions", one).alternative == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
+    assert texts_for("heatmap", one).alternative == "The study sweep has no mix without a partition."
     assert "has no mix without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 

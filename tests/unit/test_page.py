@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.figures.index import FIGURES, draw_figure
+from castmates.report.figures.drawing import draw_figure
+from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.page.page import page, write_page
 from castmates.report.page.page import shown as figures_of
 from castmates.report.results import read_results
 from castmates.report.text import design as plan
 from castmates.report.text import health
 from castmates.report.text.stamps import caveat, stamps
-from castmates.study.figure_names import figure_names
 from tests.unit.results_maker import make, record
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
@@ -422,7 +422,7 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     assert "beside stream (possibly biased by rejected windows)" in verdict
     assert "20.0 / 0.0 †" in rest
     assert "† Possibly biased" in rest
-    figure, _ = FIGURES["heatmap"](read_results(folder))
+    figure, _ = FIGURES["heatmap"].module.draw(read_results(folder))
     cells = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert sum(cell.endswith("†") for cell in cells) == 1
     assert any("†: possibly biased" in " ".join(text.get_text().split()) for text in figure.texts)

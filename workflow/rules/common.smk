@@ -11,9 +11,9 @@ from castmates.errors import CastmatesError
 from castmates.machine import trial_records
 from castmates.pipeline import confirm, failures, take_look
 from castmates.pipeline.lock import hold_sweep_lock
+from castmates.report.figures.index import figure_names
 from castmates.study import schedule
 from castmates.study.bundles import bundles
-from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
 from castmates.workloads import environments, inputs
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from markupsafe import Markup
+
 import castmates
 from castmates.files import replace_text, writing
 from castmates.report.comparison.compared import Compared
@@ -21,8 +23,6 @@ def write_page(compared: Compared, drawing: Path, output: Path) -> None:
 
 def page(compared: Compared, drawing: str) -> str:
     """The page's HTML."""
-    from markupsafe import Markup
-
     parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js")}
     said = sentences(compared)
     return folded(

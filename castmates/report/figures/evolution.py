@@ -2,36 +2,35 @@
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter
 
 from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.statistics import change_points
+from castmates.report.figures.panels import axes_at, columns_for, finish, legend
 from castmates.report.figures.style import (
     ALARM,
     COLOURS,
     GREY,
     INK,
     PAGE,
-    SMALL,
-    badge,
     badge_room,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, listed, number
+from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
@@ -45,7 +44,7 @@ SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the steps that are drawn, with the level that they belong to."""
     source, found = evolution(results)
     with styled():
@@ -147,13 +146,11 @@ def _colours(source: pd.DataFrame) -> dict[str, Any]:
     return {what: colour for what, colour in BASELINES.items() if what in scenes} | colours
 
 
-def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> Figure:
     drawn = [(one, _of(source, one)) for one in found]
     colours = _colours(source)
     keys = _keys(source, colours, found)
-    columns = max(1, min(5, int(PAGE / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys)))))
+    columns = columns_for((key.get_label() for key in keys), PAGE, key=0.5, most=5)
     foot = 0.34 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.28 + badge_room(caveat(results), PAGE)
     height = head + len(drawn) * (PANEL + STRIP + GAP) - 0.15 + foot
@@ -161,22 +158,17 @@ def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "
     y = height - head
     for one, steps in drawn:
         y -= PANEL
-        axes = figure.add_axes((0.62 / PAGE, y / height, (PAGE - 0.77) / PAGE, PANEL / height))
-        strip = figure.add_axes((0.62 / PAGE, (y - STRIP - 0.04) / height, (PAGE - 0.77) / PAGE, STRIP / height))
+        axes = axes_at(figure, 0.62, y, PAGE - 0.77, PANEL)
+        strip = axes_at(figure, 0.62, y - STRIP - 0.04, PAGE - 0.77, STRIP)
         _panel(axes, one, steps)
         _strip(strip, steps, colours, axes.get_xlim())
         y -= STRIP + GAP
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, foot / height), ncols=columns, handletextpad=0.4,
-        columnspacing=1.3,
-    )  # fmt: skip
-    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
+    legend(figure, keys, foot / height, columns, handletextpad=0.4, columnspacing=1.3)
     if not change_points.available():
         figure.text(
             0.5, (foot + 0.02) / height, textwrap.shorten(change_points.MISSING, 130), ha="center", fontsize=6.5
         )
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), va="baseline")
 
 
 def _of(source: pd.DataFrame, one: Evolution) -> pd.DataFrame:
@@ -184,7 +176,7 @@ def _of(source: pd.DataFrame, one: Evolution) -> pd.DataFrame:
     return source[own].copy()
 
 
-def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
+def _panel(axes: Axes, one: Evolution, steps: pd.DataFrame) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
@@ -218,9 +210,7 @@ def _unit(seconds: float) -> tuple[float, str]:
     return next(((scale, unit) for scale, unit in units if seconds * scale >= 1), units[1])
 
 
-def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
-    from matplotlib.ticker import EngFormatter
-
+def _strip(axes: Axes, steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
     for _, window in steps.groupby("window", sort=False):
         first, last = int(window["iteration"].iloc[0]), int(window["iteration"].iloc[-1])
         what = str(window["what"].iloc[0])
@@ -238,9 +228,6 @@ def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: t
 
 
 def _keys(source: pd.DataFrame, colours: dict[str, Any], found: list[Evolution]) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     keys: list[Any] = [
         Line2D([], [], linestyle="", marker="o", markersize=3, color=STEP, label="step"),
         Line2D([], [], color=INK, linewidth=0.8, label="rolling median"),

@@ -1,17 +1,15 @@
 """What the figure `health` shows: a row per mark, from the tables and from what the collectors left."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
-from castmates.report.figures.style import plain
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
-from castmates.report.text.words import kinds_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from castmates.report.text.words import kinds_of, plain
 
 CONTROLS, REJECTED, BLOCKS = "Controls", "Rejected windows, by reason", "By block"
 COUNTED, COSTS = "Counters", "Cost of collectors"
@@ -24,10 +22,8 @@ Row = dict[str, Any]
 
 
 @once
-def rows(results: Results) -> "pd.DataFrame":
+def rows(results: Results) -> pd.DataFrame:
     """All marks of all panels; `value` is NaN where there is none."""
-    import pandas as pd
-
     if not len(results.windows):
         return pd.DataFrame(columns=COLUMNS)
     found = [*_controls(results), *_rejected(results), *_by_block(results), *_costs(results)]
@@ -81,7 +77,7 @@ def _by_block(results: Results) -> list[Row]:
     return found + _taken(samples, results.windows, places) + _ran(samples)
 
 
-def _taken(samples: "pd.DataFrame", windows: "pd.DataFrame", places: dict[tuple[str, int], int]) -> list[Row]:
+def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
     block = ["company", "block"]
     once = windows.drop_duplicates([*block, "window"])
@@ -99,7 +95,7 @@ def _taken(samples: "pd.DataFrame", windows: "pd.DataFrame", places: dict[tuple[
     ]
 
 
-def _ran(samples: "pd.DataFrame") -> list[Row]:
+def _ran(samples: pd.DataFrame) -> list[Row]:
     shares = samples.loc[samples["metric"] == "running_share", "value"].dropna()
     if shares.empty:
         return []

@@ -1,20 +1,18 @@
 """The figure `pareto`: what the antagonists keep against what the lead loses; a panel per mix."""
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
-from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number, units
+from castmates.report.text.words import interval, number, plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 BEYOND = (
     "A point that would squeeze all others together is an arrow at the edge of the axes, with its loss and what is "
@@ -23,7 +21,7 @@ BEYOND = (
 MANY = 6  # panels, beyond which they are lower
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = results.pareto
     with styled():
@@ -55,7 +53,7 @@ def _known(row: Row) -> bool:
     return not (math.isnan(row["loss_pct"]) or math.isnan(row["kept_pct"]))
 
 
-def _figure(panels: list[Panel], results: Results) -> "Figure":
+def _figure(panels: list[Panel], results: Results) -> Figure:
     many = len(panels) > MANY
     grid = drawn_grid(
         [broken(panel.title, 44) for panel in panels],

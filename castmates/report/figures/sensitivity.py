@@ -1,7 +1,9 @@
 """The figure `sensitivity`: how fast a lead is with so many ways, alone and beside others; a panel per lead."""
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
@@ -12,23 +14,19 @@ from castmates.report.figures.sensitivity_axes import (
     bottom,
     ends_of,
     is_shared,
-    looks_of,
+    looks_by_panel,
     paint,
 )
-from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number, units
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from castmates.report.text.words import interval, number, plain, units
 
 CURVES = 7  # of a panel
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data, with the knee of each point's curve."""
     points, knees = results.sensitivity_curves, results.knees
     keys = ["mix", "member", "curve", "platform"]
@@ -64,14 +62,14 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     return panels
 
 
-def _figure(panels: list[Panel], results: Results) -> "Figure":
+def _figure(panels: list[Panel], results: Results) -> Figure:
     grid = drawn_grid(
         [broken(panel.title, 40) for panel in panels],
         notes=_key(panels, results),
         caveat=caveat(results),
         room=Grid(width=COLUMN, axes=1.75, above=0.2, below=0.34, left=0.52, right=0.98),
     )
-    for axes, panel, looks in zip(grid.places, panels, looks_of(panels), strict=False):
+    for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels), strict=False):
         paint(axes, panel, looks)
     grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of solo with all ways")
     return grid.figure

@@ -1,21 +1,19 @@
 """The figure `steptimes`: how the step times of each lead are distributed alone and beside others."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
-from castmates.report.figures.style import empty_figure, plain, styled
+from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
+from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
@@ -27,7 +25,7 @@ SAID = 6  # leads that the alternative text names
 Row = dict[str, Any]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the quantiles with their intervals, then the lines."""
     panels = _panels(results)
     source = _source(results, panels)

@@ -1,8 +1,12 @@
 """The figure `timeline`: the members' cache occupancy and memory bandwidth over time, with the masks that were set."""
 
-import textwrap
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
+from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
     COLOURS,
     COLUMN,
@@ -10,11 +14,8 @@ from castmates.report.figures.style import (
     INK,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     empty_figure,
-    plain,
     squeezed,
     stamp,
     styled,
@@ -32,16 +33,9 @@ from castmates.report.figures.timeline_rows import (
 )
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, number
+from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
 FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
@@ -50,10 +44,8 @@ SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
 MIB, GB = 2**20, 1e9
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    import pandas as pd
-
     found = timeline(results)
     with styled():
         if found is None:
@@ -98,28 +90,26 @@ def _why_empty(results: Results) -> str:
     return f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
 
 
-def _figure(found: Timeline, results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(found: Timeline, results: Results) -> Figure:
     width = COLUMN if len(found.spans) <= FEW else PAGE
     labels = [_label(span) for span in found.spans]
     under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
     looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(found.members)}
-    notes = textwrap.wrap(_note(found, results), int((width - 0.2) / SMALL_LETTER))
+    notes = small_print(width, _note(found, results))
     masked = any(span.masks for span in found.spans)
     keys = _keys(found, looks, masked, cache_bytes(results), peak_bandwidth(results))
-    columns = max(1, int((width - 0.1) / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys))))
-    legend = 0.15 * -(-len(keys) // columns) + 0.08
+    columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
+    keys_high = 0.15 * -(-len(keys) // columns) + 0.08
     head = 0.2 + badge_room(caveat(results), width)
-    foot = 0.1 + 0.115 * len(notes)
+    foot = 0.1 + NOTE * len(notes)
     panels = [MASKS] * masked + [LEVELS, RATES]
-    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + legend + foot
+    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + keys_high + foot
     figure = Figure(figsize=(width, height))
     top = head
     axes: list[Axes] = []
     for high in panels:
-        place = (LEFT / width, 1 - (top + high) / height, (width - LEFT - 0.1) / width, high / height)
-        axes.append(figure.add_axes(place, sharex=axes[0] if axes else None))
+        shared = axes[0] if axes else None
+        axes.append(axes_at(figure, LEFT, height - top - high, width - LEFT - 0.1, high, sharex=shared))
         top += high + BETWEEN
     if masked:
         _masks(axes[0], found, looks)
@@ -130,19 +120,15 @@ def _figure(found: Timeline, results: Results) -> "Figure":
     _changes(axes[0], found.spans)
     _names(axes[-1], found.spans, labels)
     axes[-1].set_xlim(found.spans[0].switch, found.spans[-1].close)
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, (foot + legend) / height), ncols=columns,
-        columnspacing=1.2, handlelength=1.6, borderpad=0, borderaxespad=0,
+    legend(
+        figure, keys, (foot + keys_high) / height, columns, columnspacing=1.2, handlelength=1.6, handletextpad=0.8,
+        borderpad=0, borderaxespad=0,
     )  # fmt: skip
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, notes, caveat(results))
 
 
-def _masks(axes: "Axes", found: Timeline, looks: dict[str, str]) -> None:
+def _masks(axes: Axes, found: Timeline, looks: dict[str, str]) -> None:
     """The ways of each member in each window, side by side, so that shared ones show as shared."""
-    from matplotlib.patches import Rectangle
-
     for span in found.spans:
         there = [name for name in looks if name in span.masks]
         wide = (span.close - span.switch) / max(1, len(there))
@@ -157,7 +143,7 @@ def _masks(axes: "Axes", found: Timeline, looks: dict[str, str]) -> None:
     axes.set_ylabel("ways")
 
 
-def _levels(axes: "Axes", found: Timeline, looks: dict[str, str], size: float | None) -> None:
+def _levels(axes: Axes, found: Timeline, looks: dict[str, str], size: float | None) -> None:
     samples = found.samples[found.samples["metric"] == OCCUPANCY]
     for span in found.spans:
         here = samples[samples["window"] == span.window].pivot_table(
@@ -187,7 +173,7 @@ def _all_ways(found: Timeline) -> int:
     return max((mask.bit_length() for span in found.spans for mask in span.masks.values()), default=0)
 
 
-def _rates(axes: "Axes", found: Timeline, looks: dict[str, str], peak: float | None) -> None:
+def _rates(axes: Axes, found: Timeline, looks: dict[str, str], peak: float | None) -> None:
     samples = found.samples[found.samples["metric"] == BANDWIDTH]
     for (_, member), here in samples.groupby(["window", "member"], sort=False):
         axes.plot(
@@ -201,7 +187,7 @@ def _rates(axes: "Axes", found: Timeline, looks: dict[str, str], peak: float | N
     axes.set_xlabel("seconds", labelpad=1)
 
 
-def _windows(axes: "Axes", spans: list[Span], last: bool) -> None:
+def _windows(axes: Axes, spans: list[Span], last: bool) -> None:
     for span in spans:
         if span.open > span.switch:
             axes.axvspan(
@@ -214,13 +200,13 @@ def _windows(axes: "Axes", spans: list[Span], last: bool) -> None:
     axes.yaxis.set_label_coords(-0.3 / _inches(axes)[0], 0.5)
 
 
-def _inches(axes: "Axes") -> tuple[float, float]:
+def _inches(axes: Axes) -> tuple[float, float]:
     """Width and height of a panel."""
     box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
     return box.width, box.height
 
 
-def _changes(axes: "Axes", spans: list[Span]) -> None:
+def _changes(axes: Axes, spans: list[Span]) -> None:
     at = [span.switch for span in spans if span.changed]
     axes.plot(
         at, [1.06] * len(at), linestyle="", marker="v", markersize=3.5, color=INK, clip_on=False,
@@ -228,7 +214,7 @@ def _changes(axes: "Axes", spans: list[Span]) -> None:
     )  # fmt: skip
 
 
-def _names(axes: "Axes", spans: list[Span], labels: list[str]) -> None:
+def _names(axes: Axes, spans: list[Span], labels: list[str]) -> None:
     """The scene of each window, below the axis of time."""
     down = 0.4 / _inches(axes)[1]
     for span, label in zip(spans, labels, strict=True):
@@ -247,10 +233,7 @@ def _label(span: Span) -> str:
 
 def _keys(
     found: Timeline, looks: dict[str, str], masked: bool, size: float | None, peak: float | None
-) -> "list[Line2D | Patch]":
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
+) -> list[Line2D | Patch]:
     short = {name: plain(name) for name in looks}
     names = {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in looks}
     keys: list[Line2D | Patch] = [Patch(facecolor=colour, label=names[name]) for name, colour in looks.items()]

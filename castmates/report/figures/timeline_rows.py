@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OCCUPANCY, BANDWIDTH = "llc_occupancy", "mbm_total"
 MONITORS = ("resctrl", "pqos")
@@ -60,10 +59,10 @@ class Timeline:
     left_out: int  # windows of the round that are not drawn
     members: list[str]  # the lead first
     spans: list[Span]
-    source: "pd.DataFrame"
+    source: pd.DataFrame
 
     @property
-    def samples(self) -> "pd.DataFrame":
+    def samples(self) -> pd.DataFrame:
         """The samples of the windows that are drawn."""
         return self.source[self.source["drawn"]]
 
@@ -135,12 +134,12 @@ def mask_of(schemata: str) -> int | None:
     return reduce(or_, (int(mask, 16) for mask in found)) if found else None
 
 
-def _begin(rows: "pd.DataFrame") -> int:
+def _begin(rows: pd.DataFrame) -> int:
     """When a window's scene was set; for old results, when it was opened."""
     return int(rows["switch_ns"].fillna(rows["open_ns"]).iloc[0])
 
 
-def _spans(windows: "pd.DataFrame", numbers: list[int], begin: int) -> list[Span]:
+def _spans(windows: pd.DataFrame, numbers: list[int], begin: int) -> list[Span]:
     spans: list[Span] = []
     before: tuple[str, dict[str, int]] | None = None
     for number in numbers:
@@ -173,9 +172,7 @@ def _what(row: "pd.Series[Any]") -> str:
     return f"{row['workload']} alone" if kind == "alone" else kind
 
 
-def _source(windows: "pd.DataFrame", samples: "pd.DataFrame", drawn: list[int], begin: int) -> "pd.DataFrame":
-    import pandas as pd
-
+def _source(windows: pd.DataFrame, samples: pd.DataFrame, drawn: list[int], begin: int) -> pd.DataFrame:
     once = windows.groupby("window", as_index=False).agg(
         round=("round", "first"), scene=("scene", "first"), partition=("partition", "first"), valid=("valid", "all"),
         open_ns=("open_ns", "first"),

@@ -1,39 +1,34 @@
 """The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
 
 import math
-import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import (
     COLOURS,
-    GREY,
     INK,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     broken,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
+from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
 LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
@@ -45,10 +40,8 @@ _ON_HATCH = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "boxstyle
 Row = dict[str, Any]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the shares of every scene, and their changes against solo."""
-    import pandas as pd
-
     table, change = tables(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
     told = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
@@ -61,12 +54,12 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 
 @once
-def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
+def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The shares, and their changes against solo."""
     return shares_and_changes(results.block_parts("topdown", NEEDED, NAMES), results.windows)
 
 
-def drawn(table: "pd.DataFrame") -> "pd.DataFrame":
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
     """What has a bar: whole windows without a partition."""
     return table[(table["phase"] == "") & (table["partition"] == UNMANAGED)]
 
@@ -79,32 +72,24 @@ def why_empty(results: Results) -> str:
     return f"No valid window of the study {results.name} has a Top-Down metric of its lead."
 
 
-def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> Figure:
     panels = [rows for _, rows in table.groupby(["platform", "lead", "member"], sort=False)]
     count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
     heights = [_height(rows) for rows in panels]
     key = _key(table, change, results) + (f"; {counted(more, 'more lead')} in the CSV" if more else "")
-    notes = textwrap.wrap(key, int((PAGE - 0.2) / SMALL_LETTER))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
-    foot = 0.95 + 0.115 * len(notes)
-    top = 0.08 + badge_room(caveat(results), PAGE)
-    height = top + sum(HEAD + one for one in heights) + foot
-    figure = Figure(figsize=(PAGE, height))
-    y = height - top
-    for rows, own in zip(panels, heights, strict=True):
-        y -= HEAD + own
-        box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
-        _panel(figure.add_axes(box), rows, change, is_last=rows is panels[-1])
-    _legend(figure, table, (foot - 0.45) / height)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    notes = small_print(PAGE, key, stamp(results.platforms, results.name))
+    foot = 0.95 + NOTE * len(notes)
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
+    for axes, rows in zip(places, panels, strict=True):
+        _panel(axes, rows, change, is_last=rows is panels[-1])
+    keys = _keys(table)
+    top = (foot - 0.45) / figure.get_figheight()
+    legend(figure, keys, top, min(3, len(keys)), handletextpad=0.4, columnspacing=1.2)
+    return finish(figure, notes, caveat(results))
 
 
-def _height(rows: "pd.DataFrame") -> float:
+def _height(rows: pd.DataFrame) -> float:
     """Room for a panel's bars, and for the longest name beside one."""
     names = [_label(mix) for mix, _ in _scenes(rows)]
     return len(names) * max(LINE, *(0.05 + 0.11 * (name.count("\n") + 1) for name in names))
@@ -114,7 +99,7 @@ def _label(mix: str) -> str:
     return broken(f"beside {_beside(mix)}", 24) if mix else "alone"
 
 
-def _scenes(rows: "pd.DataFrame") -> list[tuple[str, dict[str, Row]]]:
+def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
     """Each scene's shares by category, solo first."""
     return [
         (str(mix), {row["metric"]: row for row in records(group)})
@@ -122,7 +107,7 @@ def _scenes(rows: "pd.DataFrame") -> list[tuple[str, dict[str, Row]]]:
     ]
 
 
-def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: bool) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) -> None:
     first = records(rows)[0]
     ticks = []
     for y, (mix, told) in enumerate(_scenes(rows)):
@@ -131,10 +116,9 @@ def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: 
         mine = [one for one in records(change) if _is_of(one, first, mix)]
         axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
-    axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(ticks) - 0.5, -0.5)
     axes.set_xlim(0, 100)
-    axes.spines["left"].set_visible(False)
+    without_axis(axes)
     axes.set_title(plain(str(first["lead"])), loc="left", pad=4, fontweight="bold")
     if is_last:
         axes.set_xlabel("per cent of the processor's slots")
@@ -142,7 +126,7 @@ def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: 
         axes.tick_params(axis="x", labelbottom=False)
 
 
-def _bar(axes: "Axes", y: float, told: dict[str, Row]) -> None:
+def _bar(axes: Axes, y: float, told: dict[str, Row]) -> None:
     """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
     at = 0.0
     for name, colour in LOOKS.items():
@@ -187,20 +171,17 @@ def _change(one: Row) -> str:
     return f"{name} {sign}{number(one['points'])} {interval(one[low], one[high])}".strip()
 
 
-def _legend(figure: "Figure", table: "pd.DataFrame", top: float) -> None:
-    from matplotlib.patches import Patch
-
+def _keys(table: pd.DataFrame) -> list[Patch]:
     there = set(table["metric"])
     keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in LOOKS.items() if name in there]
     marked = [name.replace("_", " ") for name in HATCHED if name in there]
     if marked:
         label = "of which " + ", ".join(marked)
         keys.append(Patch(facecolor=COLOURS[0], edgecolor="white", hatch="/////", linewidth=0, label=label))
-    figure.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=min(3, len(keys)),
-                  handletextpad=0.4, columnspacing=1.2)  # fmt: skip
+    return keys
 
 
-def _key(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> str:
+def _key(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> str:
     parts = ["right: the largest change against alone, in points, with its 95 % interval"] if len(change) else []
     if len(change):
         within = change["points_low"].isna().any()

@@ -6,12 +6,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
+
 import castmates
 from castmates.analysis.effects.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report.figures.style import plain
+from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import contents, figure_parts
 from castmates.report.page.long_tables import folded
@@ -30,7 +33,7 @@ from castmates.report.text import (
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
-from castmates.study.figure_names import figure_names
+from castmates.report.text.words import plain
 
 TEMPLATES = files("castmates.report.page") / "templates"
 
@@ -55,8 +58,6 @@ def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Text
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
     """What all pages are made with."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
     made = Environment(
         loader=PackageLoader("castmates.report.page"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -70,8 +71,6 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
     """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
-    from markupsafe import Markup, escape
-
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -99,8 +98,6 @@ def _size(head: str) -> str:
 
 
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    from markupsafe import Markup
-
     names = shown(results)
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
     parts, rejections = figure_parts(names), health.rejections(results.windows)

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from castmates.report.figures.style import plain
 from castmates.report.paper import latex
 from castmates.report.paper.words import BETWEEN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import latency
-from castmates.report.text.words import number
+from castmates.report.text.words import number, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]

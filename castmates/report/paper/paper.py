@@ -10,9 +10,9 @@ import yaml
 import castmates
 from castmates.pipeline import confirm
 from castmates.project import read_record
-from castmates.report import captions
-from castmates.report.figures.index import draw_figure
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import shown
 from castmates.report.paper import citation, crate, latex, methods
 from castmates.report.paper.folder import Folder, may_write
@@ -69,21 +69,21 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
     return given
 
 
-def _figures(folder: Folder, results: Results) -> list[str]:
-    """Copies of what the study drew; what it has not drawn yet, or only from older tables, is drawn here."""
+def _figures(folder: Folder, results: Results) -> dict[str, str]:
+    """Copy what the study drew; draw what it has not drawn yet, or only from older tables. Captions by name."""
     names = shown(results)
     analysed = max((file.stat().st_mtime for file in (results.folder / "tables").glob("*.parquet")), default=0.0)
-    told = captions.captions(results, names)
+    captions = {name: texts_for(name, results).caption for name in names}
     for name in names:
         drawn = {suffix: results.folder / "figures" / f"{name}.{suffix}" for suffix in DRAWN}
         if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
             for suffix, file in drawn.items():
-                folder.copy(file, f"figures/{name}.{suffix}", told[name])
+                folder.copy(file, f"figures/{name}.{suffix}", captions[name])
         else:
             draw_figure(name, results, folder.place / "figures" / name)
             (folder.place / "figures" / f"{name}.rst").unlink(missing_ok=True)  # for Snakemake's own report alone
-            folder.about |= {f"figures/{name}.{suffix}": told[name] for suffix in DRAWN}
-    return names
+            folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
+    return captions
 
 
 def _tables(folder: Folder, results: Results) -> list[str]:
@@ -105,14 +105,13 @@ def _citation(folder: Folder, results: Results) -> None:
         folder.copy(CITATION, "CITATION.cff", "How to cite Castmates.")
 
 
-def _document(results: Results, figures: Sequence[str], tables: Sequence[str]) -> str:
+def _document(results: Results, figures: Mapping[str, str], tables: Sequence[str]) -> str:
     """A document that sets everything, so that it can be seen to compile."""
-    told = captions.captions(results, figures)
     drawn = [
         "\\begin{figure}\n\\centering\n"
         f"\\includegraphics[width=\\linewidth,height=0.7\\textheight,keepaspectratio]{{figures/{name}.pdf}}\n"
-        f"\\caption{{{latex.escaped(told[name])}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
-        for name in figures
+        f"\\caption{{{latex.escaped(caption)}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
+        for name, caption in figures.items()
     ]
     set_ = [f"\\input{{tables/{name.removesuffix('.tex')}}}\n\\clearpage" for name in tables]
     parts = [

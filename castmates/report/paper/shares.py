@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.partitions import recommendation as verdicts
-from castmates.report.figures.style import plain
 from castmates.report.paper import latex
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, ends, source
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of, knee_words, measured_ways
-from castmates.report.text.words import interval, number
+from castmates.report.text.words import interval, number, plain
 
 Row = Mapping[str, Any]
 

@@ -5,12 +5,11 @@ from typing import Any
 
 from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
 from castmates.analysis.partitions.attribution_parts import TOTAL
-from castmates.report.figures.style import plain
 from castmates.report.paper import latency, latex, shares
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
-from castmates.report.text.words import interval, number, percent_of, within
+from castmates.report.text.words import interval, number, percent_of, plain, within
 from castmates.study.spec import UNMANAGED
 
 SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more

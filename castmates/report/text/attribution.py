@@ -7,10 +7,9 @@ from typing import Any
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
 from castmates.analysis.partitions.isolated import NAMED, ONLY
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
-from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of
+from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
 
 Row = Mapping[str, Any]
 WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part

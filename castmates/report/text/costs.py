@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.design.costs import costs
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
 from castmates.report.text.words import interval, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DIGITS = 2
 
@@ -28,10 +27,8 @@ def rows(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def pairs_of(results: Results) -> "pd.DataFrame":
+def pairs_of(results: Results) -> pd.DataFrame:
     """Every pair of every block: the log of the lead's rate with the collector over the rate without it."""
-    import pandas as pd
-
     found = [
         {"collector": name, "company": block["company"]["id"], "block": block["number"], "difference": log}
         for block, name, one in _entries(results)

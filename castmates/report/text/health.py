@@ -4,11 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
-from castmates.report.figures.style import plain
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
@@ -19,13 +20,11 @@ from castmates.report.text.words import (
     kinds_of,
     listed,
     number,
+    plain,
     rejection_sentence,
 )
 from castmates.study.looks import reached_words
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
 WITHIN = " within launch"
@@ -63,7 +62,7 @@ def checks(results: Results) -> list[tuple[str, str]]:
     return [*found, ("", f"{lost} {failure_sentence(results.blocks)}")]
 
 
-def rejections(windows: "pd.DataFrame") -> list[dict[str, Any]]:
+def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
     """Windows kept and rejected by kind of scene, with the kinds of reasons; a window is counted once."""
     once = windows.drop_duplicates(["company", "block", "window"])
     rows = []
@@ -159,7 +158,7 @@ def _effect(row: Row) -> str:
     return f"{plain(row['member'])} in {row['mix']}{under} against {row['baseline']}"
 
 
-def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
+def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
     """How many of the spare rounds were used to repeat rounds with a rejected window."""
     begun = (
         windows[["company", "block", "round"]].sort_values("round").drop_duplicates(["company", "block"], keep="last")

@@ -3,9 +3,8 @@
 from typing import Any
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, listed, number
+from castmates.report.text.words import counted, interval, listed, number, plain
 
 Row = dict[str, Any]
 

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number
-
-if TYPE_CHECKING:
-    import pandas as pd
+from castmates.report.text.words import counted, interval, number, plain
 
 Row = Mapping[str, Any]
 
@@ -170,7 +168,7 @@ def measured_ways(row: Row, results: Results) -> str:
     return f"{found}, and all {every} (the baseline itself)"
 
 
-def refusals(pareto: "pd.DataFrame") -> list[str]:
+def refusals(pareto: pd.DataFrame) -> list[str]:
     """Which blocks of confirming studies do not count, and why."""
     return [
         f"{counted(int(row['refused']), 'block')} of {row['source']} ({row['mix']} under {row['partition']}) "
@@ -206,7 +204,7 @@ def _there(value: object) -> bool:
     return str(value) not in ("<NA>", "nan", "None")
 
 
-def texts(advice: "pd.DataFrame", command: str, refused: Sequence[str]) -> str:
+def texts(advice: pd.DataFrame, command: str, refused: Sequence[str]) -> str:
     """What the command line prints."""
     rows = records(advice)
     platforms = sorted({row["platform"] for row in rows})

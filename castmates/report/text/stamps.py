@@ -4,6 +4,7 @@ from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, origin_word
 from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW
 from castmates.report.results import Results
+from castmates.report.text.words import listed
 
 _STAMPS = {TOO_FEW: "too few blocks for the controls", NO_DATA: "no data for the controls"}
 _SENSITIVITY = {TOO_FEW: "too few blocks for the positive control", NOT_MEASURED: "sensitivity not measured"}
@@ -48,3 +49,10 @@ def first_words(results: Results) -> str:
     """What every caption and alternative text begins with: "" where all is measured."""
     said = origin(results)
     return f"{said[:1].upper()}{said[1:]}. " if said else ""
+
+
+def source(results: Results) -> str:
+    """The end of every caption: platforms, host and stamps."""
+    host = results.machine.get("hostname")
+    platforms = listed(results.platforms) if results.platforms else "no numbers"
+    return f"Source: {platforms}{f', on {host}' if host else ''}. {stamped(results)}"

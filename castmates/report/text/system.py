@@ -4,9 +4,8 @@ import math
 from typing import Any
 
 from castmates.analysis.effects.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import BIASED, counted, interval, number
+from castmates.report.text.words import BIASED, counted, interval, number, plain
 from castmates.study.spec import UNMANAGED
 
 COLUMNS = {  # in the order of the table: heading, digits

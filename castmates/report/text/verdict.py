@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.report.figures.style import plain
 from castmates.report.results import Results
 from castmates.report.text import recommendation, words
 from castmates.report.text.attribution import given_back
+from castmates.report.text.words import plain
 from castmates.study.spec import UNMANAGED
 
 READABLE = 14  # so many sentences, or so many mixes, stand as they are; more are folded behind the worst

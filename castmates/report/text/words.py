@@ -1,15 +1,14 @@
 """Numbers -> plain sentences; pure, so that what the page claims can be tested."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from castmates.report.figures.style import plain
+import pandas as pd
+
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
@@ -18,8 +17,14 @@ PLATFORMS = {
 }
 NO_PLATFORM = "No numbers: nothing was measured."
 BIASED = " (possibly biased by rejected windows)"
+READ_ALOUD = 12  # values that an alternative text names; the table has them all
 NEARLY = "nearly clear"  # unclear, though the interval by itself excludes zero
 Row = Mapping[str, Any]
+
+
+def plain(name: str) -> str:
+    """A member's name without its CPUs: stream@1 is stream."""
+    return re.sub(r"@[\d.]+", "", name)
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -212,7 +217,7 @@ def _value(row: Row) -> str:
     return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
 
 
-def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
+def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:
     """How many windows were rejected, and the commonest reasons."""
     total, rejected = int(blocks["windows"].sum()), int(blocks["windows_rejected"].sum())
     if not total:
@@ -224,7 +229,7 @@ def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
     return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
 
 
-def _reasons(windows: "pd.DataFrame") -> str:
+def _reasons(windows: pd.DataFrame) -> str:
     """The commonest kinds of reasons ("kind: detail")."""
     refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
     top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
@@ -237,7 +242,7 @@ def kinds_of(reasons: str) -> list[str]:
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
-def failure_sentence(blocks: "pd.DataFrame") -> str:
+def failure_sentence(blocks: pd.DataFrame) -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
@@ -250,7 +255,7 @@ def failure_sentence(blocks: "pd.DataFrame") -> str:
     return f"{first} {_unclean(unclean, after_failures=not failed.empty)}" if unclean else first
 
 
-def _failures(failed: "pd.DataFrame") -> str:
+def _failures(failed: pd.DataFrame) -> str:
     """The first reasons."""
     reasons = list(dict.fromkeys(reason.rstrip(".") for reason in failed["reason"] if reason))
     more = f"; and {len(reasons) - 3} further reasons, in the table of blocks" if len(reasons) > 3 else ""
