@@ -16,10 +16,12 @@ from pathlib import Path
 import castmates
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.facts import cpu_model, hypervisor_flag
 from castmates.machine.probes import detect_virtualisation
 from castmates.machine.topology import read_topology
+from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Company
 from castmates.workloads import environments
@@ -30,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 def run(main: Callable[[], None]) -> None:
     """Call `main` in the project's root; an error is a sentence, and a request to end lets everything be cleaned up."""
     os.chdir(ROOT)
-    project.let_jobs_find_us()
+    let_jobs_find_us()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
@@ -104,7 +106,7 @@ def build_environments(company: Company) -> None:
     """Build what the members run in, unless it is there."""
     names = {member.environment for member in company.members if member.environment}
     for name in sorted({environments.NATIVE, *names}):
-        environments.build(name, project.ENVIRONMENTS, project.cache())
+        environments.build(name, project.ENVIRONMENTS, cache_folder())
 
 
 class Report:

@@ -21,6 +21,7 @@ from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, 
 from castmates import project
 from castmates.counters.topdown.perf_output.reading import parse
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.inside import Counters, open_counters, papi
 from castmates.inside.events import event_of
 from castmates.inside.perf import perf_event_open
@@ -41,7 +42,7 @@ def main() -> None:
     """Measure in turns until the time is out, and print the page's part."""
     arguments = arguments_of(__doc__, minutes=1.5).parse_args()
     report, order = Report("The ways from Python to the counters", "counter_ways"), random.Random(arguments.seed)
-    program = environments.build(environments.NATIVE, project.ENVIRONMENTS, project.cache()) / "bin" / "known"
+    program = environments.build(environments.NATIVE, project.ENVIRONMENTS, cache_folder()) / "bin" / "known"
     took: dict[tuple[str, int], Microseconds] = {}
     counted: list[dict[str, dict[str, float]]] = []
     switched: dict[tuple[int, bool], list[float]] = {}

@@ -16,6 +16,7 @@ from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
 from benchmarks.precision import Floats, Mean, mean_of
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import VARIABLE, create
 from castmates.workloads.tfmodels import jobs
@@ -32,7 +33,7 @@ def main() -> None:
     words = ["--model", options.model, "--size", options.size, "--mode", options.mode, "--threads", "1"]
     if options.records:
         name = jobs.SHAPES[options.model, options.size].inputs
-        folder = inputs.build(name, project.ENVIRONMENTS, project.cache())
+        folder = inputs.build(name, project.ENVIRONMENTS, cache_folder())
         words += ["--data", str(folder / ("*.tsv" if options.model == "dlrm" else "*.tfrecord"))]
     launches = []
     for launch in range(options.launches):
@@ -56,7 +57,7 @@ def _options() -> argparse.Namespace:
 
 def _turns(words: list[str], seconds: float, stretch: int, seed: int) -> dict[str, Floats]:
     """Run one launch; return for each thing tried the log-ratios of its pairs."""
-    place = environments.build("tfmodels", project.ENVIRONMENTS, project.cache())
+    place = environments.build("tfmodels", project.ENVIRONMENTS, cache_folder())
     found = environments.environment_of(place)
     path = os.pathsep.join([found.pop("PATH"), os.environ["PATH"]])
     program = [str(place / "bin" / "python"), "-P", str(ROOT / "benchmarks" / "job_heartbeat_turns.py")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.workloads import environments
 from castmates.workloads.heartbeat import VARIABLE, Reader, State, create
 
@@ -17,7 +18,7 @@ READY_WITHIN = 60.0  # seconds
 
 def programs() -> Path:
     """Build the native kernels unless they are there, and return their folder."""
-    return environments.build(environments.NATIVE, project.ENVIRONMENTS, project.cache()) / "bin"
+    return environments.build(environments.NATIVE, project.ENVIRONMENTS, cache_folder()) / "bin"
 
 
 def last_cpu() -> int:

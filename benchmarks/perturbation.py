@@ -20,8 +20,8 @@ from benchmarks import blocks
 from benchmarks.common import Report, TimeBox, arguments_of, beside, percent, run, say, scratch
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.usual import rate_between
-from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Held
 from castmates.rdt.choose import Wish
@@ -182,7 +182,7 @@ def on_stage(company: Company, folder: Path) -> Iterator[Stage]:
             warden.guard_process(pid)
             freezer.adopt(name, pid)
 
-        starts = [one for one in casting.starts(company, folder, project.cache()) if one.name in names]
+        starts = [one for one in casting.starts(company, folder, cache_folder()) if one.name in names]
         try:
             cast = [launch(start, place, place, adopt) for start in starts]
             await_ready(cast, freezer, lambda: None)

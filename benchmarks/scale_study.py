@@ -20,7 +20,6 @@ from pyarrow import parquet
 
 from castmates import project
 from castmates.files import make_folder, replace_text
-from castmates.measuring import runner_of
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.study import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns, frame
 from castmates.study.counter_keys import SETS
@@ -97,7 +96,7 @@ def _make_company(blocks: Sequence[Block], results: Path) -> None:
     first, *others = blocks
     plan = Plan(study=NAME, titles={}, mixes=(), controls=(), blocks=(first,))
     home = results / "blocks" / first.path
-    measure_block(plan, first.path, home, Path(), choose=runner_of)
+    measure_block(plan, first.path, home, Path())
     record = json.loads((home / "block.json").read_bytes())
     record["costs"] = {name: _cost(np.random.default_rng(number)) for number, name in enumerate(("perf", "monitor"))}
     record["spec"] |= {"number": "NUMBER", "seed": "SEED"}

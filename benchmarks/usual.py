@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common import beside, scratch
-from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
 from castmates.runner.processes import starts as casting
 from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
@@ -71,7 +71,7 @@ def measure(company: Company, mix: Mix | None, windows: Windows) -> Run:
     with machine_lock("a run of the usual way (benchmark)"), beside(everyone, set(lead)):
         begin = time.monotonic()
         with scratch(in_memory=True) as place:
-            starts = [one for one in casting.starts(company, place, project.cache()) if one.name in wanted]
+            starts = [one for one in casting.starts(company, place, cache_folder()) if one.name in wanted]
             try:
                 recording = _record(starts, place, windows)
             except WorkloadFailed as failure:

@@ -1,46 +1,38 @@
-"""Reads a project's files: the study, the catalogue, the blocks measured so far; and knows where everything lies."""
+"""Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-import json
 import os
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
-from castmates.pipeline.take_look import precision_words
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.results.folder import StudyFolder
+from castmates.results.pilots import with_rounds_of_pilot
+from castmates.results.plans import remembered_cache
+from castmates.results.records import measured_blocks
 from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.plan_text import Common, plan_of
 from castmates.study.reading import line_of, read
-from castmates.study.spec import PROTOCOL, Block, Plan, Prepared
+from castmates.study.spec import Plan, Prepared
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
 ENVIRONMENTS = Path("envs")
-RESULTS = Path("results")
 PLACEBO = "spin"
 Made = TypeVar("Made")
-
-
-def cache() -> Path:
-    """Where environments are built: $CASTMATES_CACHE, or .cache in the project."""
-    return cache_folder()
 
 
 class _OnDemand(dict[str, Made]):
@@ -65,18 +57,9 @@ class Project:
     fingerprint: str  # of the study's text: the report shows it
 
     @property
-    def results(self) -> Path:
-        """The folder that belongs to this study."""
-        return RESULTS / self.study.name
-
-    @property
-    def plan_file(self) -> Path:
-        """Where its plan is written."""
-        return self.results / "plan.json"
-
-    def record(self, block: Block) -> Path:
-        """Where a block's own record lies, once it is measured."""
-        return self.results / "blocks" / block.path / "block.json"
+    def results(self) -> StudyFolder:
+        """The folder of this study's results."""
+        return StudyFolder.of(self.study.name)
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
@@ -111,7 +94,7 @@ class Project:
         under partitions would fall out of the results, and what is missing be measured in other companies, in vain.
         """
         now = self.shareable_cache()
-        return now if now is not None and now.groups else remembered_cache(self.plan_file) or now
+        return now if now is not None and now.groups else remembered_cache(self.results.plan_file) or now
 
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Cast:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
@@ -139,38 +122,6 @@ class Project:
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
         content = environments.content(name, key, workload.words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
-
-
-def pilot_file(study: Study) -> Path:
-    """Where a pilot of this study leaves what it found."""
-    return RESULTS / f"{study.name}-pilot" / "pilot.json"
-
-
-def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
-    """The study with a number of rounds where it says `pilot`."""
-    if study.budget.rounds != "pilot":
-        return study
-    file = pilot_file(study)
-    try:
-        rounds = int(json.loads(file.read_bytes())["rounds"])
-    except FileNotFoundError:
-        raise CastmatesError(
-            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates pilot {study_file}`, or "
-            "write a number of rounds."
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot {study_file}` "
-            "again."
-        ) from None
-    return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
-
-
-def let_jobs_find_us() -> None:
-    """Let jobs find the interpreter that runs the workflow, and this package, activated and installed or not."""
-    root = str(Path(__file__).resolve().parents[1])
-    for variable, place, usual in (("PATH", str(Path(sys.executable).parent), os.defpath), ("PYTHONPATH", root, "")):
-        os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
 
 
 def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
@@ -237,78 +188,6 @@ def layout_of(topology: Topology) -> Layout:
     ]
     distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
     return Layout(tuple(cpus), topology.memory, distances)
-
-
-def measured_blocks(results: Path) -> Iterator[Block]:
-    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not."""
-    common = Common()
-    for file in sorted(results.glob("blocks/*/*/block.json")):
-        spec = read_record(file).get("spec", {})
-        if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
-            continue
-        try:
-            yield common.block_of(spec)
-        except (ValueError, KeyError) as problem:
-            raise _no_record(file, problem) from None
-
-
-def read_record(file: Path) -> dict[str, Any]:
-    """What a block's `block.json` says."""
-    try:
-        record = json.loads(file.read_bytes())
-        if not isinstance(record, dict):
-            raise ValueError("no mapping")
-    except (OSError, ValueError) as problem:
-        raise _no_record(file, problem) from None
-    return record
-
-
-def _no_record(file: Path, problem: Exception) -> CastmatesError:
-    return CastmatesError(
-        f"{file}: this is not the record of a block ({type(problem).__name__}); remove its folder {file.parent} to "
-        "have the block measured again."
-    )
-
-
-def useless(record: Mapping[str, Any]) -> str:
-    """Why a block gives the analysis little or nothing ("failed", "no clean round"), or ""."""
-    if record.get("status") == "failed":
-        return "failed"
-    return "" if record.get("rounds") else "no clean round"
-
-
-def closing_words(project: Project, plan: Plan) -> str:
-    """What the terminal says at the end of a sweep: whether it is precise enough, and which blocks gave little."""
-    precision = precision_words(plan, project.results, project.study.budget.precision)
-    told = [f"{precision}\n"] if precision else []
-    files = [file for file in map(project.record, plan.blocks) if file.is_file()]
-    reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
-    if reasons:
-        few = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
-        told.append(
-            f"{few}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
-        )
-    return "".join(told)
-
-
-def remembered_cache(plan_file: Path) -> Cache | None:
-    """What could be shared out when a study was planned last; None where that is not known."""
-    try:
-        return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def read_plan(file: Path) -> Plan:
-    """The plan as a rule wrote it."""
-    if not file.exists():
-        raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.")
-    try:
-        return plan_of(_text(file, "the plan"))
-    except ValueError as problem:
-        raise CastmatesError(
-            f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
-        ) from None
 
 
 def _text(path: Path, what: str) -> str:

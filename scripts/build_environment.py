@@ -5,6 +5,7 @@ import argparse
 import castmates.pipeline.script
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.workloads import environments
 
 
@@ -19,7 +20,7 @@ def main() -> None:
             f"the content of the environment '{arguments.name}' is no longer {arguments.key}, which a measured block "
             "was planned with; run the same command again."
         )
-    environments.build(arguments.name, project.ENVIRONMENTS, project.cache())
+    environments.build(arguments.name, project.ENVIRONMENTS, cache_folder())
 
 
 castmates.pipeline.script.run(main)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates import project
-from castmates.files import replace_text
+from castmates.files import cache_folder, replace_text
 from castmates.machine import counts_record, trial_records
 from castmates.machine.facts import machine_facts
 from castmates.modelled.facts import modelled_facts
@@ -15,14 +15,14 @@ from castmates.modelled.facts import modelled_facts
 def main() -> None:
     """Write the facts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--study", type=Path, help="the study's YAML file: says whether its machine is a modelled one")
+    parser.add_argument("--study", type=Path, help="the study's YAML file: its machine may be a modelled one")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    read = project.load(arguments.study) if arguments.study else None
-    if read and read.modelled:
-        facts = modelled_facts(read.study.model)
+    study = project.load(arguments.study) if arguments.study else None
+    if study and study.modelled:
+        facts = modelled_facts(study.study.model)
     else:
-        cache = project.cache()
+        cache = cache_folder()
         facts = machine_facts() | {"calibration": trial_records.read(cache), "counts": counts_record.read(cache)}
     replace_text(arguments.output, json.dumps(facts, indent=1, sort_keys=True) + "\n")
 

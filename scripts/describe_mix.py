@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.results.plans import read_plan
 from castmates.study.spec import Plan
 
 
@@ -18,22 +18,22 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    described = describe(project.read_plan(arguments.plan), arguments.mix)
+    described = describe(read_plan(arguments.plan), arguments.mix)
     replace_text(arguments.output, json.dumps(described, indent=1) + "\n")
 
 
 def describe(plan: Plan, name: str) -> dict[str, object]:
     """The mix, its members, and the scenes and companies that measure it."""
-    same = [one for one in plan.mixes if one.name == name]  # its partitions are mixes of their own
+    same = [mix for mix in plan.mixes if mix.name == name]  # each of its partitions is a mix too
     if not same:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix '{name}'.")
     mix = same[0]
-    companies = {block.company.id: block.company for block in plan.blocks if {*same} & {*block.company.mixes}}
-    members = {one.name: one for company in companies.values() for one in company.members}
+    companies = [company for company in plan.companies if {*same} & {*company.mixes}]
+    members = {member.name: member for company in companies for member in company.members}
     return mix.model_dump(mode="json") | {
-        "members": [members[one].model_dump(mode="json") for one in (mix.lead, *mix.antagonists)],
-        "partitions": [partition.model_dump(mode="json") for one in same for partition in one.partitions],
-        "companies": sorted(companies),
+        "members": [members[member].model_dump(mode="json") for member in (mix.lead, *mix.antagonists)],
+        "partitions": [partition.model_dump(mode="json") for each in same for partition in each.partitions],
+        "companies": sorted(company.id for company in companies),
     }
 
 

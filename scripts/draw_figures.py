@@ -19,8 +19,9 @@ def main() -> None:
     parser.add_argument("--study", type=Path, help="the study's YAML file: gives the margin")
     parser.add_argument("--output", required=True, type=Path, help="folder of the figures")
     parser.add_argument("--jobs", type=int, default=1, help="figures drawn at a time")
-    given = parser.parse_args()
-    draw_figures(given.figures, read_results(given.results, given.study), given.output, given.jobs)
+    arguments = parser.parse_args()
+    results = read_results(arguments.results, arguments.study)
+    draw_figures(arguments.figures, results, arguments.output, arguments.jobs)
 
 
 castmates.pipeline.script.run(main)

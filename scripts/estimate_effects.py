@@ -1,12 +1,13 @@
 """Rule estimate_effects: the measured blocks -> every table of the study, as CSV and Parquet."""
 
 import argparse
-import json
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.estimate_effects import write_tables
-from castmates.project import read_plan
+from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.records import read_json
 
 
 def main() -> None:
@@ -18,10 +19,10 @@ def main() -> None:
     parser.add_argument("--isolated", help="the isolating partition, where the study names it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--jobs", type=int, default=1, help="tables made at a time")
-    given = parser.parse_args()
-    machine = json.loads(given.machine.read_bytes())
-    plan, blocks = read_plan(given.plan), given.plan.parent / "blocks"
-    write_tables(plan, blocks, given.margin, given.output, machine, given.isolated, given.jobs)
+    arguments = parser.parse_args()
+    folder = StudyFolder(arguments.plan.parent)
+    terms = Terms(arguments.margin, arguments.isolated, read_json(arguments.machine))
+    write_tables(read_plan(arguments.plan), folder, terms, arguments.output, arguments.jobs)
 
 
 castmates.pipeline.script.run(main)

@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.pipeline.estimate_effects import write_bundle
-from castmates.project import read_plan
+from castmates.pipeline.gather_blocks import write_bundle
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
 
 
 def main() -> None:
@@ -14,8 +15,9 @@ def main() -> None:
     parser.add_argument("bundle", help="the number of the bundle")
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; the blocks lie beside it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the bundle")
-    given = parser.parse_args()
-    write_bundle(read_plan(given.plan), given.plan.parent / "blocks", given.bundle, given.output)
+    arguments = parser.parse_args()
+    folder = StudyFolder(arguments.plan.parent)
+    write_bundle(read_plan(arguments.plan), folder, arguments.bundle, arguments.output)
 
 
 castmates.pipeline.script.run(main)

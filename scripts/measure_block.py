@@ -1,12 +1,12 @@
-"""Rule measure_block: one launch of a company -> block.json and its three tables."""
+"""Rule measure_block: one launch of a company -> block.json and its tables."""
 
 import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates import project
-from castmates.measuring import runner_of
+from castmates.files import cache_folder
 from castmates.pipeline.measure_block import measure_block
+from castmates.results.plans import read_plan
 
 
 def main() -> None:
@@ -18,9 +18,8 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
     parser.add_argument("--log", type=Path, help="write progress to this file too")
     arguments = parser.parse_args()
-    plan = project.read_plan(arguments.plan)
-    folder, cache = arguments.output.parent, project.cache()
-    measure_block(plan, arguments.block, folder, cache, arguments.owner, arguments.log, choose=runner_of)
+    plan, folder = read_plan(arguments.plan), arguments.output.parent
+    measure_block(plan, arguments.block, folder, cache_folder(), arguments.owner, arguments.log)
 
 
 castmates.pipeline.script.run(main)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.pipeline.recommend_partitions import write_tables
-from castmates.project import read_plan
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
 
 
 def main() -> None:
@@ -14,8 +15,9 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and tables lie beside it")
     parser.add_argument("--lead-loss", type=float, required=True, help="the study's limit in per cent; 0 for none")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
-    given = parser.parse_args()
-    write_tables(read_plan(given.plan), given.plan.parent, given.lead_loss or None, given.output)
+    arguments = parser.parse_args()
+    folder = StudyFolder(arguments.plan.parent)
+    write_tables(read_plan(arguments.plan), folder, arguments.lead_loss or None, arguments.output)
 
 
 castmates.pipeline.script.run(main)

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import replace_text
-from castmates.pipeline import take_look
-from castmates.project import read_plan
+from castmates.pipeline.take_look import take_look, text_of
+from castmates.results.folder import StudyFolder
+from castmates.results.looks import went_on
+from castmates.results.plans import read_plan
 
 
 def main() -> None:
@@ -16,11 +18,11 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and looks lie beside it")
     parser.add_argument("--precision", type=float, required=True, help="the wanted half-width")
     parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
-    results = given.plan.parent
-    decisions = [take_look.went_on(take_look.look_file(results, number)) for number in range(1, given.look)]
-    reached = take_look.take_look(read_plan(given.plan), results, given.precision, decisions)
-    replace_text(given.output, take_look.text_of(given.look, given.precision, reached))
+    arguments = parser.parse_args()
+    folder = StudyFolder(arguments.plan.parent)
+    decisions = [went_on(folder.look_file(number)) for number in range(1, arguments.look)]
+    reached = take_look(read_plan(arguments.plan), folder, arguments.precision, decisions)
+    replace_text(arguments.output, text_of(arguments.look, arguments.precision, reached))
 
 
 castmates.pipeline.script.run(main)

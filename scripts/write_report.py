@@ -1,4 +1,4 @@
-"""Writes a study's report: one self-contained HTML page."""
+"""Rule write_report: a study's results and figures -> one self-contained HTML page."""
 
 import argparse
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates.report.page.page import write_page
 from castmates.report.results import read_results
+from castmates.results.folder import StudyFolder
 
 
 def main() -> None:
@@ -14,8 +15,9 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path, help="results/STUDY, its figures drawn")
     parser.add_argument("--study", type=Path, help="the study's YAML file: gives title, question, margin and seed")
     parser.add_argument("--output", required=True, type=Path, help="the page to write")
-    given = parser.parse_args()
-    write_page(read_results(given.results, given.study), given.results / "figures", given.output)
+    arguments = parser.parse_args()
+    figures = StudyFolder(arguments.results).figures
+    write_page(read_results(arguments.results, arguments.study), figures, arguments.output)
 
 
 castmates.pipeline.script.run(main)

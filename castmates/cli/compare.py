@@ -1,4 +1,4 @@
-"""The command `castmates compare`: what two studies, or two machines, say of the same mixes."""
+"""The command `castmates compare`: the same mixes in two studies, or on two machines."""
 
 import os
 from pathlib import Path
@@ -32,12 +32,12 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two studies of the same mixes, measured apart: two machines, kernels, or settings."""
-    from castmates.report.comparison import compare as comparing
+    from castmates.report.comparison.compare import compare_studies, may_write, write
     from castmates.report.comparison.words import sentences
 
     if output is not None:
-        comparing.may_write(output)
-    compared = comparing.compare_studies(a, b, margin)
+        may_write(output)
+    compared = compare_studies(a, b, margin)
     console = _console()
     if compared.origin:
         console.print(f"{compared.origin}".upper(), style="bold red", markup=False)
@@ -47,7 +47,7 @@ def compare(
     console.print(_table(compared))
     _print_differences(console, compared)
     if output is not None:
-        for file in comparing.write(compared, output):
+        for file in write(compared, output):
             typer.echo(file)
 
 
@@ -69,8 +69,8 @@ def _table(compared: "Compared") -> "Table":
     every = rows(compared)
     first = [row for row in every if row["partition_a"] == UNMANAGED]
     under = [row for row in every if row["partition_a"] != UNMANAGED]
-    told = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
-    shown = [*first, *told[: max(0, SHOWN - len(first))]]
+    leads = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
+    shown = [*first, *leads[: max(0, SHOWN - len(first))]]
     where = ["partition"] if under else []
     heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict", "launches"]
     table = Table(box=None)
@@ -82,19 +82,19 @@ def _table(compared: "Compared") -> "Table":
         cells = [row["mix"], row["member"], *partition, row["baseline"]]
         table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"], many)
     if len(every) > len(shown):
-        table.caption = f"{len(every) - len(shown)} more rows stand in the comparison.csv of --output FOLDER."
+        table.caption = f"{len(every) - len(shown)} more rows are in the comparison.csv of --output FOLDER."
     return table
 
 
 def _print_differences(console: "Console", compared: "Compared") -> None:
     from rich.table import Table
 
-    found = [*compared.differences, *compared.work]
-    if not found:
+    rows = [*compared.differences, *compared.work]
+    if not rows:
         console.print("\nNothing that was recorded of machines, versions and designs differs.")
         return
     table = Table("what differs, as recorded", "A", "B", box=None)
-    for row in found:
+    for row in rows:
         table.add_row(*row)
     console.print()
     console.print(table)

@@ -23,4 +23,4 @@ def paper(
     folder = write_paper(study, output, licence, author or [])
     typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")
     if not licence:
-        typer.echo("No licence was stated for the data (--licence CC-BY-4.0, say); the crate says so.")
+        typer.echo("No licence was stated for the data (--licence CC-BY-4.0, for example); the crate records that.")

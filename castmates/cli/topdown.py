@@ -9,7 +9,9 @@ import typer
 
 from castmates.errors import CastmatesError
 
-app = typer.Typer(help="Top-Down shares from toplev (pmu-tools), counted here or elsewhere, as a table.")
+topdown = typer.Typer(
+    name="topdown", help="Top-Down shares from toplev (pmu-tools), counted here or elsewhere, as a table."
+)
 
 Output = Annotated[Path, typer.Option("--output", help="The table to write: .parquet or .csv.", metavar="FILE")]
 Study = Annotated[str, typer.Option("--study", help="The study that the rows name.")]
@@ -17,7 +19,7 @@ Member = Annotated[str, typer.Option("--member", help="Whose slots they are.")]
 Scene = Annotated[str, typer.Option("--scene", help="What held meanwhile, such as solo.")]
 
 
-@app.command("import")
+@topdown.command("import")
 def import_toplev(
     file: Annotated[Path, typer.Argument(help="What `toplev -x, -v -o FILE` wrote.", metavar="FILE")],
     output: Output,
@@ -29,7 +31,7 @@ def import_toplev(
     _write(str(file), _read(file), output, study, member, scene)
 
 
-@app.command("record")
+@topdown.command("record")
 def record(
     command: Annotated[list[str], typer.Argument(help="What to run, after --.", metavar="COMMAND...")],
     toplev: Annotated[Path, typer.Option("--toplev", help="toplev.py of pmu-tools.", metavar="FILE")],
@@ -60,7 +62,8 @@ def _write(source: str, text: str, output: Path, study: str, member: str, scene:
     from castmates.counters.topdown.toplev import read_toplev, rows
     from castmates.files import replace, writing
     from castmates.machine.emulation import platform_here
-    from castmates.results.columns.study import TOPDOWN, frame
+    from castmates.results.columns.block import TOPDOWN
+    from castmates.results.columns.study import frame
 
     if output.suffix not in (".parquet", ".csv"):
         raise CastmatesError(f"--output {output}: the name of a table ends with .parquet or .csv.")

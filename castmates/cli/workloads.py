@@ -12,7 +12,9 @@ from castmates.errors import CastmatesError
 if TYPE_CHECKING:
     from castmates.study.model import Workload
 
-app = typer.Typer(help="List the workloads of the catalogue, or check that they keep what the runner relies on.")
+workloads = typer.Typer(
+    name="workloads", help="List the workloads of the catalogue, or check that they keep what the runner relies on."
+)
 
 Folder = Annotated[Path, typer.Option("--catalogue", help="The folder of catalogue files.", metavar="DIR")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -20,68 +22,70 @@ WIDTH_OF_A_PIPE = 160
 CATALOGUE = Path("config/workloads")
 
 
-@app.callback(invoke_without_command=True)
+@workloads.callback(invoke_without_command=True)
 def either(context: typer.Context, as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
     """List the catalogue where no command follows."""
     if context.invoked_subcommand is None:
         _list(catalogue, as_json)
 
 
-@app.command("list")
+@workloads.command("list")
 def list_workloads(as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
     """Print a table of the catalogue: what there is, what it stresses, and whether it can be started here."""
     _list(catalogue, as_json)
 
 
-@app.command("check")
+@workloads.command("check")
 def check_workloads(
     names: Annotated[list[str] | None, typer.Argument(help="Which workloads.", metavar="[NAME]...")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the catalogue.")] = False,
     installed: Annotated[
-        bool, typer.Option("--installed", help="All that can be started here; what cannot is told.")
+        bool, typer.Option("--installed", help="All that can be started here; what cannot is listed.")
     ] = False,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="How long each one runs.")] = 3.0,
     as_json: AsJson = False,
     catalogue: Folder = CATALOGUE,
 ) -> None:
     """Run each workload alone for a few seconds and prove that it keeps the contract; status 1 where one does not."""
-    from castmates import project
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
     from castmates.trials.workloads.check import Places, check
 
-    chosen = _chosen(project.read_catalogue(catalogue), names or [], everything or installed)
-    places = Places(project.ENVIRONMENTS, project.cache())
+    chosen = _chosen(read_catalogue(catalogue), names or [], everything or installed)
+    places = Places(ENVIRONMENTS, cache_folder())
     results = check(chosen, places, seconds, build=not installed, tell=lambda line: typer.echo(line, err=True))
     if as_json:
-        typer.echo(tables.as_json([one.about() for one in results]))
+        typer.echo(tables.as_json([result.about() for result in results]))
     else:
         _print(tables.results_table(results))
-    if any(one.verdict == "broken" or (one.verdict == "not here" and not installed) for one in results):
+    if any(result.verdict == "broken" or (result.verdict == "not here" and not installed) for result in results):
         raise typer.Exit(1)
 
 
 def _list(catalogue: Path, as_json: bool) -> None:
-    from castmates import project
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
 
-    found = tables.rows(project.read_catalogue(catalogue), project.ENVIRONMENTS, project.cache())
+    rows = tables.rows(read_catalogue(catalogue), ENVIRONMENTS, cache_folder())
     if as_json:
-        typer.echo(tables.as_json(found))
+        typer.echo(tables.as_json(rows))
     else:
-        _print(tables.catalogue_table(found))
+        _print(tables.catalogue_table(rows))
 
 
-def _chosen(workloads: "Mapping[str, Workload]", names: Sequence[str], every: bool) -> "dict[str, Workload]":
+def _chosen(catalogue: "Mapping[str, Workload]", names: Sequence[str], every: bool) -> "dict[str, Workload]":
     from castmates.study.reading import did_you_mean
 
     if bool(names) == every:
-        raise CastmatesError("say which workloads to check: their names, or --installed, or --all.")
+        raise CastmatesError("choose the workloads to check: their names, or --installed, or --all.")
     if every:
-        return {name: one for name, one in workloads.items() if one.words}
+        return {name: workload for name, workload in catalogue.items() if workload.words}
     for name in names:
-        if name not in workloads:
-            raise CastmatesError(f"there is no workload '{name}' in the catalogue{did_you_mean(name, workloads)}.")
-    return {name: workloads[name] for name in names}
+        if name not in catalogue:
+            raise CastmatesError(f"there is no workload '{name}' in the catalogue{did_you_mean(name, catalogue)}.")
+    return {name: catalogue[name] for name in names}
 
 
 def _print(shown: object) -> None:

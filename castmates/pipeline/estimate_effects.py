@@ -1,10 +1,13 @@
-"""The measured blocks of a plan -> the study's tables, on disk."""
+"""The measured blocks of a plan -> the study's tables."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.carryover import estimate_carryover
@@ -18,81 +21,74 @@ from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.files import make_folder, replace, writing
+from castmates.files import make_folder
 from castmates.parallel import side_by_side
-from castmates.project import read_record
 from castmates.results import block_tables
-from castmates.results.bundles import StudyBlocks, gather_bundle
-from castmates.results.columns.study import WINDOWS
-from castmates.results.csv import write_csv
-from castmates.study.bundles import bundles
-from castmates.study.looks import part_of
+from castmates.results.bundles import StudyBlocks
+from castmates.results.columns.block import WINDOWS
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import analysed
+from castmates.results.records import read_record
+from castmates.results.tables import write_table
 from castmates.study.spec import Plan
 
-if TYPE_CHECKING:
-    import pandas as pd
+
+@dataclass(frozen=True)
+class Terms:
+    """By what the effects are judged."""
+
+    margin: float  # the study's: a smaller change is none
+    isolated: str | None = None  # the isolating partition, where the study names it
+    machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
 
 
-def write_tables(
-    plan: Plan,
-    blocks: Path,
-    margin: float,
-    folder: Path,
-    machine: Mapping[str, Any],
-    isolated: str | None = None,
-    jobs: int = 1,
-) -> None:
-    """Read every block of the plan below `blocks`, estimate, and write all tables into `folder`; so many at a time.
+def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
+    """Read every measured block of the plan, estimate, and write all tables into `output`; so many at a time.
 
-    `isolated` is the partition that the study names as the isolating one.
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
-    plan = _measured(plan, blocks)
-    measured = StudyBlocks(blocks.parent, [blocks / block.path for block in plan.blocks])
+    plan = analysed(plan, folder)
+    measured = StudyBlocks(folder, folder.places(plan))
     windows = measured.read("windows", list(WINDOWS))
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
         "resources": lambda: resources(plan, windows, _readings(plan, measured)),
         "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
-        "blocks": lambda: blocks_table(read_record(place / "block.json") for place in measured.places),
+        "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
         "carryover": lambda: estimate_carryover(plan, windows),
         "system": lambda: system_metrics(plan, windows),
         "margins": lambda: margins(plan, windows),
     }
-    make_folder(folder)
-    made = folder / ".new"  # all of them, or none
+    make_folder(output)
+    made = output / ".new"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     try:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, windows, margin, isolated, machine, made)
+        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
-            file.replace(folder / file.name)
+            file.replace(output / file.name)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _write(make: "Callable[[], pd.DataFrame]", stem: Path) -> None:
+def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
     write_table(make(), stem)
 
 
-def _write_verdicts(
-    plan: Plan,
-    windows: "pd.DataFrame",
-    margin: float,
-    isolated: str | None,
-    machine: Mapping[str, Any],
-    folder: Path,
-) -> None:
+def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Path) -> None:
     """Write the effects, and what is made of them."""
-    effects, controls = estimate_effects(plan, windows, margin), estimate_controls(plan, windows, margin)
+    effects = estimate_effects(plan, windows, terms.margin)
+    controls = estimate_controls(plan, windows, terms.margin)
+    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects)
+    stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)
     write_table(effects, folder / "effects")
     write_table(controls, folder / "controls")
-    write_table(estimate_attribution(plan, windows, margin, isolated, effects), folder / "attribution")
-    write_table(stamps_table(plan.study, controls, effects, set(windows["platform"]), machine), folder / "stamps")
+    write_table(attribution, folder / "attribution")
+    write_table(stamps, folder / "stamps")
 
 
-def _readings(plan: Plan, measured: StudyBlocks) -> "Iterator[dict[str, pd.DataFrame]]":
+def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
     """What was read and counted, some blocks at a time; samples only where a monitor wrote into them."""
     watched = plan.cache is not None and bool(plan.cache.events)
     for places in measured.together():
@@ -100,27 +96,3 @@ def _readings(plan: Plan, measured: StudyBlocks) -> "Iterator[dict[str, pd.DataF
             name: block_tables.read(places if watched or name != "samples" else [], name, columns, NAMES_READ[name])
             for name, columns in NEEDED.items()
         }
-
-
-def write_bundle(plan: Plan, blocks: Path, name: str, folder: Path) -> None:
-    """Gather the tables of a bundle's blocks, so that nobody need read them block by block."""
-    gather_bundle(blocks, bundles(block.path for block in _measured(plan, blocks).blocks)[name], folder)
-
-
-def _measured(plan: Plan, blocks: Path) -> Plan:
-    if not plan.looks:
-        return plan
-    return part_of(plan, [block.path for block in plan.blocks if (blocks / block.path / "block.json").is_file()])
-
-
-def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
-    """All windows of the blocks in these folders."""
-    return block_tables.read(places, "windows", list(WINDOWS))
-
-
-def write_table(table: "pd.DataFrame", stem: Path) -> None:
-    """Write STEM.csv and STEM.parquet, each whole or not at all."""
-    # Floats in full: reading them back gives the same bits.
-    with writing(stem):
-        replace(stem.with_suffix(".csv"), partial(write_csv, table))
-        replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

@@ -1,4 +1,4 @@
-"""Why jobs of a sweep failed, from their logs: Snakemake, asked to be quiet about rules, shows none of them."""
+"""Why jobs of a sweep failed, from their logs: Snakemake, which is to be quiet about rules, shows none of them."""
 
 import time
 from pathlib import Path
@@ -8,14 +8,14 @@ OURS = "castmates: "
 SHOWN = 5
 
 
-def told(logs: Path, since: float = BEGUN) -> str:
+def reasons(logs: Path, since: float = BEGUN) -> str:
     """A line for each reason in logs written since, with the first of its logs; "" where there is none."""
-    found: dict[str, list[Path]] = {}
+    logs_of: dict[str, list[Path]] = {}
     for file in sorted(logs.rglob("*.log")):
         if why := _why(file, since):
-            found.setdefault(why, []).append(file)
-    lines = [_line(why, files) for why, files in list(found.items())[:SHOWN]]
-    more = [f"{len(found) - SHOWN} more reasons stand below {logs}"] if len(found) > SHOWN else []
+            logs_of.setdefault(why, []).append(file)
+    lines = [_line(why, files) for why, files in list(logs_of.items())[:SHOWN]]
+    more = [f"{len(logs_of) - SHOWN} more reasons stand below {logs}"] if len(logs_of) > SHOWN else []
     return "".join(f"{line}\n" for line in [*lines, *more])
 
 

@@ -2,17 +2,17 @@
 
 import fcntl
 import os
-from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
 
 _held: list[int] = []
 
 
-def hold_sweep_lock(results: Path) -> None:
+def hold_sweep_lock(results: StudyFolder) -> None:
     """Take the lock for as long as this process lives."""
-    results.mkdir(parents=True, exist_ok=True)
-    file = results / ".sweep.lock"
+    file = results.lock_file
+    file.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as problem:

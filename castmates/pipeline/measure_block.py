@@ -1,4 +1,4 @@
-"""From a plan to the files of one block, ending in good order however it is ended."""
+"""From a plan to the files of one block, measured or modelled, ending in good order however it is ended."""
 
 import signal
 import sys
@@ -11,13 +11,12 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
+from castmates.modelled import block as modelled
+from castmates.runner import block as real
 from castmates.runner import record
-from castmates.runner.block import Outcome, Say, run_block
 from castmates.study.spec import Block, Plan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-Run = Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]
 
 
 class Interrupted(BaseException):
@@ -25,22 +24,21 @@ class Interrupted(BaseException):
 
 
 def measure_block(
-    plan: Plan,
-    name: str,
-    folder: Path,
-    cache: Path,
-    owner: int | None = None,
-    log: Path | None = None,
-    choose: Callable[[Block], Run] = lambda _: run_block,
+    plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None, log: Path | None = None
 ) -> None:
-    """Measure the block of this name (COMPANY/NUMBER) and write its files into `folder`."""
+    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled.
+
+    Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
+    error, and into `log` too.
+    """
     block = _find(plan, name)
+    run_block = real.run_block if block.design.model is None else modelled.run_block
     logs = folder / "logs"
     make_folder(logs)
-    say = _teller(f"block {name}", log)
+    say = _printer(f"block {name}", log)
     try:
         with _signals_raise():
-            outcome = choose(block)(block, logs, cache, say, _follow(owner))
+            outcome = run_block(block, logs, cache, say, _follow(owner))
         with deaf():  # what is measured is written, whoever wants to end us now
             record.write(outcome, folder)
     except Interrupted as interruption:
@@ -65,11 +63,11 @@ def _find(plan: Plan, name: str) -> Block:
     )
 
 
-def _teller(prefix: str, log: Path | None) -> Callable[[str], None]:
+def _printer(prefix: str, log: Path | None) -> Callable[[str], None]:
     """Progress of a block, one line a message, on standard error and in a file."""
     if log is not None:
         make_folder(log.parent)
-        with suppress(OSError):  # a disk that is full is told by what matters, the block's own files
+        with suppress(OSError):  # a full disk shows at what matters, the block's own files
             log.write_text("")
 
     def say(message: str) -> None:
@@ -85,13 +83,13 @@ def _teller(prefix: str, log: Path | None) -> Callable[[str], None]:
 
 def _follow(owner: int | None) -> Callable[[], None]:
     """A check that ends the block when the process that asked for it is gone (its number may be reused)."""
-    found = read_process(owner) if owner is not None else None
     if owner is None:
         return lambda: None
+    asked = read_process(owner)
 
     def check() -> None:
         now = read_process(owner)
-        if found is None or now is None or not now.alive or now.born != found.born:
+        if asked is None or now is None or not now.alive or now.born != asked.born:
             raise Interrupted(f"process {owner}, which asked for this block, is gone")
 
     return check
@@ -113,8 +111,8 @@ def _signals_raise() -> Iterator[None]:
     """Turn a request to end into an exception, so that everything is cleaned up on the way out."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
         raise Interrupted(f"{signal.Signals(number).name} came")
 
     # What is ignored stays so: `nohup` means it.

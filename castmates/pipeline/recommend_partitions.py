@@ -1,50 +1,70 @@
-"""The tables of a study, and the fresh blocks of those that confirm it -> what each partition gives, on disk."""
+"""The tables of a study, and the fresh blocks of those that confirm it -> what each partition gives."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
+from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import confirmed_rows
-from castmates.pipeline.estimate_effects import write_table
+from castmates.project import Project
 from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
 from castmates.results.columns.study import EFFECTS, WINDOWS, frame
-from castmates.results.tables import Tables
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import Tables, write_table
 from castmates.study.spec import Plan
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def write_tables(plan: Plan, results: Path, limit_pct: float | None, output: Path) -> None:
+def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, output: Path) -> None:
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
-    tables = Tables(results)
+    tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
     curves = sensitivity_table(plan, effects)
-    pareto = _pareto(plan, results, effects, windows)
-    found = {
+    pareto = _pareto(plan, folder, effects, windows)
+    made = {
         "sensitivity": curves,
         "knees": knees(curves, _ways(plan)),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
     }
-    for name, table in found.items():
+    for name, table in made.items():
         write_table(table, output / name)
 
 
-def of_limit(plan: Plan, pareto: "pd.DataFrame", limit_pct: float | None) -> "pd.DataFrame":
+def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.DataFrame:
     """What is recommended for a limit; nothing without one, and nothing where no partition was asked for."""
     if limit_pct is None or not any(mix.partitions for mix in plan.mixes):
         return frame([], RECOMMENDATIONS)
     return recommendations(pareto, limit_pct, _ways(plan))
 
 
-def _pareto(plan: Plan, results: Path, effects: "pd.DataFrame", windows: "pd.DataFrame") -> "pd.DataFrame":
-    import pandas as pd
+def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:
+    """What is recommended for a limit, or else for the study's own."""
+    limit = project.study.recommend.lead_loss if limit_pct is None else limit_pct
+    if limit is None:
+        raise CastmatesError(
+            f"{project.study_file}: there is no limit to recommend for; write `recommend: {{lead_loss: 3}}` into the "
+            "study, or give --lead-loss 3."
+        )
+    advice = of_limit(plan, pareto_of(project), limit)
+    if advice.empty:
+        raise CastmatesError(
+            f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
+            "`split: all`, and run the sweep (docs/partitions.md)."
+        )
+    return advice
 
+
+def pareto_of(project: Project) -> pd.DataFrame:
+    """What the sweep of a study found of every partition."""
+    return Tables(project.results, project.study_file).needed("pareto", PARETO)
+
+
+def _pareto(plan: Plan, folder: StudyFolder, effects: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     searched = pareto_table(plan, windows, effects)
-    return pd.concat([searched, confirmed_rows(plan, results)], ignore_index=True).astype(dict(PARETO))
+    return pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
 
 
 def _ways(plan: Plan) -> int | None:

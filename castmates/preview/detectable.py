@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from castmates.pipeline.pilot import known_spreads
 from castmates.project import Project
+from castmates.results.block_tables import read_windows
+from castmates.results.pilots import read_spreads
 from castmates.study.spec import Mix, Plan
-
-if TYPE_CHECKING:
-    from castmates.analysis.design.pilot import Spread
 
 FEWEST_BLOCKS = 3  # measured ones, before they say more than a pilot
 EXAMPLE = 0.01
@@ -47,30 +44,24 @@ def lines(project: Project, plan: Plan) -> Iterator[object]:
 
 def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]]:
     """The variance of block means by the mix's identity, with its source: the study's own blocks, or else a pilot."""
-    measured = [block for block in plan.blocks if project.record(block).is_file()]
-    pilot = known_spreads(project.study)
+    from castmates.analysis.design.pilot import Spread, spreads
+
+    pilot = read_spreads(project.study, Spread)
     rounds = {mix.identity: block.design.rounds for block in plan.blocks for mix in block.company.mixes}
-    found = {
-        identity: (one.of_blocks(rounds[identity]), f"{one.blocks} blocks of the pilot")
-        for identity, one in pilot.items()
+    variances = {
+        identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} blocks of the pilot")
+        for identity, spread in pilot.items()
         if identity in rounds
     }
-    if measured:
-        found |= {
-            identity: (one.of_means, f"{one.blocks} blocks of its own")
-            for identity, one in _own_spreads(project, plan).items()
-            if one.blocks >= FEWEST_BLOCKS
+    measured = project.results.measured(plan)
+    if measured.blocks:
+        own = spreads(measured, read_windows(project.results.places(measured)))
+        variances |= {
+            identity: (spread.of_means, f"{spread.blocks} blocks of its own")
+            for identity, spread in own.items()
+            if spread.blocks >= FEWEST_BLOCKS
         }
-    return found
-
-
-def _own_spreads(project: Project, plan: Plan) -> "Mapping[str, Spread]":
-    from castmates.analysis.design.pilot import spreads
-    from castmates.pipeline.estimate_effects import read_windows
-
-    blocks = [block for block in plan.blocks if project.record(block).is_file()]
-    windows = read_windows([project.record(block).parent for block in blocks])
-    return spreads(plan.model_copy(update={"blocks": tuple(blocks)}), windows)
+    return variances
 
 
 def _table(plan: Plan, known: list[Mix], variances: Mapping[str, tuple[float, str]]) -> object:

@@ -23,7 +23,7 @@ def line(plan: Plan, named: str | None) -> str:
         how = f"{named}, which the study names" if named else "the only partition that isolates"
         return f"The loss of {which} is divided under {how}; all its launches estimate."
     tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
-    companies = {block.company.id: block.company for block in plan.blocks}
+    companies = {company.id: company for company in plan.companies}
     launches: Counter[tuple[str, str]] = Counter()
     for name, count in Counter(block.company.id for block in plan.blocks).items():
         there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)

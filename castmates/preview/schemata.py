@@ -19,8 +19,7 @@ def lines(plan: Plan, layout: Layout) -> Iterator[object]:
         yield from (f"  {note}" for note in plan.notes)
     if plan.cache is None:
         return
-    companies = {block.company.id: block.company for block in plan.blocks}.values()
-    for company in companies:
+    for company in plan.companies:
         if any(scene.shares for scene in company.scenes):
             yield f"\nSchemata of the scenes of company {company.id}"
             yield _table(company, plan.cache, layout)

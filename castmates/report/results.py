@@ -1,6 +1,5 @@
 """Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +29,8 @@ from castmates.results.columns.study import (
     WINDOWS,
     frame,
 )
-from castmates.results.records import Record, Records
+from castmates.results.folder import StudyFolder
+from castmates.results.records import Record, Records, read_json
 from castmates.results.tables import Tables
 from castmates.study.looks import until_nobody_goes_on
 from castmates.study.model import Study
@@ -92,7 +92,7 @@ class Results:
 
     @cached_property
     def _measured(self) -> StudyBlocks:
-        return StudyBlocks(self.folder, self.places)
+        return StudyBlocks(StudyFolder(self.folder), self.places)
 
     @cached_property
     def places(self) -> list[Path]:
@@ -168,7 +168,7 @@ class Results:
 
 def read_results(folder: Path, study_file: Path | None = None) -> Results:
     """Read results/<study>; what a study may lack (machine facts, a plan) is empty, a lacking table is an error."""
-    tables = Tables(folder, study_file)
+    tables = Tables(StudyFolder(folder), study_file)
     if not (folder / "tables").is_dir():
         raise CastmatesError(
             f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study, or "
@@ -240,17 +240,6 @@ def _plan(file: Path) -> dict[str, Any]:
         return unfolded(content)
     except ValueError as problem:
         raise CastmatesError(f"{file}: this is not a plan ({problem}); remove it and make it again.") from None
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """A file that a study may lack: what it says, or nothing."""
-    if not file.exists():
-        return {}
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise CastmatesError(f"{file}: this cannot be read as JSON ({problem}); remove it and make it again.") from None
-    return content if isinstance(content, dict) else {}
 
 
 def _text(file: Path) -> str:

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.study import BLOCK_TABLES, frame
+from castmates.results.columns.block import BLOCK_TABLES, WINDOWS, table_file
+from castmates.results.columns.study import frame
+from castmates.results.folder import BUNDLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 BLOCKS_AT_A_TIME = 500
-BUNDLES = "bundles"  # the folder of tables that are gathered already, in results/<study>
 NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
 
 
@@ -26,6 +27,11 @@ def read(
     The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
     """
     return _frame(_read(_files(places, name), name, columns, categories), name, columns, categories)
+
+
+def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
+    """All windows of the blocks in these folders, with the columns of the data contract."""
+    return read(places, "windows", list(WINDOWS))
 
 
 def parts(
@@ -80,7 +86,7 @@ def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame"
 
 
 def _files(places: Sequence[Path], name: str) -> list[Path]:
-    return [place / f"{name}.parquet" for place in places]
+    return [place / table_file(name) for place in places]
 
 
 def _fitted(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":

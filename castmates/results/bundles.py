@@ -1,7 +1,7 @@
 """The tables of all blocks of a study, gathered in bundles while it is measured: thousands of small files are slow."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,28 +9,43 @@ from typing import TYPE_CHECKING
 
 from castmates.files import replace, replace_text
 from castmates.results import block_tables
-from castmates.results.columns.study import BLOCK_TABLES
-from castmates.study.bundles import bundles
+from castmates.results.columns.block import BLOCK_TABLES, table_file
+from castmates.results.folder import StudyFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LIST = "blocks.json"
+LIST = "blocks.json"  # written last: a bundle without it is not whole
+FILES = (LIST, *map(table_file, BLOCK_TABLES))
+BLOCKS = 200  # of a bundle, about; a study of fewer blocks has one
 
 
-def gather_bundle(blocks: Path, paths: Sequence[str], folder: Path) -> None:
-    """Write each table of these blocks into one file, and last the list of the blocks."""
-    places = [blocks / path for path in paths]
+def bundles(paths: Iterable[str]) -> dict[str, list[str]]:
+    """By name, the paths (company/number) of the blocks in each bundle, in their order.
+
+    A bundle has the blocks of a few numbers of all companies, as they are measured: further blocks leave full bundles
+    as they are.
+    """
+    placed = [(company, int(number)) for company, _, number in (path.rpartition("/") for path in paths)]
+    numbers = max(1, BLOCKS // max(1, len({company for company, _ in placed})))
+    found: dict[int, list[str]] = {}
+    for company, number in placed:
+        found.setdefault((number - 1) // numbers + 1, []).append(f"{company}/{number}")
+    return {str(name): found[name] for name in sorted(found)}
+
+
+def gather_bundle(places: Sequence[Path], folder: Path) -> None:
+    """Write each table of the blocks in these folders into one file, and last the list of the blocks."""
     for name in BLOCK_TABLES:
-        replace(folder / f"{name}.parquet", partial(block_tables.gather, places, name))
-    replace_text(folder / LIST, json.dumps(list(paths), indent=1) + "\n")  # last: a bundle without it is not whole
+        replace(folder / table_file(name), partial(block_tables.gather, places, name))
+    replace_text(folder / LIST, json.dumps([_path(place) for place in places], indent=1) + "\n")
 
 
 @dataclass(frozen=True)
 class StudyBlocks:
-    """The measured blocks of a study, by the folders that they lie in: results/<study>/blocks/<company>/<n>."""
+    """The measured blocks of a study, by the folders that they lie in."""
 
-    results: Path
+    folder: StudyFolder
     places: Sequence[Path]
 
     def read(self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()) -> "pd.DataFrame":
@@ -57,16 +72,21 @@ class StudyBlocks:
     @cached_property
     def _bundles(self) -> list[Path]:
         """The folders of the bundles; none where these are not of just these blocks, as after a block was forgotten."""
-        expected = bundles(f"{place.parts[-2]}/{place.parts[-1]}" for place in self.places)
-        folders = {name: self.results / block_tables.BUNDLES / name for name in expected}
+        expected = bundles(map(_path, self.places))
+        folders = {name: self.folder.bundle(name) for name in expected}
         return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []
 
 
 def _listed(folder: Path) -> set[str]:
     """The blocks that a bundle has; none where it is not whole: a table that is not there would be one without rows."""
-    if not all((folder / f"{name}.parquet").is_file() for name in BLOCK_TABLES):
+    if not all((folder / table_file(name)).is_file() for name in BLOCK_TABLES):
         return set()
     try:
         return set(json.loads((folder / LIST).read_bytes()))
     except (OSError, ValueError, TypeError):
         return set()
+
+
+def _path(place: Path) -> str:
+    """The path of the block that lies in this folder."""
+    return f"{place.parts[-2]}/{place.parts[-1]}"

@@ -1,14 +1,14 @@
 """Finds a study that somebody names on the command line, by its file or by its results, and reads what it measured."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.project import RESULTS, read_plan, read_record
 from castmates.results import block_tables
-from castmates.study.looks import part_of
+from castmates.results.folder import RESULTS, StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.records import Record, read_json, read_record
 from castmates.study.model import Study
 from castmates.study.reading import read, value_of
 from castmates.study.spec import Plan
@@ -16,7 +16,7 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", f"{RESULTS}/*/confirm/*.yaml")
+STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", str(StudyFolder.of("*").confirming_file("*")))
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -25,22 +25,23 @@ NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload"
 class Measured:
     """What is on disk of one study."""
 
-    folder: Path
+    folder: StudyFolder
     plan: Plan  # its measured blocks only
     windows: "pd.DataFrame"  # the columns of NEEDED
-    records: tuple[Mapping[str, Any], ...]  # the block.json of these blocks
-    machine: Mapping[str, Any]
+    records: tuple[Record, ...]  # of these blocks
+    machine: Record
     study: Study | None  # where its file is known
 
 
-def find(named: Path) -> tuple[Path, Path | None]:
+def find(named: Path) -> tuple[StudyFolder, Path | None]:
     """The results folder, and the study file where it is known: given by either of the two."""
     if named.is_dir():
-        files = _files_of(_results(named))
-        return named, files[0] if len(files) == 1 else None
+        folder = _results(named)
+        files = _files_of(named)
+        return folder, files[0] if len(files) == 1 else None
     _refuse_missing(named)
-    folder = RESULTS / _study(named).name
-    if not (folder / "plan.json").is_file():
+    folder = StudyFolder.of(_study(named).name)
+    if not folder.plan_file.is_file():
         raise CastmatesError(
             f"{named}: this study has no results in {folder} yet; run snakemake --cores all --config study={named}"
         )
@@ -52,7 +53,7 @@ def study_file(named: Path) -> Path:
     if not named.is_dir():
         _refuse_missing(named)
         return named
-    name, files = _results(named).resolve().name, _files_of(named)
+    name, files = _results(named).path.resolve().name, _files_of(named)
     if len(files) != 1:
         who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file in config/ has"
         raise CastmatesError(f"{named}: {who} the name '{name}'; give the study's own file.")
@@ -63,29 +64,26 @@ def study_file(named: Path) -> Path:
 
 def read_measured(named: Path) -> Measured:
     """Everything that a comparison needs of a study."""
-    from castmates.report.results import read_json
-
     folder, file = find(named)
-    plan = read_plan(folder / "plan.json")
-    there = [block.path for block in plan.blocks if (folder / "blocks" / block.path / "block.json").is_file()]
-    if not there:
-        raise CastmatesError(f"{folder}: none of its {len(plan.blocks)} planned blocks is measured yet.")
-    plan = part_of(plan, there)
-    places = [folder / "blocks" / block.path for block in plan.blocks]
+    planned = read_plan(folder.plan_file)
+    plan = folder.measured(planned)
+    if not plan.blocks:
+        raise CastmatesError(f"{folder}: none of its {len(planned.blocks)} planned blocks is measured yet.")
     return Measured(
         folder=folder,
         plan=plan,
-        windows=block_tables.read(places, "windows", NEEDED),
-        records=tuple(read_record(place / "block.json") for place in places),
-        machine=read_json(folder / "machine.json"),
+        windows=block_tables.read(folder.places(plan), "windows", NEEDED),
+        records=tuple(read_record(folder.record_file(block)) for block in plan.blocks),
+        machine=read_json(folder.machine_file),
         study=_study(file) if file else None,
     )
 
 
-def _results(folder: Path) -> Path:
-    if not (folder / "plan.json").is_file():
+def _results(folder: Path) -> StudyFolder:
+    results = StudyFolder(folder)
+    if not results.plan_file.is_file():
         raise CastmatesError(f"{folder}: there is no plan.json in it; give a study file, or a folder results/<study>.")
-    return folder
+    return results
 
 
 def _refuse_missing(named: Path) -> None:

@@ -1,16 +1,89 @@
-"""What the blocks of a study say of themselves: read when somebody asks, and what thousands say alike held once."""
+"""Reads what the blocks of a study say of themselves, and forgets blocks that say too little."""
 
+import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
+from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
+from castmates.study.plan_text import Common
+from castmates.study.spec import PROTOCOL, Block
+
 Record = Mapping[str, Any]
-ALIKE = ("company", "design")  # of `spec`: a company is told in each of its blocks
+ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """What a block says of itself."""
+    try:
+        record = json.loads(file.read_bytes())
+        if not isinstance(record, dict):
+            raise ValueError("no mapping")
+    except (OSError, ValueError) as problem:
+        raise _no_record(file, problem) from None
+    return record
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """What a file says that a study may lack; nothing where it is not there."""
+    if not file.exists():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise CastmatesError(f"{file}: this cannot be read as JSON ({problem}); remove it and make it again.") from None
+    return content if isinstance(content, dict) else {}
+
+
+def measured_blocks(folder: StudyFolder) -> Iterator[Block]:
+    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not."""
+    common = Common()
+    for file in folder.record_files():
+        spec = read_record(file).get("spec", {})
+        if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
+            continue
+        try:
+            yield common.block_of(spec)
+        except (ValueError, KeyError) as problem:
+            raise _no_record(file, problem) from None
+
+
+def useless(record: Record) -> str:
+    """Why a block gives the analysis little or nothing ("failed", "no clean round"), or ""."""
+    if record.get("status") == "failed":
+        return "failed"
+    return "" if record.get("rounds") else "no clean round"
+
+
+def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
+    """Remove the blocks that give little or nothing; why and where each of them was."""
+    for file in folder.record_files():
+        if reason := useless(read_record(file)):
+            try:
+                shutil.rmtree(file.parent)
+            except OSError as error:
+                raise CastmatesError(
+                    f"{file.parent} cannot be removed ({error.strerror}): give write access there, and run the same "
+                    "command again."
+                ) from None
+            yield reason, file.parent
+
+
+def _no_record(file: Path, problem: Exception) -> CastmatesError:
+    return CastmatesError(
+        f"{file}: this is not the record of a block ({type(problem).__name__}); remove its folder {file.parent} to "
+        "have the block measured again."
+    )
 
 
 class Records(Sequence[Record]):
-    """The block.json of every block, in the order of their files."""
+    """What each block says of itself, in the order of the files: read when it is asked for first.
+
+    What thousands of blocks say alike is held once.
+    """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path], Record]) -> None:
         self._files, self._read_one = files, read
@@ -35,16 +108,16 @@ class Records(Sequence[Record]):
 
 
 def _shared(record: Record, known: dict[str, Any]) -> Record:
-    """The record, with those parts that the one before had too instead of its own copies."""
+    """The record, with those parts that the record before had too instead of its own copies."""
 
-    def one(key: str, value: object) -> object:
+    def once(key: str, value: object) -> object:
         if known.get(key) != value:
             known[key] = value
         return known[key]
 
     spec = record.get("spec")
     if isinstance(spec, dict):
-        spec |= {key: one(f"spec.{key}", spec[key]) for key in ALIKE if key in spec}
+        spec |= {key: once(f"spec.{key}", spec[key]) for key in ALIKE if key in spec}
     return {
-        key: one(key, value) if isinstance(value, dict) and key != "spec" else value for key, value in record.items()
+        key: once(key, value) if isinstance(value, dict) and key != "spec" else value for key, value in record.items()
     }

@@ -1,11 +1,16 @@
-"""Reads the tables that a study's analysis left; where one cannot be used, says which command makes it anew."""
+"""Reads and writes the tables of a study's analysis; where one cannot be used, the error names the remedy."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.study import Columns, frame
+from castmates.files import replace, writing
+from castmates.results.columns.block import Columns
+from castmates.results.columns.study import frame
+from castmates.results.csv import write_csv
+from castmates.results.folder import StudyFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables in results/<study>/tables."""
+    """The tables of a study."""
 
-    folder: Path
+    folder: StudyFolder
     study_file: Path | None = None
 
     @property
@@ -32,7 +37,7 @@ class Tables:
         """A table that every analysed study has."""
         import pandas as pd
 
-        file = self.folder / "tables" / f"{name}.parquet"
+        file = self.folder.table_file(name)
         try:
             table = pd.read_parquet(file)
         except FileNotFoundError:
@@ -54,5 +59,13 @@ class Tables:
 
     def later(self, name: str, columns: Columns) -> "pd.DataFrame":
         """A table that studies analysed by an earlier version lack: empty there."""
-        there = (self.folder / "tables" / f"{name}.parquet").exists()
+        there = self.folder.table_file(name).exists()
         return self.needed(name, columns) if there else frame([], columns)
+
+
+def write_table(table: "pd.DataFrame", stem: Path) -> None:
+    """Write STEM.csv and STEM.parquet, each whole or not at all."""
+    # Floats in full: reading them back gives the same bits.
+    with writing(stem):
+        replace(stem.with_suffix(".csv"), partial(write_csv, table))
+        replace(stem.with_suffix(".parquet"), lambda file: table.to_parquet(file, index=False, compression="zstd"))

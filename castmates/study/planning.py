@@ -11,7 +11,7 @@ from castmates.study.mixes import Cast
 from castmates.study.model import Study
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
-from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan
+from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, companies_of
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
 
@@ -37,7 +37,7 @@ def extend(
     blocks = list(kept)
     begun = {}  # company -> how many blocks its mixes have from elsewhere
     covered: set[str] = set()
-    for company in _companies(kept):
+    for company in companies_of(kept):
         identities = [mix.identity for mix in company.mixes]
         if not all(identity in wanted for identity in identities) or covered & set(identities):
             continue
@@ -72,10 +72,6 @@ def active_mixes(plan: Plan, company: Company) -> list[Mix]:
 
 def _active(company: Company, wanted: Mapping[str, Mix]) -> list[Mix]:
     return [mix for mix in company.mixes if mix.identity in wanted] if company.protocol == PROTOCOL else []
-
-
-def _companies(blocks: Iterable[Block]) -> list[Company]:
-    return list({block.company.id: block.company for block in blocks}.values())
 
 
 def _most(study: Study, identities: Iterable[str], results: Collection[str]) -> int:

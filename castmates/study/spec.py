@@ -1,5 +1,6 @@
 """What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
@@ -167,6 +168,11 @@ class Block(Frozen):
         return f"{self.company.id}/{self.number}"
 
 
+def companies_of(blocks: Iterable[Block]) -> list[Company]:
+    """Every company that has one of these blocks, in their order."""
+    return list({block.company.id: block.company for block in blocks}.values())
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -178,6 +184,11 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
+
+    @property
+    def companies(self) -> list[Company]:
+        """Every company that has a block, in the order of the blocks."""
+        return companies_of(self.blocks)
 
     @property
     def wanted(self) -> dict[str, Mix]:

@@ -12,11 +12,12 @@ import pandas as pd
 
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import write_tables
-from castmates.project import read_plan
+from castmates.pipeline.estimate_effects import Terms, write_tables
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results, read_results
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan
@@ -33,8 +34,9 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
         archive.extractall(folder, filter="data")
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
     study = read(Study, STUDY.read_text(), STUDY.name)
-    write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine, study.attribution.isolated)
-    recommend_partitions.write_tables(plan, folder, study.recommend.lead_loss, folder / "tables")
+    terms = Terms(MARGIN, study.attribution.isolated, machine)
+    write_tables(plan, StudyFolder(folder), terms, folder / "tables")
+    recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")
     # Named as it is from the project's folder, wherever that lies.
     results = replace(read_results(folder, STUDY), study_file="tests/data/golden/study.yaml")
     html = page(results, dict.fromkeys(shown(results), "<svg></svg>"))

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
-from castmates.results.bundles import StudyBlocks, gather_bundle
-from castmates.results.columns.study import BLOCK_TABLES, WINDOWS, frame
-from castmates.study.bundles import BLOCKS, bundles
+from castmates.results.bundles import BLOCKS, StudyBlocks, bundles, gather_bundle
+from castmates.results.columns.block import BLOCK_TABLES, WINDOWS
+from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(0, 20))
@@ -36,42 +37,42 @@ def study(tmp_path):
         rows = [{**row, "company": "c", "block": number, "window": window} for window in (1, 2)]
         frame(rows, WINDOWS).to_parquet(place / "windows.parquet", index=False)
         places.append(place)
-    return StudyBlocks(tmp_path, places)
+    return StudyBlocks(StudyFolder(tmp_path), places)
 
 
 def test_bundles_read_like_the_blocks(study):
     whole = study.read("windows")
-    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], study.results / "bundles" / "1")
-    assert sorted(file.stem for file in (study.results / "bundles/1").glob("*.parquet")) == sorted(BLOCK_TABLES)
-    bundled = StudyBlocks(study.results, study.places)
-    assert list(bundled.together()) == [[study.results / "bundles" / "1"]]
+    gather_bundle(study.places, study.folder.bundle("1"))
+    assert sorted(file.stem for file in (study.folder.path / "bundles/1").glob("*.parquet")) == sorted(BLOCK_TABLES)
+    bundled = StudyBlocks(study.folder, study.places)
+    assert list(bundled.together()) == [[study.folder.path / "bundles" / "1"]]
     assert_frame_equal(bundled.read("windows"), whole)
-    backwards = StudyBlocks(study.results, study.places[::-1])
+    backwards = StudyBlocks(study.folder, study.places[::-1])
     assert list(backwards.together()) == list(bundled.together())
     assert backwards.read("windows")["block"].tolist() == [3, 3, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("listed", [["c/1", "c/2"], ["c/1", "c/2", "c/3", "c/4"], "no list", None])
 def test_bundles_of_other_blocks_are_not_read(study, listed):
-    gather_bundle(study.results / "blocks", ["c/1", "c/2"], study.results / "bundles" / "1")
-    file = study.results / "bundles/1/blocks.json"
+    gather_bundle(study.places[:2], study.folder.bundle("1"))
+    file = study.folder.path / "bundles/1/blocks.json"
     file.write_text("{" if listed is None else json.dumps(listed))
-    assert StudyBlocks(study.results, study.places).read("windows")["block"].tolist() == [1, 1, 2, 2, 3, 3]
+    assert StudyBlocks(study.folder, study.places).read("windows")["block"].tolist() == [1, 1, 2, 2, 3, 3]
 
 
 def test_a_bundle_that_lacks_a_table_is_not_read(study):
-    bundle = study.results / "bundles" / "1"
-    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], bundle)
-    assert list(StudyBlocks(study.results, study.places).together()) == [[bundle]]
+    bundle = study.folder.path / "bundles" / "1"
+    gather_bundle(study.places, bundle)
+    assert list(StudyBlocks(study.folder, study.places).together()) == [[bundle]]
     (bundle / "steps.parquet").unlink()
-    assert list(StudyBlocks(study.results, study.places).together()) == [study.places]
+    assert list(StudyBlocks(study.folder, study.places).together()) == [study.places]
 
 
 def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
-    gather_bundle(study.results / "blocks", ["c/1", "c/2", "c/3"], study.results / "bundles" / "1")
-    (study.results / "bundles/1/windows.parquet").write_text("PAR?")
+    gather_bundle(study.places, study.folder.bundle("1"))
+    (study.folder.path / "bundles/1/windows.parquet").write_text("PAR?")
     with pytest.raises(CastmatesError, match=r"bundles/1 to have its tables gathered again\.$"):
-        StudyBlocks(study.results, study.places).read("windows")
+        StudyBlocks(study.folder, study.places).read("windows")
 
 
 def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monkeypatch):
@@ -84,10 +85,10 @@ def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monke
             row = {name: company if kind == "str" else number for name, kind in WINDOWS.items()}
             frame([row, row], WINDOWS).to_parquet(place / "windows.parquet", index=False)
             places.append(place)
-    plain = StudyBlocks(tmp_path, places).read("windows")
+    plain = StudyBlocks(StudyFolder(tmp_path), places).read("windows")
     for name, paths in bundles(f"{place.parts[-2]}/{place.name}" for place in places).items():
         gather_bundle(tmp_path / "blocks", paths, tmp_path / "bundles" / name)
-    bundled = StudyBlocks(tmp_path, places)
+    bundled = StudyBlocks(StudyFolder(tmp_path), places)
     assert len(list(bundled.together())) == 3
     assert_frame_equal(bundled.read("windows"), plain)
     assert len(list(bundled.parts("windows"))) == 3

@@ -9,7 +9,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import write_table
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import write_table
 from tests.unit import partition_maker as maker
 from tests.unit import study_folder
 
@@ -33,7 +34,7 @@ def analysed(plan):
     study_folder.write(RESULTS, plan, windows)
     for name, table in {"effects": estimate_effects(plan, windows, 0.02), "windows": windows}.items():
         write_table(table, RESULTS / "tables" / name)
-    recommend_partitions.write_tables(plan, RESULTS, None, RESULTS / "tables")
+    recommend_partitions.write_tables(plan, StudyFolder(RESULTS), None, RESULTS / "tables")
 
 
 def ask(command, *arguments):

@@ -12,7 +12,8 @@ from castmates.analysis.partitions.pareto import CONFIRMED
 from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
 from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
-from castmates.pipeline.estimate_effects import write_table
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import write_table
 from castmates.study.confirmation import confirming, mix_under, name_of, text_of
 from castmates.study.model import Study
 from castmates.study.reading import read
@@ -131,20 +132,20 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     name = name_of("search", mix)
     (results / "confirm").mkdir()
     (results / "confirm" / f"{name}.yaml").write_text("")
-    empty = confirm.confirmed_rows(search, results)
+    empty = confirm.confirmed_rows(search, StudyFolder(results))
     assert empty[["blocks", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
     fresh = seeded(made([found, mix]), name, 100)
     slower = windows(fresh).assign(rate=lambda table: table["rate"] * (1 - 0.1 * (table["kind"] == "corun")))
     left(tmp_path / name, fresh, slower)
-    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
     assert (row["partition"], row["blocks"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
     assert row["loss_pct"] == pytest.approx(100 * (1 - 0.9 * 2.718281828 ** -(0.1 + 0.02 + 0.06)))
     left(tmp_path / name, fresh.model_copy(update={"blocks": fresh.blocks[:1]}), slower, host="there")
-    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
     assert (row["blocks"], row["refused"]) == (3, 1)
     assert row["why_refused"] == "was measured on another machine (there)"
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
-    (row,) = confirm.confirmed_rows(search, results).to_dict("records")
+    (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
     assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
 
 

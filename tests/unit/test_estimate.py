@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_effects import write_tables
-from castmates.project import read_plan
+from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
 from tests.unit.test_controls import TWO, manifest, written
 
 
@@ -28,7 +29,7 @@ def on_disk(folder):
 
 
 def write(folder):
-    write_tables(read_plan(folder / "plan.json"), folder / "blocks", 0.02, folder / "tables", {})
+    write_tables(read_plan(folder / "plan.json"), StudyFolder(folder), Terms(0.02), folder / "tables")
 
 
 def test_writes_every_table_twice_and_in_full(tmp_path):

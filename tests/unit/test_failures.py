@@ -2,7 +2,7 @@
 
 import os
 
-from castmates.pipeline.failures import told
+from castmates.pipeline.failures import reasons
 
 
 def log(place, text, age=0.0):
@@ -19,14 +19,14 @@ def test_each_reason_is_told_once_with_its_first_log(tmp_path):
     log(tmp_path / "fine.log", "a warning that a job gave that did not fail\n")
     log(tmp_path / "empty.log", "")
     log(tmp_path / "before.log", "castmates: what another sweep said.\n", age=1)
-    assert told(tmp_path, since=1000) == (
+    assert reasons(tmp_path, since=1000) == (
         f"KeyError: 'x' ({tmp_path / 'bug.log'})\n{sentence} ({tmp_path / 'draw/a.log'} and 2 more)\n"
     )
-    assert told(tmp_path, since=1001) == ""
-    assert told(tmp_path / "nowhere") == ""
+    assert reasons(tmp_path, since=1001) == ""
+    assert reasons(tmp_path / "nowhere") == ""
 
 
 def test_many_reasons_are_counted(tmp_path):
     for number in range(7):
         log(tmp_path / f"{number}.log", f"castmates: reason {number}.")
-    assert told(tmp_path, since=0).endswith(f"2 more reasons stand below {tmp_path}\n")
+    assert reasons(tmp_path, since=0).endswith(f"2 more reasons stand below {tmp_path}\n")

@@ -7,9 +7,9 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text, writing
-from castmates.pipeline.estimate_effects import write_table
 from castmates.report.figures import texts
 from castmates.results.columns.study import WINDOWS, frame
+from castmates.results.tables import write_table
 
 
 def test_what_failed_first_is_told_and_not_that_its_remains_could_not_be_removed(tmp_path):

@@ -9,8 +9,12 @@ import pytest
 
 from castmates import project
 from castmates.errors import CastmatesError
-from castmates.pipeline.take_look import look_file, take_look, text_of, went_on
+from castmates.pipeline.closing import closing_words
+from castmates.pipeline.take_look import take_look, text_of
 from castmates.preview import study
+from castmates.results.looks import went_on
+from castmates.results.pilots import pilot_folder
+from castmates.results.plans import remembered_cache
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
 
@@ -56,7 +60,7 @@ def measure(loaded, paths, swing=0.01):
                 "seconds": {"launch": 1.0},
                 "spec": block.model_dump(mode="json"),
             }
-            file = loaded.record(block)
+            file = loaded.results.record_file(block)
             file.parent.mkdir(parents=True)
             file.write_text(json.dumps(record))
             own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
@@ -108,15 +112,15 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     before = loaded.plan()
     assert any(mix.partitions for mix in before.mixes)
     assert "Nothing here shares out" not in said(loaded)
-    loaded.results.mkdir(parents=True)
-    loaded.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
+    loaded.results.path.mkdir(parents=True)
+    loaded.results.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
     measure(loaded, [before.blocks[0].path])
     for now in (None, here.model_copy(update={"groups": 0})):
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)
         assert loaded.plan() == before
         assert "Nothing here shares out the last-level cache now" in said(loaded)
-    loaded.plan_file.write_text("{}")
-    assert project.remembered_cache(loaded.plan_file) is None
+    loaded.results.plan_file.write_text("{}")
+    assert remembered_cache(loaded.results.plan_file) is None
 
 
 def test_a_pilot_tells_what_can_be_found(folder):
@@ -127,7 +131,7 @@ def test_a_pilot_tells_what_can_be_found(folder):
         }
         for mix in loaded.plan().mixes
     }  # fmt: skip
-    file = project.pilot_file(loaded.study)
+    file = pilot_folder(loaded.study).pilot_file
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"rounds": 7, "mixes": mixes}))
     text = said(loaded)
@@ -162,15 +166,15 @@ def test_what_a_look_leaves_is_read_again(folder):
     plan = loaded.plan()
     measure(loaded, set(plan.looks[0]))
     reached = take_look(plan, loaded.results, 0.01, [])
-    file = look_file(loaded.results, 1)
+    file = loaded.results.look_file(1)
     file.parent.mkdir()
     file.write_text(text_of(1, 0.01, reached))
     assert went_on(file) == [plan.blocks[0].company.id]
     company = plan.blocks[0].company.id
     missed = f"±1 % reached by 0 of 1 company; {company}: ±1.84 % after 4 blocks."
-    assert project.closing_words(loaded, plan) == f"{missed}\n"
+    assert closing_words(loaded, plan) == f"{missed}\n"
     measure(loaded, {path for look in plan.looks[1:] for path in look})
-    look_file(loaded.results, 2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
+    loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
     assert "Everything is measured. ±1 % reached by 1 of 1 company." in said(loaded)
     assert "reached by" not in said(load(precision="2%", blocks=4, batch=3, most_blocks=13)), "the look is an old one"
     file.write_text("{}")
@@ -183,7 +187,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
         CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates pilot study.yaml`"
     ):
         load(rounds="pilot").plan()
-    file = project.pilot_file(load().study)
+    file = pilot_folder(load().study).pilot_file
     file.parent.mkdir(parents=True)
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not what a pilot leaves"):

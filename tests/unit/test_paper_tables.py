@@ -8,12 +8,13 @@ import tarfile
 import pytest
 
 from castmates.pipeline import recommend_partitions
-from castmates.pipeline.estimate_effects import write_tables
-from castmates.project import read_plan
+from castmates.pipeline.estimate_effects import Terms, write_tables
 from castmates.report.paper import methods
 from castmates.report.paper.tables import paper_tables
 from castmates.report.results import read_results
 from castmates.report.text.recommendation import context, measured_ways
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
 from tests.golden.report import BLOCKS, MARGIN, STUDY
 
 LIMIT = 10.0
@@ -26,8 +27,8 @@ def results(tmp_path_factory):
         archive.extractall(folder, filter="data")
     machine = json.loads((folder / "machine.json").read_bytes())
     plan = read_plan(folder / "plan.json")
-    write_tables(plan, folder / "blocks", MARGIN, folder / "tables", machine)
-    recommend_partitions.write_tables(plan, folder, LIMIT, folder / "tables")
+    write_tables(plan, StudyFolder(folder), Terms(MARGIN, machine=machine), folder / "tables")
+    recommend_partitions.write_tables(plan, StudyFolder(folder), LIMIT, folder / "tables")
     return read_results(folder, STUDY)
 
 

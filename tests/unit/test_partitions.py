@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates import project
 from castmates.errors import CastmatesError
 from castmates.preview.schemata import rows
+from castmates.results.plans import remembered_cache
 from castmates.study import mixes
 from castmates.study.companies import Room
 from castmates.study.model import Workload
@@ -259,7 +259,7 @@ def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
     known = False  # whether resctrl was ever mounted
     for keys, antagonists, luck, mounted in history:
         known |= mounted
-        here = (machine if mounted else None) or project.remembered_cache(file)
+        here = (machine if mounted else None) or remembered_cache(file)
         one = study(["x"], sorted(antagonists), cache=keys, budget={"blocks": 2})
         now = plan(one, measured=measured.values(), cache=here, room=room)
         file.write_text(now.canonical())

@@ -11,7 +11,7 @@ from scipy import stats
 
 from castmates.analysis.design.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
 from castmates.analysis.statistics.power import blocks_for, detectable, half_width
-from castmates.pipeline.pilot import yaml_lines
+from castmates.pipeline.pilot import Proposal, yaml_lines
 from castmates.study.model import Budget, Study
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
@@ -144,7 +144,7 @@ def test_the_blocks_for_a_precision_are_the_fewest(variance, wanted):
 )
 def test_a_number_of_blocks_is_proposed_only_where_one_is_known(budget, needs, told, key):
     study = Study(name="s", leads=["x"], antagonists=["a"], budget=Budget(**budget))
-    text = yaml_lines(study, {"rounds": 3, "window": 1.0, "settle": 0.1}, needs, 0.01)
+    text = yaml_lines(study, Proposal(rounds=3, window=1.0, settle=0.1), needs, 0.01)
     assert told in text
     assert re.findall(r"^  ((?:most_)?blocks: .*)$", text, re.MULTILINE) == [key] * bool(key)
     assert "  rounds: 3\n  window: 1.0\n  settle: 0.1\n" in text

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.find import find, study_file
+from castmates.results.folder import StudyFolder
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
@@ -92,7 +93,7 @@ def test_no_file_or_several_of_that_name_are_told(project):
         match=r"the study files config/again.yaml and config/studies/mine.yaml all have the name 'golden'; give",
     ):
         raise ask("plan", "results/golden").exception
-    assert find(project / "results/golden") == (project / "results/golden", None)
+    assert find(project / "results/golden") == (StudyFolder(project / "results/golden"), None)
     (project / "results/golden").rename(project / "results/other")
     with pytest.raises(CastmatesError, match="no study file in config/ has the name 'other'"):
         raise ask("plan", "results/other").exception

@@ -8,6 +8,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.study import SYSTEM, frame
+from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
 
 ROW = {name: "x" if kind == "str" else False if kind == "bool" else 1 for name, kind in SYSTEM.items()}
@@ -16,11 +17,11 @@ ROW = {name: "x" if kind == "str" else False if kind == "bool" else 1 for name, 
 @pytest.fixture
 def tables(tmp_path):
     (tmp_path / "tables").mkdir()
-    return Tables(tmp_path, Path("config/studies/mine.yaml"))
+    return Tables(StudyFolder(tmp_path), Path("config/studies/mine.yaml"))
 
 
 def wrote(tables, table):
-    table.to_parquet(tables.folder / "tables" / "system.parquet")
+    table.to_parquet(tables.folder.table_file("system"))
     return tables
 
 
@@ -42,7 +43,7 @@ def test_a_table_of_an_earlier_version_names_what_it_lacks_and_the_command(table
 
 @pytest.mark.parametrize("spoil", [b"", b"PAR1", b"text"])
 def test_what_is_no_table_is_a_sentence_with_the_same_command(tables, spoil):
-    (tables.folder / "tables" / "system.parquet").write_bytes(spoil)
+    (tables.folder.table_file("system")).write_bytes(spoil)
     with pytest.raises(
         CastmatesError, match=r"; run `snakemake .* --forcerun gather_blocks estimate_effects`\.$"
     ) as said:

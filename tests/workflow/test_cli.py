@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from castmates.cli import main
+from castmates.cli.retry import retry
 from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
 from tests.workflow.sweeps import ROOT
 
 
@@ -104,7 +105,7 @@ def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=tmp_path / "results"))
+    monkeypatch.setattr("castmates.project.load", lambda _: SimpleNamespace(results=StudyFolder(tmp_path / "results")))
     monkeypatch.setattr("shutil.rmtree", refuse)  # root may remove anything
     with pytest.raises(CastmatesError, match=r"c/1 cannot be removed \(Permission denied\)"):
-        main.retry(Path("study.yaml"))
+        retry(Path("study.yaml"))

@@ -17,7 +17,7 @@ KEYS = ["company", "block", "round", "position", "scene", "member"]
 
 def expected_rows(sweeps: Sweeps) -> list[tuple]:
     """Which windows the plan asks for: no measured figures, but every company, seed and random order."""
-    from castmates.project import read_plan
+    from castmates.results.plans import read_plan
     from castmates.study.schedule import round_order
 
     return sorted(

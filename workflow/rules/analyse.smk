@@ -8,9 +8,9 @@ checkpoint take_look:
         plan="results/{study}/plan.json",
         earlier=earlier_looks,
         # Written last: a block without it is not whole.
-        blocks=lambda wildcards: block_files("block.json", blocks_of_look(wildcards)),
+        blocks=lambda wildcards: block_files(RECORD, blocks_of_look(wildcards)),
         windows=lambda wildcards: block_files(
-            "windows.parquet", blocks_of_look(wildcards)
+            table_file("windows"), blocks_of_look(wildcards)
         ),
     output:
         "results/{study}/looks/{look}.json",
@@ -29,11 +29,12 @@ rule gather_blocks:
     input:
         plan=ancient("results/{study}/plan.json"),
         blocks=lambda wildcards: block_files(
-            "block.json", bundles(blocks_of_study())[wildcards.bundle]
+            RECORD, bundles.bundles(blocks_of_study())[wildcards.bundle]
         ),
     output:
         tables=expand(
-            "results/{{study}}/bundles/{{bundle}}/{table}.parquet", table=BLOCK_TABLES
+            "results/{{study}}/bundles/{{bundle}}/{table}.parquet",
+            table=list(BLOCK_TABLES),
         ),
         # Written last: a bundle without it is not whole.
         blocks="results/{study}/bundles/{bundle}/blocks.json",
@@ -51,24 +52,12 @@ rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
-        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
+        blocks=lambda wildcards: block_files(RECORD, blocks_of_study()),
         bundles=lambda wildcards: bundle_files(),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=[
-                "effects",
-                "attribution",
-                "controls",
-                "carryover",
-                "margins",
-                "system",
-                "latency",
-                "resources",
-                "blocks",
-                "stamps",
-                "windows",
-            ],
+            table=list(STUDY_TABLES),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -86,15 +75,15 @@ rule estimate_effects:
 rule recommend_partitions:
     input:
         plan="results/{study}/plan.json",
-        blocks=lambda wildcards: block_files("block.json", blocks_of_study()),
+        blocks=lambda wildcards: block_files(RECORD, blocks_of_study()),
         tables=expand(
             "results/{{study}}/tables/{table}.parquet", table=["effects", "windows"]
         ),
-        confirming=confirm.block_files(PROJECT.results),
+        confirming=confirming.block_files(FOLDER),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=["sensitivity", "knees", "pareto", "recommendations"],
+            table=list(PARTITION_TABLES),
             suffix=["csv", "parquet"],
         ),
     log:

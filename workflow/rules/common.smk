@@ -8,16 +8,22 @@ sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
 
 from castmates import project
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine import trial_records
-from castmates.pipeline import confirm, failures, take_look
+from castmates.pipeline import failures
+from castmates.pipeline.closing import closing_words
+from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import figure_names
+from castmates.results import bundles, confirming, looks
+from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.columns.partitions import PARTITION_TABLES
+from castmates.results.columns.study import STUDY_TABLES
 from castmates.study import schedule
-from castmates.study.bundles import bundles
 from castmates.study.looks import needed
 from castmates.workloads import environments, inputs
 
-project.let_jobs_find_us()
+let_jobs_find_us()
 
 # A file given by --configfile is the study itself: its keys stand in `config` then.
 given = workflow.config_settings
@@ -34,9 +40,10 @@ except KeyboardInterrupt:
     raise WorkflowError("ended before anything was begun.") from None
 
 STUDY = PROJECT.study.name
-CACHE = project.cache()
+FOLDER = PROJECT.results
+CACHE = cache_folder()
 BLOCKS = {block.path: block for block in PLAN.blocks}
-MEASURED = [path for path, block in BLOCKS.items() if PROJECT.record(block).is_file()]
+MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
 MIXES = {mix.name: mix for mix in PLAN.mixes}
 FIGURES = figure_names(
     PROJECT.study,
@@ -44,8 +51,6 @@ FIGURES = figure_names(
     phases=any(block.company.lead.phases for block in PLAN.blocks),
     watched=PLAN.cache is not None and bool(PLAN.cache.events),
 )
-BLOCK_TABLES = ["windows", "steps", "samples", "counters", "topdown", "layers"]
-
 
 wildcard_constraints:
     study=STUDY,
@@ -56,39 +61,39 @@ wildcard_constraints:
 
 
 onstart:
-    hold_sweep_lock(PROJECT.results)
+    hold_sweep_lock(FOLDER)
 
 
 onsuccess:
     print(
-        f"\n{project.closing_words(PROJECT, PLAN)}The report is in {report_page()}",
+        f"\n{closing_words(PROJECT, PLAN)}The report is in {report_page()}",
         file=sys.stderr,
     )
 
 
 onerror:
     print(
-        f"\n{failures.told(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
+        f"\n{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
         file=sys.stderr,
     )
 
 
 def report_page():
-    return f"results/{STUDY}/report/index.html"
+    return str(FOLDER.page_file)
 
 
 def mix_files():
-    return [f"results/{STUDY}/mixes/{name}.json" for name in MIXES]
+    return [str(FOLDER.mix_file(name)) for name in MIXES]
 
 
 def block_files(name, paths):
-    return [f"results/{STUDY}/blocks/{path}/{name}" for path in paths]
+    return [str(FOLDER.block(path) / name) for path in paths]
 
 
 def decision_of_look(number):
     """The companies that went on after a look; Snakemake comes back when the look was taken."""
     taken = checkpoints.take_look.get(study=STUDY, look=number)
-    return take_look.went_on(Path(taken.output[0]))
+    return looks.went_on(Path(taken.output[0]))
 
 
 def blocks_of_look(wildcards):
@@ -99,7 +104,7 @@ def blocks_of_look(wildcards):
 
 def earlier_looks(wildcards):
     earlier = range(1, int(wildcards.look))
-    return [take_look.look_file(PROJECT.results, number) for number in earlier]
+    return [FOLDER.look_file(number) for number in earlier]
 
 
 def decisions_of_study():
@@ -114,7 +119,7 @@ def decisions_of_study():
 
 def looks_of_study():
     return [
-        take_look.look_file(PROJECT.results, number)
+        FOLDER.look_file(number)
         for number, _ in enumerate(decisions_of_study(), start=1)
     ]
 
@@ -126,12 +131,11 @@ def blocks_of_study():
 
 
 def bundle_files():
-    return expand(
-        "results/{study}/bundles/{bundle}/{file}",
-        study=STUDY,
-        bundle=bundles(blocks_of_study()),
-        file=["blocks.json", *(f"{table}.parquet" for table in BLOCK_TABLES)],
-    )
+    return [
+        str(FOLDER.bundle(name) / file)
+        for name in bundles.bundles(blocks_of_study())
+        for file in bundles.FILES
+    ]
 
 
 def block_of(wildcards):
@@ -148,9 +152,9 @@ def environments_of_block(wildcards):
     company = block_of(wildcards).company
     keys = {("native", company.native_key)}
     keys |= {
-        (one.environment, one.environment_key)
-        for one in company.members
-        if one.environment
+        (member.environment, member.environment_key)
+        for member in company.members
+        if member.environment
     }
     return [
         str(environments.ready_file(environments.place_of(name, key, CACHE)))
@@ -161,9 +165,9 @@ def environments_of_block(wildcards):
 def inputs_of_block(wildcards):
     """The data sets that a block's members read; their path carries their content."""
     keys = {
-        (one.inputs, one.inputs_key)
-        for one in block_of(wildcards).company.members
-        if one.inputs
+        (member.inputs, member.inputs_key)
+        for member in block_of(wildcards).company.members
+        if member.inputs
     }
     return [
         str(inputs.ready_file(inputs.place_of(name, key, CACHE)))

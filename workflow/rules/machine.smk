@@ -14,7 +14,7 @@ rule describe_machine:
         calibration=(
             ""
             if PROJECT.modelled
-            else trial_records.known(CACHE, Path("results") / STUDY / "machine.json")
+            else trial_records.known(CACHE, FOLDER.machine_file)
         ),
         study_file=str(PROJECT.study_file),
     shell:

@@ -10,7 +10,7 @@ rule measure_block:
         block="results/{study}/blocks/{company}/{number}/block.json",
         tables=expand(
             "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=BLOCK_TABLES,
+            table=list(BLOCK_TABLES),
         ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",

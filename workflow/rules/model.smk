@@ -8,7 +8,7 @@ rule model_block:
         block="results/{study}/blocks/{company}/{number}/block.json",
         tables=expand(
             "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=BLOCK_TABLES,
+            table=list(BLOCK_TABLES),
         ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",

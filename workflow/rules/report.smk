@@ -16,7 +16,7 @@ rule draw_figures:
                 category="Figures",
                 labels={"study": "{study}", "figure": figure},
                 # Made from the study's numbers with the figure.
-                caption=Path(f"results/{STUDY}/figures/{figure}.rst").resolve(),
+                caption=(FOLDER.figures / f"{figure}.rst").resolve(),
             )
             for figure in FIGURES
         ],

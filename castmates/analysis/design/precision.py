@@ -45,8 +45,7 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
     now = len(decisions) + 1
     seen = [widths(part_of(plan, needed(plan, decisions[:before])), windows) for before in range(now)]
     later = {company_of(path) for added in plan.looks[now:] for path in added}
-    companies = {block.company.id: block.company for block in plan.blocks}.values()
-    judged = (company for company in companies if not decisions or company.id in decisions[-1])
+    judged = (company for company in plan.companies if not decisions or company.id in decisions[-1])
     found = ((company, _histories(plan, company, seen)) for company in judged)
     return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in found if mixes]
 

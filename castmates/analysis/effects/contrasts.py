@@ -56,7 +56,7 @@ def mix_contrasts(plan: Plan) -> pd.DataFrame:
 def control_contrasts(plan: Plan) -> pd.DataFrame:
     """The second solo of every lead against its first, the study's own leads first; then the study's controls."""
     ours = own_leads(plan)
-    companies = sorted(_companies(plan), key=lambda company: company.lead.name not in ours)
+    companies = sorted(plan.companies, key=lambda company: company.lead.name not in ours)
     of_mixes = _companies_of_mixes(plan)
     known = (
         {**contrast, "control": control.kind}
@@ -77,14 +77,10 @@ def workload_of(member: str) -> str:
     return member.rpartition("@")[0]
 
 
-def _companies(plan: Plan) -> list[Company]:
-    return list({block.company.id: block.company for block in plan.blocks}.values())
-
-
 def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
     """By identity: the companies that have a mix, and the name it goes by there."""
     found: dict[str, list[tuple[Company, str]]] = {}
-    for company in _companies(plan):
+    for company in plan.companies:
         for mix in company.mixes:
             found.setdefault(mix.identity, []).append((company, mix.name))
     return found

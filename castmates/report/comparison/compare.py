@@ -78,7 +78,7 @@ def _failures(one: Measured) -> str:
 
 def _refuse_shared_blocks(a: Measured, b: Measured) -> None:
     shared = shared_blocks(a.records, b.records)
-    if shared or a.folder.resolve() == b.folder.resolve():
+    if shared or a.folder.path.resolve() == b.folder.path.resolve():
         which = f"{len(shared)} of A's {len(a.records)} blocks are B's too" + (
             f", such as {shared[0]}" if shared else ""
         )

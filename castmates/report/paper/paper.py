@@ -8,8 +8,6 @@ from typing import Any
 import yaml
 
 import castmates
-from castmates.pipeline import confirm
-from castmates.project import read_record
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for
@@ -20,7 +18,10 @@ from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results, read_results
 from castmates.report.text.stamps import first_words
 from castmates.report.text.words import platform_words
+from castmates.results.confirming import folder_of, study_files
 from castmates.results.find import find
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_record
 
 CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
 TABLES = {
@@ -34,8 +35,8 @@ DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it sh
 def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
     """Write everything; the folder is an RO-Crate then."""
     place, study_file = find(named)
-    results = read_results(place, study_file)
-    target = output or place / "paper"
+    results = read_results(place.path, study_file)
+    target = output or place.paper
     if output is not None:  # the study's own folder is ours, also where an earlier run was ended amid it
         may_write(output)
     folder = Folder(target)
@@ -156,15 +157,18 @@ def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate
 def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
     """The fresh blocks behind confirmed numbers: their study, and what each measured."""
     runs = []
-    for file in confirm.study_files(results.folder):
-        place, top = results.folder.parent / file.stem, f"confirm/{file.stem}/"
+    confirmed = StudyFolder(results.folder)
+    for file in study_files(confirmed):
+        fresh, top = folder_of(file, confirmed), f"confirm/{file.stem}/"
         folder.copy(file, f"{top}{file.name}", "The study of fresh blocks that confirm a partition.")
         records = {}
-        for record in sorted(place.glob(f"blocks/*/*/{crate.RECORD}")):
-            path = f"{top}{record.relative_to(place)}"
+        for record in fresh.record_files():
+            path = f"{top}{record.relative_to(fresh.path)}"
             folder.copy(record, path, OF_A_BLOCK)
             windows = record.with_name("windows.parquet")
-            folder.copy(windows, f"{top}{windows.relative_to(place)}", "What the block measured, window by window.")
+            folder.copy(
+                windows, f"{top}{windows.relative_to(fresh.path)}", "What the block measured, window by window."
+            )
             records[path] = read_record(record)
         runs.append(crate.Run(top, [f"{top}{file.name}"], records))
     return runs

@@ -1,4 +1,4 @@
-"""The data contract of a block: the columns of the tables that it leaves; study.py has those of a study.
+"""The data contract of a block: the files that it leaves, and the columns of its tables; study.py has those of a study.
 
 Other people's scripts read these tables: add columns at the end, never rename or reorder.
 """
@@ -6,6 +6,8 @@ Other people's scripts read these tables: add columns at the end, never rename o
 from collections.abc import Mapping
 
 Columns = Mapping[str, str]  # column -> pandas dtype
+
+RECORD = "block.json"  # what the block says of itself, written last: a block without it is not measured
 
 # blocks/<company>/<n>/windows.parquet: a row per window and active member. A rejected window stays, with its reasons.
 WINDOWS: Columns = {
@@ -136,3 +138,8 @@ BLOCK_TABLES: Mapping[str, Columns] = {
     "topdown": TOPDOWN,
     "layers": LAYERS,
 }
+
+
+def table_file(name: str) -> str:
+    """The name of the file with this table."""
+    return f"{name}.parquet"

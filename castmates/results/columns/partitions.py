@@ -1,6 +1,8 @@
 """Further tables of the data contract: what shares of the cache do, and which one is recommended."""
 
-from castmates.results.columns.study import Columns
+from collections.abc import Mapping
+
+from castmates.results.columns.block import Columns
 
 # tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
 # that gives the lead ways of its own.
@@ -115,4 +117,12 @@ RECOMMENDATIONS: Columns = {
     "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
     "confirmed_design": "str",  # how it measured otherwise than the search
     "platform": "str",
+}
+
+# What recommend_partitions leaves.
+PARTITION_TABLES: Mapping[str, Columns] = {
+    "sensitivity": SENSITIVITY,
+    "knees": KNEES,
+    "pareto": PARETO,
+    "recommendations": RECOMMENDATIONS,
 }

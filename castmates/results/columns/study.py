@@ -305,6 +305,21 @@ RESOURCES: Columns = {
     "platform": "str",
 }
 
+# What estimate_effects leaves.
+STUDY_TABLES: Mapping[str, Columns] = {
+    "effects": EFFECTS,
+    "attribution": ATTRIBUTION,
+    "controls": CONTROLS,
+    "carryover": CARRYOVER,
+    "margins": MARGINS,
+    "system": SYSTEM,
+    "latency": LATENCY,
+    "resources": RESOURCES,
+    "blocks": BLOCKS,
+    "stamps": STAMPS,
+    "windows": WINDOWS,
+}
+
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame":
     """A table with exactly these columns and types, also when there are no rows."""

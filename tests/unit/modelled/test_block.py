@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.measuring import runner_of
 from castmates.pipeline.measure_block import measure_block
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
@@ -15,7 +14,7 @@ def played(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, text).plan()
     block = plan.blocks[0]
-    measure_block(plan, block.path, tmp_path / "out", tmp_path, choose=runner_of)
+    measure_block(plan, block.path, tmp_path / "out", tmp_path)
     record = json.loads((tmp_path / "out" / "block.json").read_text())
     tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples", "steps")]
     return block, record, *tables

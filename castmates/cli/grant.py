@@ -1,0 +1,28 @@
+"""The command `castmates grant`: what sweeps without root need."""
+
+from typing import Annotated
+
+import typer
+
+
+def grant(
+    user: Annotated[str | None, typer.Option(help="Who is to run sweeps; who called sudo if left out.")] = None,
+    groups: Annotated[int, typer.Option(min=1, max=1000, help="Groups with masks of their own, at most.")] = 6,
+    default_group: Annotated[
+        bool, typer.Option("--default-group", help="Also the masks of everybody who is in no group.")
+    ] = False,
+    shell: Annotated[
+        int | None, typer.Option(min=2, help="Number of the shell that starts sweeps; the calling one if left out.")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take everything back instead.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show what is granted.")] = False,
+) -> None:
+    """Give a user, once and by root, what sweeps need, so that they run without root; each step is printed."""
+    from castmates.grant import grant as steps
+
+    if show:
+        steps.show(typer.echo)
+    elif undo:
+        steps.undo(typer.echo)
+    else:
+        steps.give(user, groups, default_group, shell, typer.echo)

@@ -1,0 +1,18 @@
+"""The command `castmates retry`: forgets blocks that give the analysis nothing."""
+
+import typer
+
+from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+
+
+def retry(study: StudyFile = DEFAULT_STUDY) -> None:
+    """Forget the blocks that failed, or in which every round has a rejected window: the next sweep measures them."""
+    from castmates.project import load
+    from castmates.results.records import forget_useless
+
+    folder = load(study).results
+    forgotten = 0
+    for reason, place in forget_useless(folder):
+        typer.echo(f"forgotten ({reason}): {place}")
+        forgotten += 1
+    typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {folder}")

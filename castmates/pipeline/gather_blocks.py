@@ -1,0 +1,14 @@
+"""The tables of some measured blocks -> one file each, so that nobody need read them block by block."""
+
+from pathlib import Path
+
+from castmates.results.bundles import bundles, gather_bundle
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import analysed
+from castmates.study.spec import Plan
+
+
+def write_bundle(plan: Plan, folder: StudyFolder, name: str, output: Path) -> None:
+    """Gather the tables of a bundle's blocks."""
+    paths = bundles(block.path for block in analysed(plan, folder).blocks)[name]
+    gather_bundle([folder.block(path) for path in paths], output)

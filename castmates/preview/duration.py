@@ -1,0 +1,59 @@
+"""Which blocks of a study are still to be measured, and how long that takes."""
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from castmates.pipeline.take_look import take_look
+from castmates.project import Project
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_record
+from castmates.study import after_rounds
+from castmates.study.companies import launch_guess
+from castmates.study.looks import company_of, needed
+from castmates.study.spec import Block, Company, Plan
+
+BLOCK_OVERHEAD = 2.0  # start of the runner, writing the tables
+MODELLED_WINDOW = 0.02  # of a study in which nothing is started
+ANALYSIS = 15.0  # tables, figures, report
+LAUNCHES = 5  # of a company, whose times are looked up at most
+
+
+def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Block]]:
+    """The blocks to come, at least and at most: a wanted precision decides on the way how many."""
+    folder = project.results
+    missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
+    if not plan.looks or not missing:
+        return missing, missing
+    decisions: list[list[str]] = []
+    for _ in plan.looks:
+        paths = needed(plan, decisions)
+        if at_least := [block for block in missing if block.path in paths]:
+            later = {path for added in plan.looks[len(decisions) + 1 :] for path in added}
+            undecided = {path for path in later if not decisions or company_of(path) in decisions[-1]}
+            return at_least, [block for block in missing if block.path in {*paths, *undecided}]
+        reached = take_look(plan, folder, project.study.budget.precision or 0.0, decisions)
+        decisions.append([company.company for company in reached if company.goes_on])
+        if not decisions[-1]:
+            break
+    return [], []
+
+
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block]) -> float:
+    """How long a sweep takes that has these blocks to measure."""
+    return sum(seconds_of_block(folder, block) for block in blocks) + ANALYSIS
+
+
+def seconds_of_block(folder: StudyFolder, block: Block) -> float:
+    """How long a block takes: its launch (as measured before, where it was) and its windows."""
+    design = block.design
+    windows = design.rounds * len(block.company.scenes)
+    if design.model is not None:
+        return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
+    rounds = windows * (design.settle + 1.1 * design.window)
+    return BLOCK_OVERHEAD + _launch(folder, block.company) + rounds + after_rounds.seconds(block)
+
+
+def _launch(folder: StudyFolder, company: Company) -> float:
+    records = map(read_record, folder.record_files(company.id)[:LAUNCHES])
+    launches = [float(seconds) for record in records if (seconds := record["seconds"]["launch"]) is not None]
+    return fmean(launches) if launches else launch_guess(company.members)

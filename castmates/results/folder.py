@@ -1,0 +1,111 @@
+"""Where everything lies in results/<study>; nobody else spells these names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.results.columns.block import RECORD
+from castmates.study.looks import part_of
+from castmates.study.spec import Block, Plan
+
+RESULTS = Path("results")
+BUNDLES = "bundles"
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of one study."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, study: str) -> "StudyFolder":
+        """The folder of the study of this name, in the project."""
+        return cls(RESULTS / study)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def plan_file(self) -> Path:
+        """What is measured and analysed; `results.plans` reads it."""
+        return self.path / "plan.json"
+
+    @property
+    def machine_file(self) -> Path:
+        """The facts of the machine."""
+        return self.path / "machine.json"
+
+    @property
+    def blocks(self) -> Path:
+        """The folder of all blocks: <company>/<number>."""
+        return self.path / "blocks"
+
+    def block(self, path: str) -> Path:
+        """The folder of the block with this `Block.path`."""
+        return self.blocks / path
+
+    def record_file(self, block: Block) -> Path:
+        """What a block says of itself: written last, so that a block without it is not measured."""
+        return self.block(block.path) / RECORD
+
+    def record_files(self, company: str = "*") -> list[Path]:
+        """The records of all blocks that are measured, planned or not; or of one company."""
+        return sorted(self.blocks.glob(f"{company}/*/{RECORD}"))
+
+    def measured(self, plan: Plan) -> Plan:
+        """The plan with those of its blocks that are measured."""
+        return part_of(plan, [block.path for block in plan.blocks if self.record_file(block).is_file()])
+
+    def places(self, plan: Plan) -> list[Path]:
+        """The folders of the plan's blocks."""
+        return [self.block(block.path) for block in plan.blocks]
+
+    def mix_file(self, name: str) -> Path:
+        """A mix, resolved to CPUs, partitions and command lines."""
+        return self.path / "mixes" / f"{name}.json"
+
+    def look_file(self, number: int) -> Path:
+        """What a look at the precision decided; `results.looks` reads it."""
+        return self.path / "looks" / f"{number}.json"
+
+    def bundle(self, name: str) -> Path:
+        """The folder of the tables of some blocks, gathered; `results.bundles` reads them."""
+        return self.path / BUNDLES / name
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the study's tables."""
+        return self.path / "tables"
+
+    def table_file(self, name: str, suffix: str = "parquet") -> Path:
+        """A table of the study."""
+        return self.tables / f"{name}.{suffix}"
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the figures and their texts."""
+        return self.path / "figures"
+
+    @property
+    def page_file(self) -> Path:
+        """The report."""
+        return self.path / "report" / "index.html"
+
+    @property
+    def paper(self) -> Path:
+        """The folder that `castmates paper` writes."""
+        return self.path / "paper"
+
+    @property
+    def pilot_file(self) -> Path:
+        """What a pilot proposes, in the pilot's own folder; `results.pilots` reads it."""
+        return self.path / "pilot.json"
+
+    @property
+    def lock_file(self) -> Path:
+        """The file that a sweep locks."""
+        return self.path / ".sweep.lock"
+
+    def confirming_file(self, name: str) -> Path:
+        """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
+        return self.path / "confirm" / f"{name}.yaml"

@@ -1,0 +1,54 @@
+"""Reads what the pilot of a study left: in a folder beside the study's."""
+
+import json
+from collections.abc import Callable
+from typing import TypeVar
+
+from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
+from castmates.study.model import Study
+
+Spread = TypeVar("Spread")
+
+
+def pilot_name(study: Study) -> str:
+    """The name of the pilot as a study."""
+    return f"{study.name}-pilot"
+
+
+def pilot_folder(study: Study) -> StudyFolder:
+    """Where the pilot of this study has its blocks and its proposal."""
+    return StudyFolder.of(pilot_name(study))
+
+
+def with_rounds_of_pilot(study: Study, study_file: object) -> Study:
+    """The study with a number of rounds where it says `pilot`."""
+    if study.budget.rounds != "pilot":
+        return study
+    file = pilot_folder(study).pilot_file
+    try:
+        rounds = int(json.loads(file.read_bytes())["rounds"])
+    except FileNotFoundError:
+        raise CastmatesError(
+            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates pilot {study_file}`, or "
+            "write a number of rounds."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise CastmatesError(
+            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot {study_file}` "
+            "again."
+        ) from None
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
+
+
+def read_spreads(study: Study, make: Callable[..., Spread]) -> dict[str, Spread]:
+    """What the pilot found of the spread of each mix, by the mixes' identities; nothing where there was none."""
+    file = pilot_folder(study).pilot_file
+    if not file.is_file():
+        return {}
+    try:
+        return {identity: make(**spread) for identity, spread in json.loads(file.read_bytes())["mixes"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise CastmatesError(
+            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot` again."
+        ) from None

@@ -1,0 +1,37 @@
+"""Reads the plan of a study as a rule wrote it, and what is still true of it."""
+
+import json
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
+from castmates.study.cache import Cache
+from castmates.study.plan_text import plan_of
+from castmates.study.spec import Plan
+
+
+def read_plan(file: Path) -> Plan:
+    """The plan as a rule wrote it."""
+    try:
+        return plan_of(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the plan cannot be read: {problem}.") from None
+    except ValueError as problem:
+        raise CastmatesError(
+            f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
+        ) from None
+
+
+def analysed(plan: Plan, folder: StudyFolder) -> Plan:
+    """The plan without the blocks that its looks at the precision left out."""
+    return folder.measured(plan) if plan.looks else plan
+
+
+def remembered_cache(plan_file: Path) -> Cache | None:
+    """What could be shared out when a study was planned last; None where that is not known."""
+    try:
+        return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
