@@ -9,6 +9,7 @@ from castmates.analysis.explanations.counters import changes, left_out
 from castmates.report.figures import counters
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame
+from castmates.results.folder import StudyFolder
 
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
@@ -123,7 +124,7 @@ def results(tmp_path, counts, windows):
     counts.to_parquet(folder / "counters.parquet", index=False)
     (folder / "block.json").write_text("{}")
     empty = [frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)]
-    return Results("synthetic", *empty, windows, folder=tmp_path)
+    return Results("synthetic", *empty, windows, folder=StudyFolder(tmp_path))
 
 
 def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):

@@ -1,6 +1,5 @@
 """The figure and the page of a study with partitions: what is drawn is what the table says. Synthetic results."""
 
-import json
 import math
 
 import pandas as pd
@@ -29,7 +28,7 @@ def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Resu
         carryover=estimate_carryover(of, table),
         blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
         windows=table,
-        plan=json.loads(of.model_dump_json()),
+        plan=of,
     )
 
 

@@ -28,8 +28,8 @@ class Described:
         """A is quick (results/quick): 9 blocks, measured, on vm."""
         where = f", on {' and '.join(self.hosts)}" if self.hosts and self.platforms == ("measured",) else ""
         count = f"{self.blocks} block{'' if self.blocks == 1 else 's'}"
-        said = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
-        return f"{self.letter} is {self.name} ({self.folder}): {said}{where}{self._failures}."
+        facts = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
+        return f"{self.letter} is {self.name} ({self.folder}): {facts}{where}{self._failures}."
 
     @property
     def _failures(self) -> str:

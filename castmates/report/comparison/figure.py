@@ -130,8 +130,10 @@ def _frame(panels: list[Axes], compared: Compared) -> None:
     panels[0].set_xlabel("degradation of the lead against solo (%)")
     panels[1].set_xlabel("slowdown in B above A's (%)")
     keys = [
-        Line2D([], [], color=colour, marker=marker, markersize=4, label=f"{one.letter} ({' and '.join(one.platforms)})")
-        for one, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
+        Line2D(
+            [], [], color=colour, marker=marker, markersize=4, label=f"{side.letter} ({' and '.join(side.platforms)})"
+        )
+        for side, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
     ]
     panels[0].legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.3)
     for axes in panels:
@@ -150,5 +152,5 @@ def _key(compared: Compared, rows: list[Row], known: int) -> str:
     parts += ["hollow: fewer than three launches, no interval"] if any(map(_hollow, rows)) else []
     parts += ["*: its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
     parts += [f"{known - len(rows)} more rows are in the CSV"] if known > len(rows) else []
-    sides = [f"{one.letter}: {' and '.join(one.platforms)}, study {one.name}" for one in (compared.a, compared.b)]
+    sides = [f"{side.letter}: {' and '.join(side.platforms)}, study {side.name}" for side in (compared.a, compared.b)]
     return f"{'; '.join(parts)} · {' · '.join(sides)}"

@@ -122,7 +122,7 @@ def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
     if len(known) <= MIXES:
         return known
     least = sorted((total["points"] for total, _ in known), reverse=True)[MIXES - 1]
-    return [one for one in known if one[0]["points"] >= least][:MIXES]
+    return [mix for mix in known if mix[0]["points"] >= least][:MIXES]
 
 
 def _panel(total: Row, own: list[Row], letters: int, width: int, results: Results) -> Panel:
@@ -161,7 +161,7 @@ def _column(axes: Axes, panels: list[Panel], inches: float, names: float) -> Non
     place, ticks, labels = 0.0, [], []
     for panel in panels:
         place += GAP
-        for line, grey in [*((one, False) for one in panel.title), *((one, True) for one in panel.about)]:
+        for line, grey in [*((text, False) for text in panel.title), *((text, True) for text in panel.about)]:
             axes.annotate(
                 line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
                 textcoords="offset points", fontsize=SMALL if grey else 7.5, color=GREY if grey else INK, va="top",
@@ -224,16 +224,16 @@ def _ticks(axes: Axes, low: float, high: float) -> None:
 
 def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
     rows: list[Any] = [row for total, own in known for row in (total, *own)]
-    said = ["bars add up from above to the total"]
-    said += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
-    said += (
+    parts = ["bars add up from above to the total"]
+    parts += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
+    parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
-    said += [f"hollow: {', or '.join(there)}"] if there else []
-    said += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
-    said += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
-    return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
+    parts += [f"hollow: {', or '.join(there)}"] if there else []
+    parts += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
+    parts += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
+    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
 
 
 def caption(results: Results) -> str:
@@ -256,13 +256,13 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """The figure in words."""
     known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
-    said = []
+    parts = []
     for total, own in known[:MOST_TOLD]:
-        parts_ = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
-        said.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(parts_) or 'not divided'}")
+        pieces = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
+        parts.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(pieces) or 'not divided'}")
     more = f"; and {len(known) - MOST_TOLD} more mixes" if len(known) > MOST_TOLD else ""
     return (
-        f"What the losses consist of, in points of the solo rate. {'; '.join(said)}{more}."
-        if said
+        f"What the losses consist of, in points of the solo rate. {'; '.join(parts)}{more}."
+        if parts
         else "No loss is known."
     )

@@ -73,9 +73,9 @@ def block_ratios(windows: pd.DataFrame) -> pd.DataFrame:
     keys = ["workload", "company", "block", "round"]
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
     pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
-    found = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
+    means = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
     return pd.DataFrame(
-        {"lead": found["workload"], "company": found["company"], "block": found["block"], "ratio": np.exp(found["log"])}
+        {"lead": means["workload"], "company": means["company"], "block": means["block"], "ratio": np.exp(means["log"])}
     )
 
 

@@ -70,8 +70,8 @@ def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def why_empty(results: Results, lacking: pd.DataFrame) -> str:
     """Why there is nothing to draw."""
-    said = f"No event could be compared between a co-run and solo in the study {results.name}."
-    return f"{said} {lacking_words(lacking)}".strip()
+    sentence = f"No event could be compared between a co-run and solo in the study {results.name}."
+    return f"{sentence} {lacking_words(lacking)}".strip()
 
 
 def lacking_words(lacking: pd.DataFrame) -> str:
@@ -227,11 +227,11 @@ def _words_below(table: pd.DataFrame, known: int, lacking: pd.DataFrame, results
 
 def how_counted(table: pd.DataFrame) -> str:
     """By which scopes, and whether the kernel's part is in it."""
-    scopes = sorted({scope for told in table["scope"] for scope in told.split(", ") if scope})
-    said = f"counted by {' and '.join(SCOPES.get(scope, scope) for scope in scopes)}" if scopes else ""
+    scopes = sorted({scope for text in table["scope"] for scope in text.split(", ") if scope})
+    by = f"counted by {' and '.join(SCOPES.get(scope, scope) for scope in scopes)}" if scopes else ""
     modes = set(table["mode"])
     user = "" if modes <= {""} else USER_ONLY if "" not in modes else f"some events in {USER_ONLY}"
-    return ", ".join(filter(None, (said, user)))
+    return ", ".join(filter(None, (by, user)))
 
 
 def caption(results: Results) -> str:

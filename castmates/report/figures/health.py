@@ -71,8 +71,8 @@ def alternative(results: Results) -> str:
         own = source[source["panel"] == panel].dropna(subset=["value"])
         if panel == health_rows.BLOCKS:
             own = own.sort_values("value", ascending=False, kind="stable").drop_duplicates("what")
-        told = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
-        parts.append(f"{panel}: {listed(told) if told else NOTHING}")
+        marks = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
+        parts.append(f"{panel}: {listed(marks) if marks else NOTHING}")
     return f"Health of the study. {'; '.join(filter(None, [_failed(results), *parts]))}."
 
 

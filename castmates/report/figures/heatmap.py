@@ -41,7 +41,9 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
         rows = panelled(source, "baseline")
         again = again_rows(results, list(dict.fromkeys(source["lead"])))
         baselines = [name for name in BASELINES if (rows["baseline"] == name).any()]
-        names = [name for one in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == one, "panel"])]
+        names = [
+            name for baseline in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == baseline, "panel"])
+        ]
         means = bool(results.margins["degradation_pct"].notna().any())
         cells = grid(rows, names, means, bool(again))
         solo_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
@@ -116,7 +118,7 @@ def _panel(results: Results, rows: pd.DataFrame, title: str, again: dict[tuple[s
         for name in (SENSITIVITY, CONTENTIOUSNESS)
     }
     # The control compares two solos: it stands beside what is compared with one.
-    controls = {lead: row for (lead, one), row in again.items() if baseline == "solo" and one in platforms}
+    controls = {lead: row for (lead, platform), row in again.items() if baseline == "solo" and platform in platforms}
     return Panel(title, cells_of(rows), means[CONTENTIOUSNESS], means[SENSITIVITY], controls)
 
 
@@ -139,11 +141,13 @@ def _notes(cells: Grid, source: pd.DataFrame, solo_only: bool, again: bool, resu
         seen.add("no data")
     if again and (results.controls["verdict"] == "passes").any():
         seen.add("passes")
-    said = [key(seen, results.margin, cells.close)]
-    said += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
-    said += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if any(cells.means) else []
-    said += ["ordered by clustering"] if cells.clustered else []
-    said += ["against placebo: in the CSV"] if solo_only else []
+    parts = [key(seen, results.margin, cells.close)]
+    parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
+    parts += (
+        ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if any(cells.means) else []
+    )
+    parts += ["ordered by clustering"] if cells.clustered else []
+    parts += ["against placebo: in the CSV"] if solo_only else []
     more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
-    said += [f"{listed(more)} in the CSV"] if more else []
-    return small_print(width_of(cells), "; ".join(said), stamp(results.platforms, results.name))
+    parts += [f"{listed(more)} in the CSV"] if more else []
+    return small_print(width_of(cells), "; ".join(parts), stamp(results.platforms, results.name))

@@ -37,12 +37,12 @@ def round_limit(largest: float) -> float:
 
 def key(seen: Collection[str], margin: float | None, close: bool) -> str:
     """What the marks that occur mean."""
-    said = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
+    size = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
     keys = KEYS
     if close:
         keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
         keys["equivalent"] = "neither bold nor grey: within {margin}"
-    parts = list(dict.fromkeys(text.format(margin=said) for verdict, text in keys.items() if verdict in seen))
+    parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
     if not set(seen) <= {"too few blocks", "no data"}:
         parts = ["± half of the 95 % interval between launches", *parts]
     return "; ".join(parts)
@@ -110,10 +110,10 @@ def _words(row: dict[str, Any]) -> tuple[str, str]:
     if verdict == "too few blocks":
         return value, interval(*within(row))
     half = (row["degradation_high"] - row["degradation_low"]) / 2
-    said = "" if math.isnan(half) else f"± {number(half)}"
+    spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == "equivalent":
-        return "≈ 0", f"{value} {said}"
-    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, said
+        return "≈ 0", f"{value} {spread}"
+    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread
 
 
 def _close_words(row: dict[str, Any]) -> tuple[str, str]:

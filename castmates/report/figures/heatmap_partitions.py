@@ -95,7 +95,9 @@ def _source(results: Results) -> pd.DataFrame:
 def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """The rows of these partitions, and the names of their panels in order."""
     rows = panelled(source[source["partition"].isin(drawn)], "partition")
-    return rows, [name for one in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == one, "panel"])]
+    return rows, [
+        name for partition in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == partition, "panel"])
+    ]
 
 
 def _why_empty(results: Results) -> str:
@@ -106,8 +108,8 @@ def _notes(cells: Grid, rows: pd.DataFrame, left_out: int, results: Results) -> 
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
         seen.add("no data")
-    said = ["against solo", key(seen, results.margin, cells.close)]
-    said += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
-    said += ["ordered by clustering"] if cells.clustered else []
-    said += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
-    return small_print(width_of(cells), "; ".join(said), stamp(results.platforms, results.name))
+    parts = ["against solo", key(seen, results.margin, cells.close)]
+    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
+    parts += ["ordered by clustering"] if cells.clustered else []
+    parts += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
+    return small_print(width_of(cells), "; ".join(parts), stamp(results.platforms, results.name))

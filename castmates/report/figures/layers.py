@@ -105,13 +105,13 @@ def profiles(results: Results) -> tuple[pd.DataFrame, list[int]]:
 
 def by_kind(parts: Iterable[pd.DataFrame]) -> tuple[pd.DataFrame, list[int]]:
     """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
-    found = layer_times(parts)
-    if found.table.empty:
+    times = layer_times(parts)
+    if times.table.empty:
         return pd.DataFrame(columns=SHOWN), []
-    table = found.table.assign(lead=found.table["member"].map(plain), beside=_beside(found.table))
+    table = times.table.assign(lead=times.table["member"].map(plain), beside=_beside(times.table))
     order = ["lead", "member", "platform", "scene", "ms_per_step"]
     table = table.sort_values(order, ascending=[True, True, True, True, False])
-    return table[SHOWN], found.steps
+    return table[SHOWN], times.steps
 
 
 def _beside(layers: pd.DataFrame) -> "pd.Series[str]":
@@ -126,18 +126,18 @@ def panels_of(source: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """What is shown of each lead, on each of its seats and platforms; these are named where there are several."""
     seats = source.groupby("lead")["member"].nunique().to_dict()
     several = source["platform"].nunique() > 1
-    found = []
+    panels = []
     for (lead, member, platform), rows in source.groupby(["lead", "member", "platform"], sort=True):
         name = str(member if seats[lead] > 1 else lead)
-        found.append((f"{name} ({platform})" if several else name, rows))
-    return found
+        panels.append((f"{name} ({platform})" if several else name, rows))
+    return panels
 
 
 def most_changed(source: pd.DataFrame) -> pd.DataFrame:
     """Each lead alone and beside those that change its whole step most: more marks in a line cannot be told apart."""
     lead = ["member", "platform"]
     steps = source.groupby([*lead, "beside"], sort=False)["ms_per_step"].sum().reset_index()
-    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[one] for one in lead]).transform("max")
+    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[key] for key in lead]).transform("max")
     steps["change"] = (steps["ms_per_step"] - alone).abs().where(steps["beside"] != ALONE, math.inf)
     kept = steps.sort_values("change", ascending=False, kind="stable").groupby(lead).head(1 + BESIDE)
     return source.merge(kept[[*lead, "beside"]], on=[*lead, "beside"])
@@ -152,11 +152,11 @@ def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
     order = sorted(table, key=lambda name: -max(row["ms_per_step"] for row in table[name].values()))
     behind = [name for name in (RUNTIME, UNATTRIBUTED) if name in table]
     kinds = [name for name in order if name not in behind]
-    found = [(name, table[name]) for name in kinds[:LINES]]
+    lines = [(name, table[name]) for name in kinds[:LINES]]
     if rest := kinds[LINES:]:
-        found.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
-    found += [(name, table[name]) for name in behind]
-    return [*found, (WHOLE, _added(table.values()))]
+        lines.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
+    lines += [(name, table[name]) for name in behind]
+    return [*lines, (WHOLE, _added(table.values()))]
 
 
 def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what lines_of gathers)

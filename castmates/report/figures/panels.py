@@ -61,7 +61,7 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
     lines = small_print(width, more + notes)
     foot = 0.22 + NOTE * len(lines)
     head = 0.02 + badge_room(caveat, width)
-    title = 0.12 * max(one.count("\n") + 1 for one in shown)
+    title = 0.12 * max(words.count("\n") + 1 for words in shown)
     row = title + room.above + room.axes + room.below
     height = head + down * row + foot
     figure = Figure(figsize=(width, height))
@@ -176,7 +176,7 @@ def spread_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     """Write (y, text, colour) to the right of the axes, each as near to its y as the others let it."""
     low, high = axes.get_ylim()
     unit = (high - low) / inches_of(axes)[1]
-    ordered = sorted(labels, key=lambda one: one[0])
+    ordered = sorted(labels, key=lambda label: label[0])
     heights = [(text.count("\n") + 1) * NOTE * unit for _, text, _ in ordered]
     centres = spaced([y for y, _, _ in ordered], heights, low, high)
     for (y, text, colour), centre in zip(ordered, centres, strict=True):
@@ -189,13 +189,13 @@ def spread_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
 
 def spaced(centres: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Ascending centres moved apart so that boxes of these heights do not overlap, inside the ends if they fit."""
-    found: list[float] = []
+    moved: list[float] = []
     edge = low
     for centre, height in zip(centres, heights, strict=True):
-        found.append(max(centre, edge + height / 2))
-        edge = found[-1] + height / 2
+        moved.append(max(centre, edge + height / 2))
+        edge = moved[-1] + height / 2
     edge = high
-    for place in range(len(found) - 1, -1, -1):
-        found[place] = min(found[place], edge - heights[place] / 2)
-        edge = found[place] - heights[place] / 2
-    return found
+    for place in range(len(moved) - 1, -1, -1):
+        moved[place] = min(moved[place], edge - heights[place] / 2)
+        edge = moved[place] - heights[place] / 2
+    return moved

@@ -34,13 +34,13 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def _panels(rows: list[Row], advice: list[Row]) -> list[Panel]:
     platforms = {row["platform"] for row in rows}
-    found = {(row["mix"], row["platform"]): row for row in advice}
+    advice_of = {(row["mix"], row["platform"]): row for row in advice}
     panels = []
     for key in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
         own = [row for row in rows if (row["mix"], row["platform"]) == key and _known(row)]
         if not any(row["partition"] != UNMANAGED for row in own):
             continue
-        advised = found.get(key)
+        advised = advice_of.get(key)
         title = f"{plain(own[0]['lead'])} beside {plain(own[0]['antagonists'])}"
         title += f" ({key[1]})" if len(platforms) > 1 else ""
         limit = advised["limit_pct"] if advised else math.nan
@@ -117,15 +117,16 @@ def alternative(results: Results) -> str:
         own = [row for row in rows if row["mix"] == mix and row["stage"] == SEARCH and row["frontier"]]
         names = labels_of(row for row in rows if row["mix"] == mix)
         points = ", ".join(
-            f"{names[row['partition']]}: {_told(row)}" for row in sorted(own, key=lambda row: row["loss_pct"])[:5]
+            f"{names[row['partition']]}: {_point_words(row)}"
+            for row in sorted(own, key=lambda row: row["loss_pct"])[:5]
         )
         fresh = [row for row in rows if row["mix"] == mix and row["stage"] == CONFIRMED]
-        told = "".join(f"; confirmed {names[row['partition']]}: {_told(row)}" for row in fresh)
-        parts.append(f"{plain(mix)}: frontier {points}{told}")
+        confirmed = "".join(f"; confirmed {names[row['partition']]}: {_point_words(row)}" for row in fresh)
+        parts.append(f"{plain(mix)}: frontier {points}{confirmed}")
     return f"Loss of the lead against what the antagonists keep. {'. '.join(parts)}." if parts else "Nothing is known."
 
 
-def _told(row: Row) -> str:
+def _point_words(row: Row) -> str:
     return (
         f"loss {number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}, kept "
         f"{number(row['kept_pct'])} % {interval(row['kept_low'], row['kept_high'])}"

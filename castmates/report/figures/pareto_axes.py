@@ -49,15 +49,15 @@ def labels_of(rows: Iterable[Row]) -> dict[str, str]:
     """By partition: 6 ways, 9 MiB; its name where the lead has all ways, or as many under another partition."""
     search = {row["partition"]: row for row in rows}
     counts = Counter(count_of(row["lead_ways"]) for row in search.values())
-    found = {}
+    labels = {}
     for name, row in search.items():
         ways = count_of(row["lead_ways"])
         if name == UNMANAGED or math.isnan(ways):
-            found[name] = "no partition" if name == UNMANAGED else name
+            labels[name] = "no partition" if name == UNMANAGED else name
             continue
         size = "" if math.isnan(row["lead_bytes"]) else f", {row['lead_bytes'] / 2**20:.3g} MiB"
-        found[name] = (counted(int(ways), "way") if counts[ways] == 1 else name) + size
-    return found
+        labels[name] = (counted(int(ways), "way") if counts[ways] == 1 else name) + size
+    return labels
 
 
 def paint(axes: Axes, panel: Panel) -> None:
@@ -80,7 +80,7 @@ def paint(axes: Axes, panel: Panel) -> None:
     for name, row in fresh.items():
         _cross(axes, row, FRESH, 4)
         axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
-        for before in (one for one in search if one["partition"] == name):
+        for before in (point for point in search if point["partition"] == name):
             axes.plot(
                 [before["loss_pct"], row["loss_pct"]], [before["kept_pct"], row["kept_pct"]], color=FRESH,
                 linewidth=0.7, linestyle=(0, (1, 1)), zorder=4,
@@ -169,11 +169,11 @@ def _labels(axes: Axes, panel: Panel) -> None:
         free = [
             box for box in _beside(*_place(axes, row, size), width, size)
             if box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1]
-            and not any(_meet(box, one) for one in taken)
+            and not any(_meet(box, other) for other in taken)
         ]  # fmt: skip
         if not free:
             continue
-        box = min(free, key=lambda one: sum(_meet(one, line) for line in lines))  # the first of the best
+        box = min(free, key=lambda other: sum(_meet(other, line) for line in lines))  # the first of the best
         taken.append(box)
         axes.text(
             box[0] / size[0], box[1] / size[1], text, transform=axes.transAxes, fontsize=SMALL, va="bottom", ha="left",
@@ -196,11 +196,11 @@ def _place(axes: Axes, row: Row, size: tuple[float, float]) -> tuple[float, floa
 def _lines(axes: Axes, row: Row, size: tuple[float, float]) -> list[Box]:
     """The bars of a point's cross, in inches."""
     ends = [("loss_low", "kept_pct", "loss_high", "kept_pct"), ("loss_pct", "kept_low", "loss_pct", "kept_high")]
-    found = [
+    lines = [
         (*_inches(axes, row[left], row[low], size), *_inches(axes, row[right], row[high], size))
         for left, low, right, high in ends
     ]
-    return [box for box in found if not any(map(math.isnan, box))]
+    return [box for box in lines if not any(map(math.isnan, box))]
 
 
 def _limit(axes: Axes, panel: Panel, size: tuple[float, float]) -> list[Box]:
@@ -229,5 +229,5 @@ def _beside(x: float, y: float, width: float, size: tuple[float, float]) -> list
     return [(left, bottom, left + width, bottom + TALL) for left, bottom in corners]
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]

@@ -100,10 +100,10 @@ def alternative(results: Results) -> str:
     rows = [row for row in records(losses(results)) if not math.isnan(row["degradation_pct"])]
     under = [row for row in rows if row["partition"] != UNMANAGED]
     # The lead's own share tells of a mix only where there are no antagonists.
-    told = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
+    shown = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
     parts = []
-    for mix in dict.fromkeys(row["mix"] for row in told):
-        values = [row["degradation_pct"] for row in told if row["mix"] == mix]
+    for mix in dict.fromkeys(row["mix"] for row in shown):
+        values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
         parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
     more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
     return f"Degradation under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
@@ -267,9 +267,9 @@ def _keys(looks: dict[str, Look]) -> list[Line2D]:
 
 
 def _each(results: Results) -> str:
-    """How large a way is, where the plan's machine told."""
-    amount = (results.plan.get("cache") or {}).get("way_bytes")
-    return f" ({amount / 2**20:.3g} MiB each)" if amount else ""
+    """How large a way is, where that is known."""
+    size = results.plan.cache.way_bytes if results.plan.cache else None
+    return f" ({size / 2**20:.3g} MiB each)" if size else ""
 
 
 def _key(panels: list[Panel], results: Results) -> str:

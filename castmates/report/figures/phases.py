@@ -89,25 +89,25 @@ def alternative(results: Results) -> str:
         for mix in dict.fromkeys(row["mix"] for row in rows):
             own = [row for row in rows if row["mix"] == mix]
             worst = largest_loss(own)
-            said = "no phase is slower" if worst is None else (
+            sentence = "no phase is slower" if worst is None else (
                 f"{worst['phase']} loses most, {number(worst['loss_pct'])} % of the step "
                 f"{interval(*_interval(worst)[:2])}"
             )  # fmt: skip
-            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {said}")
+            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {sentence}")
     more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
     return f"Losses by phase of the step: {'; '.join(parts[:MIXES])}{more}."
 
 
 def _leads(source: pd.DataFrame) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
-    found: dict[str, list[Row]] = {}
+    leads: dict[str, list[Row]] = {}
     shown = unmanaged_against_solo(source)
     several = shown["platform"].nunique() > 1
     for row in records(shown):
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
-            found.setdefault(name, []).append(row)
-    return {lead: _most_changed(rows) for lead, rows in found.items()}
+            leads.setdefault(name, []).append(row)
+    return {lead: _most_changed(rows) for lead, rows in leads.items()}
 
 
 def _most_changed(rows: list[Row]) -> list[Row]:

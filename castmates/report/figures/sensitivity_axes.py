@@ -44,7 +44,7 @@ def label_of(key: Key, keys: "list[Key]") -> str:
     """`beside stream`; with the kind of partition where there are several."""
     antagonists, curve = key
     name = f"beside {plain(antagonists)}" if antagonists else ALONE
-    several = sum(one[0] == antagonists for one in keys) > 1
+    several = sum(other[0] == antagonists for other in keys) > 1
     return f"{name}, {curve}" if several else name
 
 
@@ -80,7 +80,7 @@ def bottom(panel: Panel) -> float:
     """Zero, unless everything lies far above it: then the axis is broken, and says so."""
     lows = [ends_of(row)[0] for rows in panel.curves.values() for row in rows]
     lows += [row["rate_pct"] for rows in panel.curves.values() for row in rows]
-    least = min(one for one in lows if not math.isnan(one))
+    least = min(low for low in lows if not math.isnan(low))
     return 10.0 * math.floor((least - 5) / 10) if least > 55 else 0.0
 
 

@@ -125,7 +125,7 @@ def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
         for line, curve in enumerate(panel.curves):
             y = begin + GAP / 2 + LINE * (line + 0.5)
             colour, marker = looks[curve.label]
-            for mark in (one for one in curve.marks if one["quantile"] == quantile and not one["refused"]):
+            for mark in (row for row in curve.marks if row["quantile"] == quantile and not row["refused"]):
                 drawn += 1
                 axes.plot([mark["ms_low"], mark["ms_high"]], [y, y], color=colour, linewidth=1.2, zorder=2)
                 axes.plot([mark["ms"]], [y], marker, color=colour, markersize=3, zorder=3)
@@ -164,8 +164,8 @@ def ticks(low: float, high: float) -> list[float]:
     """At most six readable values on a logarithmic axis."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (TICKS, (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
-        found = [float(f"{step * 10.0**power:.3g}") for power in powers for step in steps]
-        inside = [value for value in found if low <= value <= high]
+        values = [float(f"{step * 10.0**power:.3g}") for power in powers for step in steps]
+        inside = [value for value in values if low <= value <= high]
         if len(inside) <= 6:
             return inside
     return inside[:: math.ceil(len(inside) / 6)]

@@ -69,8 +69,8 @@ class Timeline:
     @property
     def period(self) -> float:
         """Seconds between two samples of a member, in the middle; NaN where there are none."""
-        one = self.source[self.source["metric"] == OCCUPANCY].sort_values("seconds")
-        gaps = one.groupby(["window", "member"])["seconds"].diff()
+        occupancy = self.source[self.source["metric"] == OCCUPANCY].sort_values("seconds")
+        gaps = occupancy.groupby(["window", "member"])["seconds"].diff()
         return float(gaps.median())
 
 
@@ -117,21 +117,21 @@ def representative(results: Results) -> tuple[str, int, int] | None:
 
 
 def cache_bytes(results: Results) -> float | None:
-    """The size of a last-level cache, where the plan's machine told."""
-    cache = results.plan.get("cache") or {}
-    return cache["way_bytes"] * cache["ways"] if cache.get("way_bytes") and cache.get("ways") else None
+    """The size of a last-level cache, where that is known."""
+    cache = results.plan.cache
+    return cache.way_bytes * cache.ways if cache and cache.way_bytes and cache.ways else None
 
 
 def peak_bandwidth(results: Results) -> float | None:
     """Bytes that the memory moves in a second at most, where that is known."""
-    said = (results.machine.get("model") or {}).get("bandwidth")
-    return float(bytes_of(said)) if said else None
+    stated = results.machine.model.get("bandwidth")
+    return float(bytes_of(stated)) if stated else None
 
 
 def mask_of(schemata: str) -> int | None:
     """The ways of the first cache that a group may fill, with code or data; None where nothing was said."""
-    found = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
-    return reduce(or_, (int(mask, 16) for mask in found)) if found else None
+    masks = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
+    return reduce(or_, (int(mask, 16) for mask in masks)) if masks else None
 
 
 def _begin(rows: pd.DataFrame) -> int:
@@ -145,8 +145,8 @@ def _spans(windows: pd.DataFrame, numbers: list[int], begin: int) -> list[Span]:
     for number in numbers:
         rows = windows[windows["window"] == number]
         first = rows.iloc[0]
-        found = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
-        masks = {name: mask for name, mask in found.items() if mask is not None}
+        known = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
+        masks = {name: mask for name, mask in known.items() if mask is not None}
         now = (str(first["partition"]), masks)
         spans.append(
             Span(

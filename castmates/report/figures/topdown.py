@@ -44,8 +44,8 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the shares of every scene, and their changes against solo."""
     table, change = tables(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    told = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
-    source = table.merge(told, on=[*keys, "kind"], how="left") if len(change) else table
+    points = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
     with styled():
         shown = drawn(table)
         if shown.empty:
@@ -110,10 +110,10 @@ def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
 def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) -> None:
     first = records(rows)[0]
     ticks = []
-    for y, (mix, told) in enumerate(_scenes(rows)):
+    for y, (mix, shares) in enumerate(_scenes(rows)):
         ticks.append(_label(mix))
-        _bar(axes, y, told)
-        mine = [one for one in records(change) if _is_of(one, first, mix)]
+        _bar(axes, y, shares)
+        mine = [row for row in records(change) if _is_of(row, first, mix)]
         axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
     axes.set_ylim(len(ticks) - 0.5, -0.5)
@@ -126,17 +126,17 @@ def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) 
         axes.tick_params(axis="x", labelbottom=False)
 
 
-def _bar(axes: Axes, y: float, told: dict[str, Row]) -> None:
+def _bar(axes: Axes, y: float, shares: dict[str, Row]) -> None:
     """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
     at = 0.0
     for name, colour in LOOKS.items():
-        if name not in told:
+        if name not in shares:
             continue
-        row = told[name]
+        row = shares[name]
         width = max(row["share"], 0.0)
         pale = 0.5 if row["running"] < FULLY_COUNTED else 1.0
         axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
-        below = {child: told[child]["share"] for child in children(name) if child in told}
+        below = {child: shares[child]["share"] for child in children(name) if child in shares}
         marked = [child for child in below if child in HATCHED]
         if marked and sum(below.values()) > 0:
             # Levels may come from different rounds: the part is drawn as large as it is among its siblings.
@@ -149,26 +149,26 @@ def _bar(axes: Axes, y: float, told: dict[str, Row]) -> None:
         at += width
 
 
-def _is_of(one: Row, first: Row, mix: str) -> bool:
-    same = all(one[key] == first[key] for key in ("platform", "lead", "member"))
-    return same and one["mix"] == mix and one["partition"] == UNMANAGED and one["phase"] == ""
+def _is_of(row: Row, first: Row, mix: str) -> bool:
+    same = all(row[key] == first[key] for key in ("platform", "lead", "member"))
+    return same and row["mix"] == mix and row["partition"] == UNMANAGED and row["phase"] == ""
 
 
 def _words(change: list[Row]) -> str:
     """The category of level 1 that changed most, in points, and what of level 2 did."""
-    said = []
+    lines = []
     for level in (1, 2):
-        of = [one for one in change if one["level"] == level]
+        of = [row for row in change if row["level"] == level]
         if of:
-            said.append(_change(max(of, key=lambda one: abs(one["points"]))))
-    return "\n".join(said)
+            lines.append(_change(max(of, key=lambda row: abs(row["points"]))))
+    return "\n".join(lines)
 
 
-def _change(one: Row) -> str:
-    low, high = ("points_low", "points_high") if not math.isnan(one["points_low"]) else ("within_low", "within_high")
-    name = one["metric"].replace("_", " ")
-    sign = "+" if one["points"] >= 0 else ""
-    return f"{name} {sign}{number(one['points'])} {interval(one[low], one[high])}".strip()
+def _change(row: Row) -> str:
+    low, high = ("points_low", "points_high") if not math.isnan(row["points_low"]) else ("within_low", "within_high")
+    name = row["metric"].replace("_", " ")
+    sign = "+" if row["points"] >= 0 else ""
+    return f"{name} {sign}{number(row['points'])} {interval(row[low], row[high])}".strip()
 
 
 def _keys(table: pd.DataFrame) -> list[Patch]:
@@ -220,15 +220,15 @@ def alternative(results: Results) -> str:
     if drawn(table).empty:
         return why_empty(results)
     of_scene: dict[tuple[str, str], list[Row]] = {}
-    for one in records(change):
-        if one["level"] == 1 and not one["phase"] and one["partition"] == UNMANAGED:
-            of_scene.setdefault((one["lead"], one["mix"]), []).append(one)
-    told = [max(of, key=lambda one: abs(one["points"])) for of in of_scene.values()]
-    parts = [f"{plain(one['lead'])} beside {_beside(one['mix'])}: {_change(one)}" for one in told[:DRAWN]]
-    more = f"; and {len(told) - DRAWN} more" if len(told) > DRAWN else ""
+    for row in records(change):
+        if row["level"] == 1 and not row["phase"] and row["partition"] == UNMANAGED:
+            of_scene.setdefault((row["lead"], row["mix"]), []).append(row)
+    largest = [max(of, key=lambda row: abs(row["points"])) for of in of_scene.values()]
+    parts = [f"{plain(row['lead'])} beside {_beside(row['mix'])}: {_change(row)}" for row in largest[:DRAWN]]
+    more = f"; and {len(largest) - DRAWN} more" if len(largest) > DRAWN else ""
     if not parts:
-        alone = [one for one in records(drawn(table)) if one["level"] == 1]
+        alone = [row for row in records(drawn(table)) if row["level"] == 1]
         return "Top-Down shares: " + "; ".join(
-            f"{plain(one['lead'])} {one['metric'].replace('_', ' ')} {number(one['share'])} %" for one in alone[:DRAWN]
+            f"{plain(row['lead'])} {row['metric'].replace('_', ' ')} {number(row['share'])} %" for row in alone[:DRAWN]
         ) + "."  # fmt: skip
     return f"Largest changes of Top-Down shares against alone, in points: {'; '.join(parts)}{more}."

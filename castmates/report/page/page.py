@@ -141,7 +141,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
-        "notes": list(results.plan.get("notes") or ()),
+        "notes": list(results.plan.notes),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
@@ -174,12 +174,13 @@ def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
 def _blocks(results: Results) -> list[dict[str, Any]]:
     """The blocks, with what each found out about its settle time."""
     nan = float("nan")
-    found = health.settles(results)
+    settles = health.settles(results)
     rows = []
     for row in records(results.blocks):
-        settle = found.get((row["company"], row["block"]), {})
-        steady = settle.get("steady_after")
-        rows.append({**row, "settle": settle.get("seconds", nan), "steady_after": nan if steady is None else steady})
+        settle = settles.get((row["company"], row["block"]))
+        steady = settle.steady_after if settle else None
+        times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
+        rows.append(row | times)
     return rows
 
 
@@ -188,14 +189,14 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
     rows = [("Study", results.name)]
     if results.study:
         rows.append(("Seed", str(results.study.seed)))
-    rows += [("Blocks in the plan", str(len(results.plan.get("blocks") or []))), ("Castmates", castmates.__version__)]
+    rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
-    found: dict[str, set[str]] = {}
+    recorded: dict[str, set[str]] = {}
     for record in results.records:
-        for name, version in (record.get("versions") or {}).items():
-            found.setdefault(str(name), set()).add(str(version))
-    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(found.items())]
-    freezers = sorted({str(record["freezer"]) for record in results.records if record.get("freezer")})
+        for name, version in record.versions.items():
+            recorded.setdefault(name, set()).add(version)
+    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(recorded.items())]
+    freezers = sorted({record.freezer for record in results.records} - {""})
     return [*rows, ("Members are frozen by", ", ".join(freezers))] if freezers else rows
 
 

@@ -123,10 +123,10 @@ def _interval(row: Row) -> str:
 
 def rows(results: Results) -> list[dict[str, Any]]:
     """The lines of the page's table, one for each part of each mix."""
-    found = []
+    lines = []
     for total, parts in mixes(results):
         for row in [total, *parts]:
-            found.append(
+            lines.append(
                 {
                     **row,
                     "who": who(total),
@@ -136,4 +136,4 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     "isolation": isolation(total),
                 }
             )
-    return found
+    return lines

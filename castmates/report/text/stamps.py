@@ -47,12 +47,12 @@ def stamped(results: Results) -> str:
 
 def first_words(results: Results) -> str:
     """What every caption and alternative text begins with: "" where all is measured."""
-    said = origin(results)
-    return f"{said[:1].upper()}{said[1:]}. " if said else ""
+    word = origin(results)
+    return f"{word[:1].upper()}{word[1:]}. " if word else ""
 
 
 def source(results: Results) -> str:
     """The end of every caption: platforms, host and stamps."""
-    host = results.machine.get("hostname")
+    host = f", on {results.machine.hostname}" if results.machine.hostname else ""
     platforms = listed(results.platforms) if results.platforms else "no numbers"
-    return f"Source: {platforms}{f', on {host}' if host else ''}. {stamped(results)}"
+    return f"Source: {platforms}{host}. {stamped(results)}"

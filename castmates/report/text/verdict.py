@@ -88,8 +88,8 @@ def _worst(results: Results, rows: Sequence[Row], ends: Ends) -> list[str]:
     slower = _slower(rows)
     leads = words.counted(len({row["lead"] for row in rows}), "lead")
     few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
-    said = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
-    return said + [
+    lines = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
+    return lines + [
         sentence
         for row in slower[:WORST]
         for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results), ends)

@@ -99,7 +99,7 @@ def lead_sentences(
     groups: dict[str, list[Row]] = {}
     for row in ordered:
         groups.setdefault(NEARLY if _nearly(row) else row["verdict"], []).append(row)
-    said = {
+    phrases = {
         "slower": _changed("loses", 1),
         "faster": _changed("gains", -1),
         "equivalent": lambda group: _equivalent(group, margin),
@@ -112,8 +112,8 @@ def lead_sentences(
     if ended:
         groups["slower"] = [row for row in groups["slower"] if row not in ended]
     return [
-        *(f"{plain(lead)} {said['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
-        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if groups.get(verdict)),
+        *(f"{plain(lead)} {phrases['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
+        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in phrases.items() if groups.get(verdict)),
     ]
 
 
@@ -128,12 +128,12 @@ def partition_sentences(rows: Iterable[Row]) -> list[str]:
         if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
             mixes.setdefault((row["lead"], row["antagonists"], row["platform"]), []).append(row)
     several = len({platform for _, _, platform in mixes}) > 1
-    said = []
-    for (lead, beside, platform), found in mixes.items():
+    sentences = []
+    for (lead, beside, platform), losses in mixes.items():
         who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
         who += f" ({platform})" if several else ""
-        said.append(f"{who} loses {_under_one(found[0]) if len(found) == 1 else _under_several(found)}.")
-    return said
+        sentences.append(f"{who} loses {_under_one(losses[0]) if len(losses) == 1 else _under_several(losses)}.")
+    return sentences
 
 
 def _under_one(row: Row) -> str:
@@ -263,10 +263,10 @@ def _failures(failed: pd.DataFrame) -> str:
 
 
 def _unclean(count: int, after_failures: bool) -> str:
-    said = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
+    sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
     if after_failures:
-        return f"{said}; `castmates retry` forgets {_them(count)} too."
-    return f"{said}. {_retry(count)}"
+        return f"{sentence}; `castmates retry` forgets {_them(count)} too."
+    return f"{sentence}. {_retry(count)}"
 
 
 def _retry(count: int) -> str:
