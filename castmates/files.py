@@ -34,7 +34,7 @@ def replace_text(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell in a sentence that what a user asked for cannot be written to `path`."""
+    """Turn a failure to write to `path` what a user asked for into a sentence."""
     try:
         yield
     except OSError as problem:
@@ -65,15 +65,15 @@ def refuse_foreign(folder: Path, mark: str, is_ours: Callable[[str], bool], comm
     if folder.exists() and not folder.is_dir():
         raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
     try:
-        found = sorted(one.name for one in folder.glob("[!.]*"))  # what is hidden, .git for one, is no work of ours
-        ours = not found or is_ours((folder / mark).read_text(encoding="utf-8", errors="replace"))
+        names = sorted(file.name for file in folder.glob("[!.]*"))  # what is hidden, such as .git, is no work of ours
+        ours = not names or is_ours((folder / mark).read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         ours = False
     except OSError as problem:
         raise CastmatesError(f"{folder} cannot be read ({problem.strerror}); give another --output.") from None
     if not ours:
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         raise CastmatesError(
-            f"{folder} holds files ({', '.join(found[:3])}{more}), and no {mark} that `{command}` wrote; give --output "
+            f"{folder} holds files ({', '.join(names[:3])}{more}), and no {mark} that `{command}` wrote; give --output "
             "the name of a new or an empty folder."
         )

@@ -1,4 +1,4 @@
-"""Runs tasks side by side in processes that begin with all that this one has read: nothing is sent to them."""
+"""Runs tasks side by side in processes that begin with all that this process has read: nothing is sent to them."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ _TASKS: dict[str, Callable[[], Any]] = {}  # as a process finds them when it is 
 
 
 def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str, Any]:
-    """What each task returns, so many at a time, in the order given; one that is refused keeps no other from ending."""
+    """What each task returns, so many at a time, in their order; where one is refused, the others still end."""
     if min(jobs, len(tasks)) <= 1:
         return _outcomes({name: _tried(task) for name, task in tasks.items()})
     _TASKS.update(tasks)
@@ -25,7 +25,7 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
             min(jobs, len(tasks)), mp_context=get_context("fork"), initializer=_end_with, initargs=(os.getpid(),)
         ) as processes:
             begun = {name: processes.submit(_run, name) for name in tasks}
-            return _outcomes({name: one.result() for name, one in begun.items()})
+            return _outcomes({name: task.result() for name, task in begun.items()})
     except BrokenProcessPool:
         raise CastmatesError(
             f"One of the processes for {', '.join(tasks)} was ended from outside: for want of memory, perhaps; with "
@@ -36,7 +36,7 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
 
 
 def _end_with(parent: int) -> None:
-    """End when the process that wants the results does: nobody else would end this one."""
+    """End when the process that wants the results does: nobody else would end this process."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -53,8 +53,8 @@ def _tried(task: Callable[[], Any]) -> Any:  # noqa: ANN401
         return problem
 
 
-def _outcomes(found: dict[str, Any]) -> dict[str, Any]:
-    refused = [str(one) for one in found.values() if isinstance(one, CastmatesError)]
+def _outcomes(results: dict[str, Any]) -> dict[str, Any]:
+    refused = [str(result) for result in results.values() if isinstance(result, CastmatesError)]
     if refused:
         raise CastmatesError(" ".join(dict.fromkeys(refused)))
-    return found
+    return results

@@ -78,7 +78,7 @@ class Project:
         return self.study.platform == "modelled"
 
     def layout(self) -> Layout:
-        """The CPUs that there are: of this machine, or of the modelled one."""
+        """The CPUs of this machine, or of the modelled one."""
         return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
 
     def shareable_cache(self) -> Cache | None:
@@ -131,13 +131,13 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
             "and change its keys in that file."
         )
-    found = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
-    if len(found) > 1:
+    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(named) > 1:
         raise CastmatesError(
-            f"one study at a time, not {' and '.join(os.path.relpath(one) for one in found)}: choose it with --config "
+            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
             "study=FILE or with --configfile FILE."
         )
-    return Path(os.path.relpath(found[0] if found else DEFAULT_STUDY))
+    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))
 
 
 def load(study_file: Path | str | None = None) -> Project:
@@ -174,7 +174,7 @@ def layout_of(topology: Topology) -> Layout:
     cpus = [
         Cpu(
             id=cpu.id,
-            core=cpu.id if cpu.core is None else cpu.core,  # unknown: it counts as one
+            core=cpu.id if cpu.core is None else cpu.core,  # unknown: a core by itself
             llc=cpu.llc,
             node=cpu.node,
             package=cpu.package,

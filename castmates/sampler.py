@@ -8,7 +8,7 @@ from castmates.protocols import Sample
 
 
 class Sampler(threading.Thread):
-    """Looks until it is told to end; a look that comes late is not made up for, and no two come in a moment."""
+    """Looks until it is ended; a late look is not made up for, and no two come at once."""
 
     def __init__(self, name: str, look: Callable[[], list[Sample]], period: float, edges: bool = False) -> None:
         """With `edges` it looks at its begin and at its end too; without, others read there."""
@@ -28,11 +28,11 @@ class Sampler(threading.Thread):
         return self._samples
 
     def run(self) -> None:
-        """Look until told to end."""
+        """Look until it is ended."""
         cpu, begin = time.thread_time_ns(), time.monotonic_ns()
         try:
             self._run()
-        except BaseException as error:  # told to whoever ends it
+        except BaseException as error:  # raised again for whoever ends it
             self._error = error
         self.cpu_ns, self.open_ns = time.thread_time_ns() - cpu, time.monotonic_ns() - begin
 

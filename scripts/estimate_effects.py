@@ -14,7 +14,7 @@ def main() -> None:
     """Estimate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; the blocks lie beside it")
-    parser.add_argument("--machine", type=Path, required=True, help="machine.json")
+    parser.add_argument("--machine", type=Path, required=True, help="the machine's facts")
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
     parser.add_argument("--isolated", help="the isolating partition, where the study names it")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")

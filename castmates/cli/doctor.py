@@ -33,7 +33,7 @@ def doctor(
 
 
 def _examine(as_json: bool) -> None:
-    """Print what was found on this machine."""
+    """Print the checks of this machine."""
     from castmates.cli.workloads import CATALOGUE
     from castmates.files import cache_folder
     from castmates.machine import counts_record, trial_records

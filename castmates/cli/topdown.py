@@ -1,4 +1,4 @@
-"""The command `castmates topdown`: Top-Down shares that toplev counted, as rows of our own table."""
+"""The command `castmates topdown`: Top-Down shares that toplev counted, as rows of our table."""
 
 import sys
 import tempfile
@@ -16,7 +16,7 @@ topdown = typer.Typer(
 Output = Annotated[Path, typer.Option("--output", help="The table to write: .parquet or .csv.", metavar="FILE")]
 Study = Annotated[str, typer.Option("--study", help="The study that the rows name.")]
 Member = Annotated[str, typer.Option("--member", help="Whose slots they are.")]
-Scene = Annotated[str, typer.Option("--scene", help="What held meanwhile, such as solo.")]
+Scene = Annotated[str, typer.Option("--scene", help="What ran meanwhile, such as solo.")]
 
 
 @topdown.command("import")
@@ -42,7 +42,7 @@ def record(
     member: Member = "",
     scene: Scene = "",
 ) -> None:
-    """Run a command below toplev, in an interpreter of its own, and write the table."""
+    """Run a command below toplev, in another interpreter, and write the table."""
     from castmates.counters.topdown.toplev_run import run_toplev
 
     with tempfile.TemporaryDirectory() as folder:

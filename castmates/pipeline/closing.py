@@ -18,6 +18,6 @@ def closing_words(project: Project, plan: Plan) -> str:
     if reasons:
         few = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
         lines.append(
-            f"{few}. The report says why; `castmates retry` forgets them, the next sweep measures them again.\n"
+            f"{few}. The report shows why; `castmates retry` forgets them, and the next sweep measures them again.\n"
         )
     return "".join(lines)

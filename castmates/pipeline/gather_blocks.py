@@ -1,4 +1,4 @@
-"""The tables of some measured blocks -> one file each, so that nobody need read them block by block."""
+"""The tables of some measured blocks -> one file each, for thousands of small files are slow to read."""
 
 from pathlib import Path
 

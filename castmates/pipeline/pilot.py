@@ -82,7 +82,7 @@ def _proposal(study: Study, plan: Plan, folder: StudyFolder) -> Proposal:
     records = _records(folder, plan)
     costs = {company: cost for company, blocks in records.items() if (cost := estimates.cost_of(blocks))}
     if not spreads or not costs:
-        raise CastmatesError(f"no mix has two blocks with valid windows in {folder}; the logs there say why.")
+        raise CastmatesError(f"no mix has two blocks with valid windows in {folder}; the logs there show why.")
     budget = study.budget
     settle = max([budget.settle, *_settle_times(records.values())])
     return Proposal(

@@ -10,8 +10,9 @@ from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import confirmed_rows
 from castmates.project import Project
+from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
-from castmates.results.columns.study import EFFECTS, WINDOWS, frame
+from castmates.results.columns.study import EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
 from castmates.study.spec import Plan

@@ -15,12 +15,10 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.linux.processes import read_table
 
-Say = Callable[[str], object]
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
 # right, and Snakemake waits for it; at SIGTERM it would wait for blocks to be finished, and shells would not wait.
-STAGES = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
@@ -28,35 +26,35 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def sweep(study_file: Path, cores: str, say: Say) -> None:
+def sweep(study_file: Path, cores: str, say: Callable[[str], object]) -> None:
     """Let Snakemake measure what is missing of a study and write its page."""
     words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
     say(" ".join(["snakemake", *words[3:]]))
     if code := run(words, say):
         raise CastmatesError(
-            f"the sweep of {study_file} ended with status {code}; what Snakemake says above tells why, and the same "
+            f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
             "command goes on where it stopped."
         )
 
 
-def run(words: list[str], say: Say) -> int:
+def run(words: list[str], say: Callable[[str], object]) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
-    with _Heard() as heard:
+    with _Signals() as signals:
         running = subprocess.Popen(words, start_new_session=True, preexec_fn=_end_with_parent)
-        number = heard.wait(running)
+        number = signals.wait(running)
         if number is None:
             return running.returncode
-        _tell(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
-        _end(running, heard)
-        _tell(say, "The sweep was ended before it was done; the same command goes on where it stopped.")
+        _try_to(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
+        _end(running, signals)
+        _try_to(say, "The sweep was ended before it was done; the same command goes on where it stopped.")
     sys.exit(128 + number)
 
 
-def _end(running: "subprocess.Popen[bytes]", heard: "_Heard") -> None:
+def _end(running: "subprocess.Popen[bytes]", signals: "_Signals") -> None:
     """Ask its whole group to end, and insist; whoever asks again meanwhile has to wait."""
-    for number, patience in STAGES if _has_jobs(running) else (AT_ONCE, *STAGES):
+    for number, patience in ESCALATION if _has_jobs(running) else (AT_ONCE, *ESCALATION):
         _signal(running, number)
-        if heard.ended(running, patience):
+        if signals.ended(running, patience):
             break
     deadline = time.monotonic() + LAST_S
     while _signal(running, 0) and time.monotonic() < deadline:
@@ -66,7 +64,7 @@ def _end(running: "subprocess.Popen[bytes]", heard: "_Heard") -> None:
 
 def _has_jobs(running: "subprocess.Popen[bytes]") -> bool:
     """Whether somebody is in its group beside it."""
-    return any(one.group == running.pid and one.pid != running.pid and one.alive for one in read_table().values())
+    return any(each.group == running.pid and each.pid != running.pid and each.alive for each in read_table().values())
 
 
 def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:
@@ -78,14 +76,14 @@ def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:
     return True
 
 
-class _Heard:
-    """Signals that came, as they come, through a pipe: nothing is lost, and nothing is asked again and again."""
+class _Signals:
+    """Signals that came, as they come, through a pipe: nothing is lost, and nobody polls."""
 
-    def __enter__(self) -> "_Heard":
+    def __enter__(self) -> "_Signals":
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._woken_before = signal.set_wakeup_fd(self._write)
-        # What is ignored stays so, `nohup` means it; but the child must not ignore it too, for we speak to it that way.
+        # What is ignored stays so, `nohup` means it; but the child must not ignore it too, for that is how we end it.
         self._ours = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
         self._before = {number: signal.signal(number, _note) for number in (*SIGNALS, signal.SIGCHLD)}
         return self
@@ -117,14 +115,14 @@ class _Heard:
 
 
 def _note(_number: int, _frame: FrameType | None) -> None:
-    """Nothing: that it came stands in the pipe."""
+    """Do nothing: the signal's number is in the pipe."""
 
 
 def _end_with_parent() -> None:
-    """Have the kernel tell Snakemake when we were killed; it then finishes the block that runs, and ends."""
+    """Have the kernel end Snakemake when we were killed; it then finishes the block that runs, and ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _tell(say: Say, words: str) -> None:
+def _try_to(say: Callable[[str], object], words: str) -> None:
     with contextlib.suppress(OSError):  # whoever listened may be gone
         say(words)

@@ -8,7 +8,7 @@ from castmates.results.block_tables import read_windows
 from castmates.results.pilots import read_spreads
 from castmates.study.spec import Mix, Plan
 
-FEWEST_BLOCKS = 3  # measured ones, before they say more than a pilot
+FEWEST_BLOCKS = 3  # measured ones, before they count for more than a pilot
 EXAMPLE = 0.01
 
 
@@ -17,7 +17,7 @@ def lines(project: Project, plan: Plan) -> Iterator[object]:
     from castmates.analysis.statistics.power import detectable
 
     variances = known_variances(project, plan)
-    # Partitions are told apart by the same blocks, as many tests of their own: here it is about the mixes.
+    # Partitions are compared on the same blocks, in tests of their own: this is about the mixes.
     plain = [mix for mix in plan.mixes if not mix.partitions]
     if not plain:
         return
@@ -25,10 +25,10 @@ def lines(project: Project, plan: Plan) -> Iterator[object]:
     if not known:
         few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
         counts = [few, many] if many > few else [few]
-        told = " and ".join(f"{_percent(detectable(EXAMPLE**2, count))} with {count} blocks" for count in counts)
+        examples = " and ".join(f"{_percent(detectable(EXAMPLE**2, count))} with {count} blocks" for count in counts)
         yield (
             "\nThe smallest slowdown that it finds is not known before the first blocks or a pilot "
-            f"(`castmates pilot`); with a launch-to-launch spread of {100 * EXAMPLE:g} % it would be {told}."
+            f"(`castmates pilot`); with a launch-to-launch spread of {100 * EXAMPLE:g} % it would be {examples}."
         )
         return
     yield ""
@@ -89,7 +89,7 @@ def _table(plan: Plan, known: list[Mix], variances: Mapping[str, tuple[float, st
 
 def _blocks(plan: Plan, mix: Mix) -> tuple[int, int]:
     """How many blocks of the plan have this mix, at least and at most."""
-    ours = [block.path for block in plan.blocks if any(one.identity == mix.identity for one in block.company.mixes)]
+    ours = [block.path for block in plan.blocks if any(each.identity == mix.identity for each in block.company.mixes)]
     return (len(set(ours) & set(plan.looks[0])) if plan.looks else len(ours)), len(ours)
 
 

@@ -1,4 +1,4 @@
-"""How a study will divide its losses, told before anything runs: under which partition, and on how many launches."""
+"""How a study will divide its losses: under which partition, and on how many launches."""
 
 from collections import Counter
 
@@ -15,10 +15,10 @@ def line(plan: Plan, named: str | None) -> str:
     known = candidates(plan.mixes, named)
     counts = Counter(zip(known["mix"], known["member"], strict=True))
     mixes = list(dict.fromkeys((mix.name, mix.lead) for mix in plan.mixes if mix.antagonists))
-    most, apart = max(counts.values(), default=0), sum(one in counts for one in mixes)
+    most, apart = max(counts.values(), default=0), sum(mix in counts for mix in mixes)
     which = f"{apart} of {len(mixes)} mixes" if apart < len(mixes) else "every mix"
     if not most:
-        return "What ways give back cannot be told: no partition gives lead and antagonists ways of their own."
+        return "What ways give back stays unknown: no partition gives lead and antagonists ways of their own."
     if most == 1:
         how = f"{named}, which the study names" if named else "the only partition that isolates"
         return f"The loss of {which} is divided under {how}; all its launches estimate."
@@ -28,7 +28,7 @@ def line(plan: Plan, named: str | None) -> str:
     for name, count in Counter(block.company.id for block in plan.blocks).items():
         there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
         launches.update(dict.fromkeys(there, count))
-    blocks = min(launches[one] for one, several in counts.items() if several > 1)
+    blocks = min(launches[mix] for mix, partitions in counts.items() if partitions > 1)
     chosen = round(CHOOSING_SHARE * blocks)
     instead = "a name in 'attribution.isolated' lets all of them estimate"
     if chosen < FEWEST_TO_CHOOSE or blocks - chosen < FEWEST_BLOCKS:

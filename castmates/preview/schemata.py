@@ -45,20 +45,20 @@ def _table(company: Company, cache: Cache, layout: Layout) -> object:
 
 def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) -> list[tuple[str, str, str]]:
     """Who, schemata and ways under one partition; members that get the same share a row."""
-    found: dict[tuple[str, str], list[str]] = {}
-    given = {share.member: share for scene in scenes for share in scene.shares}
+    members: dict[tuple[str, str], list[str]] = {}
+    shares = {share.member: share for scene in scenes for share in scene.shares}
     active = {name for scene in scenes for name in scene.active}
     for member in company.members:
         if member.name in active:
-            share = given.get(member.name, Share(member=member.name))
+            share = shares.get(member.name, Share(member=member.name))
             name = f"lead {member.name}" if member.role == "lead" else member.name
-            found.setdefault(_said(share, domains(member, layout), cache), []).append(name)
-    rest = given.get(REST, Share(member=REST))
-    found.setdefault(_said(rest, _domains(company, layout), cache), []).append(EVERYBODY_ELSE)
-    return [(", ".join(who), schemata, size) for (schemata, size), who in found.items()]
+            members.setdefault(_words(share, domains(member, layout), cache), []).append(name)
+    rest = shares.get(REST, Share(member=REST))
+    members.setdefault(_words(rest, _domains(company, layout), cache), []).append(EVERYBODY_ELSE)
+    return [(", ".join(who), schemata, size) for (schemata, size), who in members.items()]
 
 
-def _said(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
+def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
     mask = ways_of(share)
     return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
 

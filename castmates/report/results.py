@@ -14,6 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.results import block_tables
 from castmates.results.bundles import StudyBlocks
+from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -25,7 +26,6 @@ from castmates.results.columns.study import (
     MARGINS,
     RESOURCES,
     SYSTEM,
-    WINDOWS,
     frame,
 )
 from castmates.results.folder import StudyFolder

@@ -21,7 +21,7 @@ NEEDED = "windows"  # every block has them; of the other tables, blocks from bef
 def read(
     places: Sequence[Path], name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
 ) -> "pd.DataFrame":
-    """One table of the blocks in these folders, in their order; with these columns alone, where some are given.
+    """One table of the blocks in these folders, in their order; with these columns alone, if any.
 
     A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
     The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
@@ -55,7 +55,7 @@ def gather(places: Sequence[Path], name: str, file: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
     types = BLOCK_TABLES[name]
-    # As they are stored, a few names and their places: nothing is spelled out for each row, to be found again after.
+    # As they are stored, a few names and their places: no row spells them out.
     names = [column for column, kind in types.items() if kind == "str"]
     plain = pa.Schema.from_pandas(frame([], types), preserve_index=False)
     tables = _read(_files(places, name), name, None, names) or [plain.empty_table()]
@@ -81,8 +81,10 @@ def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame"
     ranks = {(place.parts[-2], place.parts[-1]): rank for rank, place in enumerate(places)}
     launch = table.groupby(["company", "block"], sort=False, observed=True).ngroup().to_numpy()
     first = table[["company", "block"]].drop_duplicates()
-    told = np.array([ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64)
-    return pd.DataFrame(table.iloc[np.argsort(told[launch], kind="stable")]).reset_index(drop=True)
+    first_ranks = np.array(
+        [ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64
+    )
+    return pd.DataFrame(table.iloc[np.argsort(first_ranks[launch], kind="stable")]).reset_index(drop=True)
 
 
 def _files(places: Sequence[Path], name: str) -> list[Path]:
@@ -156,12 +158,12 @@ def _frame(
         return frame([], types)
     whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     own = [column for column in whole.column_names if column not in types] if columns is None else []
-    found = {}
+    read = {}
     for column in (*types, *own):
         values = whole[column] if column in whole.column_names else pa.nulls(whole.num_rows)
         # By way of floats, nanoseconds would lose their last digits.
         series = values.to_pandas(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
-        found[column] = series.astype(types[column]) if column in types else series
-    return pd.DataFrame(found)
+        read[column] = series.astype(types[column]) if column in types else series
+    return pd.DataFrame(read)

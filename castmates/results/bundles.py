@@ -28,10 +28,10 @@ def bundles(paths: Iterable[str]) -> dict[str, list[str]]:
     """
     placed = [(company, int(number)) for company, _, number in (path.rpartition("/") for path in paths)]
     numbers = max(1, BLOCKS // max(1, len({company for company, _ in placed})))
-    found: dict[int, list[str]] = {}
+    paths_of: dict[int, list[str]] = {}
     for company, number in placed:
-        found.setdefault((number - 1) // numbers + 1, []).append(f"{company}/{number}")
-    return {str(name): found[name] for name in sorted(found)}
+        paths_of.setdefault((number - 1) // numbers + 1, []).append(f"{company}/{number}")
+    return {str(name): paths_of[name] for name in sorted(paths_of)}
 
 
 def gather_bundle(places: Sequence[Path], folder: Path) -> None:
@@ -78,7 +78,7 @@ class StudyBlocks:
 
 
 def _listed(folder: Path) -> set[str]:
-    """The blocks that a bundle has; none where it is not whole: a table that is not there would be one without rows."""
+    """The blocks that a bundle has; none where a table is missing, which would count as one without rows."""
     if not all((folder / table_file(name)).is_file() for name in BLOCK_TABLES):
         return set()
     try:

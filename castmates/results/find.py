@@ -34,7 +34,7 @@ class Measured:
 
 
 def find(named: Path) -> tuple[StudyFolder, Path | None]:
-    """The results folder, and the study file where it is known: given by either of the two."""
+    """The results folder, and the study file where it is known; either of the two may be named."""
     if named.is_dir():
         folder = _results(named)
         files = _files_of(named)
@@ -49,7 +49,7 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
 
 
 def study_file(named: Path) -> Path:
-    """The file of a study that is given by it, or by its results folder."""
+    """The file of a study, which is named by it or by its results folder."""
     if not named.is_dir():
         _refuse_missing(named)
         return named

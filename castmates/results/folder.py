@@ -45,7 +45,7 @@ class StudyFolder:
         return self.blocks / path
 
     def record_file(self, block: Block) -> Path:
-        """What a block says of itself: written last, so that a block without it is not measured."""
+        """The record of a block, what it says of itself: written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD
 
     def record_files(self, company: str = "*") -> list[Path]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from castmates.errors import CastmatesError
@@ -21,7 +22,7 @@ def pilot_folder(study: Study) -> StudyFolder:
     return StudyFolder.of(pilot_name(study))
 
 
-def with_rounds_of_pilot(study: Study, study_file: object) -> Study:
+def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
     """The study with a number of rounds where it says `pilot`."""
     if study.budget.rounds != "pilot":
         return study

@@ -1,4 +1,4 @@
-"""Reads what the blocks of a study say of themselves, and forgets blocks that say too little."""
+"""Reads the records of a study's blocks, and forgets blocks that give the analysis nothing."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """What a block says of itself."""
+    """The record of a block: what it says of itself."""
     try:
         record = json.loads(file.read_bytes())
         if not isinstance(record, dict):
@@ -28,7 +28,7 @@ def read_record(file: Path) -> dict[str, Any]:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """What a file says that a study may lack; nothing where it is not there."""
+    """The content of a file that a study may lack; nothing where it is not there."""
     if not file.exists():
         return {}
     try:
@@ -80,9 +80,9 @@ def _no_record(file: Path, problem: Exception) -> CastmatesError:
 
 
 class Records(Sequence[Record]):
-    """What each block says of itself, in the order of the files: read when it is asked for first.
+    """The record of each block, in the order of the files: read when the first is asked for.
 
-    What thousands of blocks say alike is held once.
+    What thousands of records have in common is held once.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path], Record]) -> None:

@@ -63,7 +63,7 @@ class Outcome:
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
-    layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
+    layers: list[dict[str, Any]] = field(default_factory=list)  # rows of columns.block.LAYERS
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
     afterwards: str = ""  # why what comes after the rounds was cut short
     without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to

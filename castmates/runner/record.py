@@ -12,7 +12,19 @@ from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import born_of
-from castmates.results.columns import study
+from castmates.results.columns.block import (
+    BLOCK_TABLES,
+    COUNTERS,
+    LAYERS,
+    RECORD,
+    SAMPLES,
+    STEPS,
+    TOPDOWN,
+    WINDOWS,
+    Columns,
+    table_file,
+)
+from castmates.results.columns.study import frame
 from castmates.runner.block import Outcome
 from castmates.runner.ledger_summary import summary
 from castmates.runner.processes.launch import Running
@@ -21,9 +33,8 @@ from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
 
-RECORD = "block.json"
 # As castmates.files names them.
-TEMPORARY = re.compile(rf"\.(?:block\.json|(?:{'|'.join(study.BLOCK_TABLES)})\.parquet)\.(\d+)")
+TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -41,14 +52,14 @@ def _write(outcome: Outcome, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
     _remove_leftovers(folder)
-    _parquet(list(_windows(outcome)), study.WINDOWS, folder / "windows.parquet")
+    _parquet(list(_windows(outcome)), WINDOWS, folder / table_file("windows"))
     phases = join(outcome.cast, outcome.windows)
-    steps = {**study.STEPS, **phases.columns}
-    _parquet(list(_steps(outcome, phases)), steps, folder / "steps.parquet")
-    _parquet(list(_samples(outcome)), study.SAMPLES, folder / "samples.parquet")
-    _parquet(list(_counts(outcome, "event", phases)), study.COUNTERS, folder / "counters.parquet")
-    _parquet(list(_counts(outcome, "metric", phases)), study.TOPDOWN, folder / "topdown.parquet")
-    _parquet([_key(outcome) | layer for layer in outcome.layers], study.LAYERS, folder / "layers.parquet")
+    steps = {**STEPS, **phases.columns}
+    _parquet(list(_steps(outcome, phases)), steps, folder / table_file("steps"))
+    _parquet(list(_samples(outcome)), SAMPLES, folder / table_file("samples"))
+    _parquet(list(_counts(outcome, "event", phases)), COUNTERS, folder / table_file("counters"))
+    _parquet(list(_counts(outcome, "metric", phases)), TOPDOWN, folder / table_file("topdown"))
+    _parquet([_key(outcome) | layer for layer in outcome.layers], LAYERS, folder / table_file("layers"))
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
     replace_text(folder / RECORD, text + "\n")
 
@@ -230,6 +241,6 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _parquet(rows: list[dict[str, Any]], columns: study.Columns, path: Path) -> None:
-    table = study.frame(rows, columns)
+def _parquet(rows: list[dict[str, Any]], columns: Columns, path: Path) -> None:
+    table = frame(rows, columns)
     replace(path, lambda temporary: table.to_parquet(temporary, index=False))

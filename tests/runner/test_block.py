@@ -17,7 +17,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns import study
+from castmates.results.columns.block import WINDOWS
 from castmates.runner import block
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.launch import Start, WorkloadFailed, launch
@@ -83,7 +83,7 @@ def test_every_scene_is_measured_in_every_round(good):
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
     assert windows["valid"].all(), windows[["scene", "reasons"]]
     assert (windows["rate"] > 0).all()
-    assert list(windows.columns) == list(study.WINDOWS)
+    assert list(windows.columns) == list(WINDOWS)
 
 
 def test_rates_come_from_heartbeats_inside_the_window(good):

@@ -180,7 +180,7 @@ def test_the_command_line_checks_and_lists(tmp_path):
     assert "apt-get install such" in said("check", "gone", status=1, catalogue=catalogue)
     with pytest.raises(CastmatesError, match="did you mean 'lines'"):
         said("check", "line", catalogue=catalogue)
-    with pytest.raises(CastmatesError, match="say which workloads to check"):
+    with pytest.raises(CastmatesError, match="choose the workloads to check"):
         said("check", catalogue=catalogue)
 
 

@@ -18,7 +18,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups, marks, owned_names
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.study import BLOCK_TABLES
+from castmates.results.columns.block import BLOCK_TABLES
 from castmates.runner import block
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import member_log, task_bound

@@ -9,7 +9,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.inside import open_counters
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns import study
+from castmates.results.columns.block import STEPS
 from castmates.study.model import Workload
 from tests.runner.stage import PYTHON, counter, plan_of
 
@@ -80,8 +80,8 @@ def folder(cache, tmp_path_factory):
 def test_phases_of_a_step_are_columns_and_add_up_to_it(folder):
     steps = pd.read_parquet(folder / "steps.parquet")
     phases = ["input_s", "forward_s", "optimizer_s"]
-    assert list(steps)[: len(study.STEPS)] == list(study.STEPS)
-    assert set(list(steps)[len(study.STEPS) :]) == {*phases, "forward/attention_s"}
+    assert list(steps)[: len(STEPS)] == list(STEPS)
+    assert set(list(steps)[len(STEPS) :]) == {*phases, "forward/attention_s"}
     assert steps[~steps["member"].str.startswith("lead@")][["begin_ns", *phases]].isna().all(axis=None)
     lead = steps[steps["member"].str.startswith("lead@")].dropna(subset="begin_ns")
     assert len(lead) > 20

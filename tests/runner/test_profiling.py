@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations import layers
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns import study as tables
+from castmates.results.columns.block import LAYERS
+from castmates.results.columns.study import frame
 from castmates.runner.after_rounds import profiling
 from castmates.runner.block import Outcome
 from castmates.workloads import environments, inputs
@@ -83,7 +84,7 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     record, found, _ = measured(answering("well"), tmp_path, cache, capsys)
     assert record["status"] == "measured"
     assert record["windows"] == 5, "profiled scenes are no windows"
-    assert list(found.columns) == list(tables.LAYERS)
+    assert list(found.columns) == list(LAYERS)
     assert set(found["scene"]) == {"solo", "corun:lead+beside"}
     assert set(found["mix"]) == {"", "lead+beside"}
     assert (found["steps"] == STEPS).all()
@@ -164,7 +165,7 @@ def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
     assert seconds > 0
     assert all(math.isfinite(row["ms_per_step"]) for row in rows)
     key = {"study": "s", "company": "c", "block": 1}
-    pyarrow.Table.from_pandas(tables.frame([key | row for row in rows], tables.LAYERS))
+    pyarrow.Table.from_pandas(frame([key | row for row in rows], LAYERS))
 
 
 @pytest.mark.parametrize("content", ["{", "\udc80", "[" * 100_000], ids=["cut", "not UTF-8", "deep"])

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, frame
 from castmates.study.spec import PROTOCOL
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)

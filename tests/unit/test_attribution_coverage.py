@@ -17,7 +17,7 @@ from scipy import stats
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
 from castmates.analysis.partitions.attribution_rounds import STAGES
-from castmates.results.columns.study import WINDOWS
+from castmates.results.columns.block import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told

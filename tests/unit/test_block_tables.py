@@ -6,7 +6,8 @@ from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
 from castmates.results import block_tables
-from castmates.results.columns.study import COUNTERS, STEPS, WINDOWS, frame
+from castmates.results.columns.block import COUNTERS, STEPS, WINDOWS
+from castmates.results.columns.study import frame
 
 NS = 2**60 + 1  # more than a float can tell from its neighbours
 

@@ -76,7 +76,7 @@ def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
 
 
 def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("castmates.study.bundles.BLOCKS", 2)
+    monkeypatch.setattr("castmates.results.bundles.BLOCKS", 2)
     places = []
     for company in ("d", "c"):
         for number in (1, 2, 3):
@@ -87,7 +87,7 @@ def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monke
             places.append(place)
     plain = StudyBlocks(StudyFolder(tmp_path), places).read("windows")
     for name, paths in bundles(f"{place.parts[-2]}/{place.name}" for place in places).items():
-        gather_bundle(tmp_path / "blocks", paths, tmp_path / "bundles" / name)
+        gather_bundle([tmp_path / "blocks" / path for path in paths], StudyFolder(tmp_path).bundle(name))
     bundled = StudyBlocks(StudyFolder(tmp_path), places)
     assert len(list(bundled.together())) == 3
     assert_frame_equal(bundled.read("windows"), plain)

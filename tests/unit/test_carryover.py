@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from castmates.analysis.effects.carryover import estimate_carryover
-from castmates.results.columns.study import CARRYOVER, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.schedule import round_order
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written

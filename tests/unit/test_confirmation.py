@@ -162,7 +162,7 @@ def test_what_stands_in_the_way_of_a_recommendation_is_told(parent):
     assert "the study 'modelled-cat-sweep' has nothing to confirm: no lead mask is shown to keep the limit of 3 %" in (
         refused(NOT_MET, NOT_MET)
     )
-    assert "fewer than three launches cannot tell" in refused(TOO_FEW)
+    assert "fewer than three launches do not show" in refused(TOO_FEW)
     assert "no partition that gives the lead ways of its own was measured" in refused(NO_SWEEP)
     both = refused(NOT_MET, TOO_FEW, NOT_MET)
     assert "2 mixes: no lead mask is shown" in both

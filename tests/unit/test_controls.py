@@ -9,7 +9,8 @@ from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.stamps import sensitivity, study_verdict
-from castmates.results.columns.study import BLOCKS, CONTROLS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import BLOCKS, CONTROLS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 TWO = plan([company("a", mix("dlrm@0", "stream@1")), company("b", mix("bert@0", "stream@1"))], blocks=3)

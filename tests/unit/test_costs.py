@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
 from castmates.report.results import Results
 from castmates.report.text import costs as table
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.runner.after_rounds.collector_costs import Part, one_round, told
 
 

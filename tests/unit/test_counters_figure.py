@@ -8,7 +8,8 @@ from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.counters import changes, left_out
 from castmates.report.figures import counters
 from castmates.report.results import Results
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, COUNTERS, EFFECTS, WINDOWS, frame
+from castmates.results.columns.block import COUNTERS, WINDOWS
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 
 SECOND = 10**9

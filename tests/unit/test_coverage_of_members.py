@@ -11,7 +11,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.resources import NEEDED, OCCUPANCY, resources
 from castmates.analysis.partitions.pareto import pareto_table
-from castmates.results.columns.study import BLOCK_TABLES, STEPS, TOPDOWN, WINDOWS, frame
+from castmates.results.columns.block import BLOCK_TABLES, STEPS, TOPDOWN, WINDOWS
+from castmates.results.columns.study import frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
 from tests.unit.windows_maker import company, mix, plan

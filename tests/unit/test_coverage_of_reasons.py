@@ -12,7 +12,8 @@ import pytest
 from castmates.analysis.design.costs import costs
 from castmates.analysis.explanations import counters, topdown
 from castmates.analysis.explanations.phases import STEP, estimate_phases
-from castmates.results.columns.study import COUNTERS, TOPDOWN, WINDOWS, frame
+from castmates.results.columns.block import COUNTERS, TOPDOWN, WINDOWS
+from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import of_level
 from tests.unit.printed_intervals import assert_told
 

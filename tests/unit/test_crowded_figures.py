@@ -23,7 +23,8 @@ from castmates.report.figures.panels import fitting
 from castmates.report.figures.steptimes_axes import Curve, Panel, _looks
 from castmates.report.figures.timeline_rows import Span
 from castmates.report.results import read_results
-from castmates.results.columns.study import LAYERS, frame
+from castmates.results.columns.block import LAYERS
+from castmates.results.columns.study import frame
 from tests.unit import test_counters_figure
 from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.errors import CastmatesError
-from castmates.results.columns.study import EFFECTS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 LEAD, STREAM, CHASE = "dlrm@0", "stream@1", "chase@2"

@@ -5,7 +5,8 @@ import pytest
 
 from castmates.report.figures import health, health_rows
 from castmates.report.results import read_results
-from castmates.results.columns.study import SAMPLES, frame
+from castmates.results.columns.block import SAMPLES
+from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
 
 

@@ -81,7 +81,7 @@ def test_the_line_of_a_key_is_found():
         (maker.atoms(), 4, None, "To choose one of 3 isolating partitions takes 5 launches, and 4 are planned; "),
         (maker.atoms(), 3, "split-4", "The loss of every mix is divided under split-4, which the study names; all"),
         (maker.atoms(ways=(2,)), 3, None, "The loss of every mix is divided under the only partition that isolates;"),
-        (maker.atoms(ways=()), 5, None, "What ways give back cannot be told: no partition gives"),
+        (maker.atoms(ways=()), 5, None, "What ways give back stays unknown: no partition gives"),
         (maker.atoms()[:1], 5, None, ""),
     ],
 )  # fmt: skip

@@ -8,7 +8,8 @@ from scipy import stats
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import quantiles
 from castmates.analysis.statistics.intervals import estimate
-from castmates.results.columns.study import STEPS, frame
+from castmates.results.columns.block import STEPS
+from castmates.results.columns.study import frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 MIX = plan([company("c", mix("bert@0", "stream@1"))], blocks=4)

@@ -9,7 +9,8 @@ import pytest
 from castmates.report.figures import layers as layers_figure
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, LAYERS, WINDOWS, frame
+from castmates.results.columns.block import LAYERS, WINDOWS
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 
 KINDS = {("convolution", "forward"): 20.0, ("convolution", "backward"): 41.0, ("optimizer", "optimizer"): 9.0}
 KINDS |= {("runtime", ""): 3.0, ("unattributed", ""): 2.0}

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
 from castmates.analysis.effects.rows import rows
-from castmates.results.columns.study import WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import frame
 from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
 from castmates.study.model import Budget
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written

@@ -8,7 +8,8 @@ from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.resources import BANDWIDTH, NEEDED, OCCUPANCY, resources
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
-from castmates.results.columns.study import BLOCK_TABLES, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)

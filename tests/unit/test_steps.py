@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations import steps
 from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
-from castmates.results.columns.study import WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import frame
 
 MS = 10**6
 

@@ -14,9 +14,10 @@ from tests.runner.test_pqos_tool import ended
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120  # seconds, for what takes one or two where nothing else runs
 ASKS = (
-    "import sys; from pathlib import Path; from castmates import sweeping; {}sweeping.sweep(Path('x.yaml'), '1', print)"
+    "import sys; from pathlib import Path; from castmates.pipeline import snakemake; "
+    "{}snakemake.sweep(Path('x.yaml'), '1', print)"
 )
-SHORT = "sweeping.STAGES = ((2, 0.3), (15, 0.3), (9, 5)); "
+SHORT = "snakemake.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
 # A job as Snakemake starts one: a shell, and a program that takes a while to put everything right.
 JOB = """
 import pathlib, signal, time

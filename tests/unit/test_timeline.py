@@ -8,7 +8,8 @@ import pytest
 
 from castmates.report.figures import timeline as timeline_figure
 from castmates.report.figures.timeline_rows import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
-from castmates.results.columns.study import SAMPLES, frame
+from castmates.results.columns.block import SAMPLES
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from tests.unit.partition_maker import LEAD, STREAM, atoms
 from tests.unit.test_figure_partitions import results

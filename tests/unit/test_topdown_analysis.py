@@ -6,7 +6,8 @@ import pytest
 from castmates.analysis.explanations.topdown import CHANGES, SHARES, changes, shares, why_none
 from castmates.report.figures import topdown
 from castmates.report.results import read_results
-from castmates.results.columns.study import TOPDOWN, WINDOWS, frame
+from castmates.results.columns.block import TOPDOWN, WINDOWS
+from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
 from tests.unit.test_figures import texts
 from tests.unit.topdown_maker import ALONE, add

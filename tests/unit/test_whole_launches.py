@@ -9,7 +9,8 @@ from pandas.testing import assert_frame_equal
 
 from castmates.analysis.explanations import counters, phases, topdown
 from castmates.report.once_per_results import once
-from castmates.results.columns.study import COUNTERS, TOPDOWN, frame
+from castmates.results.columns.block import COUNTERS, TOPDOWN
+from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE
 from tests.unit.windows_maker import company, mix, plan, written
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.text import machine, words
-from castmates.results.columns.study import BLOCKS, WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import BLOCKS, frame
 
 NAN = math.nan
 

@@ -5,7 +5,8 @@ import random
 
 import pandas as pd
 
-from castmates.results.columns.study import TOPDOWN, frame
+from castmates.results.columns.block import TOPDOWN
+from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME
 
 ALONE = {"Frontend_Bound": 0.16, "Bad_Speculation": 0.05, "Retiring": 0.44, "Backend_Bound": 0.35}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.results.columns.study import WINDOWS, frame
+from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.study import frame
 from castmates.study.model import ControlKind, Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of

@@ -56,7 +56,9 @@ def end_amid_the_blocks(sweeps, number):
             time.sleep(0.02)
         in_time = bool(fresh_blocks(sweeps))
         asking.send_signal(number)
-        said = asking.communicate(timeout=150)[0]  # longer than all that sweeping.STAGES grant
+        said = asking.communicate(timeout=150)[
+            0
+        ]  # longer than all that ESCALATION of castmates.pipeline.snakemake grants
     assert in_time, said
     assert asking.returncode == 128 + number, said
     assert "Traceback" not in said

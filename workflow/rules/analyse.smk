@@ -2,7 +2,7 @@ localrules:
     take_look,
 
 
-# Only where a precision is wanted: says which companies need more blocks. One step for the whole study.
+# Only where a precision is wanted: shows which companies need more blocks. One step for the whole study.
 checkpoint take_look:
     input:
         plan="results/{study}/plan.json",

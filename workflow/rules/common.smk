@@ -25,12 +25,12 @@ from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
 
-# A file given by --configfile is the study itself: its keys stand in `config` then.
-given = workflow.config_settings
+# A file given by --configfile is the study itself: `config` has its keys then.
+settings = workflow.config_settings
 try:
     PROJECT = project.load(
         project.chosen_study(
-            given.config if given.configfiles else config, given.configfiles
+            settings.config if settings.configfiles else config, settings.configfiles
         )
     )
     PLAN = PROJECT.plan()

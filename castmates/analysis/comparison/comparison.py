@@ -10,7 +10,7 @@ from castmates.analysis.comparison.launches import QUESTION, launch_means, quest
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.statistics.intervals import holm, ratio
 from castmates.analysis.statistics.welch import alone, welch
-from castmates.results.columns.study import COMPARISON
+from castmates.results.columns.comparison import COMPARISON
 from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"

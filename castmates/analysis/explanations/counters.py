@@ -32,7 +32,8 @@ from castmates.analysis.statistics.window_values import (
     estimated,
     per_launch,
 )
-from castmates.results.columns.study import COUNTERS, Columns, frame
+from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.study import frame
 
 USER_ONLY = "user mode only"  # in the note of a count
 _WINDOW = ("platform", "company", "block", "window", "member")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.study import Columns
+from castmates.results.columns.block import Columns
 
 LAUNCH = ["company", "block", "member"]
 MOST_POINTS = 400  # that the search for changes is given of a launch

@@ -8,7 +8,7 @@ import pandas as pd
 
 from castmates.analysis.statistics.intervals import BLOCK
 from castmates.analysis.statistics.name_codes import changes_in, combinations
-from castmates.results.columns.study import LAYERS
+from castmates.results.columns.block import LAYERS
 
 SCENE = ["study", "member", "platform", "scene", "mix", "partition"]
 KIND = ["kind", "direction"]

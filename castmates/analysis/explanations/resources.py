@@ -34,7 +34,8 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.study import BLOCK_TABLES, RESOURCES, frame
+from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
 

@@ -1,4 +1,4 @@
-"""Further tables of the data contract: what shares of the cache do, and which one is recommended."""
+"""The data contract of partitions: what shares of the cache do, and which one is recommended."""
 
 from collections.abc import Mapping
 

@@ -6,14 +6,7 @@ Other people's scripts read these tables: add columns at the end, never rename o
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from castmates.results.columns.block import BLOCK_TABLES as BLOCK_TABLES
-from castmates.results.columns.block import COUNTERS as COUNTERS
-from castmates.results.columns.block import LAYERS as LAYERS
-from castmates.results.columns.block import SAMPLES as SAMPLES
-from castmates.results.columns.block import STEPS as STEPS
-from castmates.results.columns.block import TOPDOWN as TOPDOWN
-from castmates.results.columns.block import WINDOWS as WINDOWS
-from castmates.results.columns.block import Columns as Columns
+from castmates.results.columns.block import WINDOWS, Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,49 +192,6 @@ SYSTEM: Columns = {
     "platform": "str",
     # Added later.
     "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
-}
-
-# What `castmates compare A B --output FOLDER` writes: a row per mix × member × baseline × partition of either study.
-COMPARISON: Columns = {
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "member": "str",  # without CPUs; the second antagonist of the same program is stream#2
-    "role": "str",
-    "baseline": "str",
-    "partition_a": "str",
-    "partition_b": "str",  # another name where only what it gives is the same
-    "masks": "str",  # same, differ; "" without a partition, and where only one study has it
-    "lead_ways_a": "Int64",
-    "lead_ways_b": "Int64",
-    "where": "str",  # both, only in A, only in B
-    "platform_a": "str",
-    "platform_b": "str",
-    "slowdown_a": "float64",
-    "slowdown_a_low": "float64",  # 95 % between launches, t
-    "slowdown_a_high": "float64",
-    "slowdown_b": "float64",
-    "slowdown_b_low": "float64",
-    "slowdown_b_high": "float64",
-    "blocks_a": "int64",
-    "blocks_b": "int64",
-    "rounds_a": "int64",
-    "rounds_b": "int64",
-    "ratio": "float64",  # slowdown B / slowdown A; none across platforms
-    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both; NaN below three on either side
-    "ratio_high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the rows of this baseline, those under partitions by themselves
-    "verdict": "str",  # loses more in B, loses less in B, equivalent, unclear, too few blocks, no data, …
-    "unit": "str",  # of progress; "" where the studies count in different ones
-    "baseline_rate_a": "float64",  # units per second, geometric mean over launches
-    "baseline_rate_b": "float64",
-    "baseline_rate_ratio": "float64",  # B / A, with Welch's interval
-    "baseline_rate_ratio_low": "float64",
-    "baseline_rate_ratio_high": "float64",
-    "scene_rate_ratio": "float64",  # the same of the scene, such as the co-run
-    "scene_rate_ratio_low": "float64",
-    "scene_rate_ratio_high": "float64",
 }
 
 # tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two

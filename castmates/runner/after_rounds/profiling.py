@@ -45,7 +45,7 @@ class NoAnswer(Exception):
 class Profiled:
     """What came of a scene."""
 
-    rows: list[dict[str, Any]]  # of tables.LAYERS
+    rows: list[dict[str, Any]]  # of columns.block.LAYERS
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
@@ -166,7 +166,7 @@ def _step_seconds(outcome: "Outcome", lead: str) -> float:
 
 
 def _rows(block: Block, outcome: "Outcome", scene: Scene, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of tables.LAYERS."""
+    """Rows of columns.block.LAYERS."""
     operations = [(name, kind, of_input, calls, ns) for name, kind, of_input, calls, ns in answer["operations"]]
     return [
         {

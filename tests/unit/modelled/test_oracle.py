@@ -14,7 +14,7 @@ from castmates.modelled import cast as casting
 from castmates.modelled.block import truth
 from castmates.modelled.hardware import grant_of
 from castmates.modelled.world import NANO, World
-from castmates.results.columns.study import WINDOWS
+from castmates.results.columns.block import WINDOWS
 from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Company

@@ -6,7 +6,8 @@ import pytest
 
 from castmates.analysis.explanations.evolution import Level, evolutions, points, step_times, warm_from
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.study import STEPS, WINDOWS, frame
+from castmates.results.columns.block import STEPS, WINDOWS
+from castmates.results.columns.study import frame
 
 SERIES = 200
 needs_ruptures = pytest.mark.skipif(

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss
-from castmates.results.columns.study import STEPS, WINDOWS, frame
+from castmates.results.columns.block import STEPS, WINDOWS
+from castmates.results.columns.study import frame
 
 PHASES = ("input", "forward", "backward")
 

@@ -11,7 +11,8 @@ from castmates.analysis.statistics import change_points
 from castmates.report.figures import evolution, phases
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results, read_results
-from castmates.results.columns.study import STEPS, frame
+from castmates.results.columns.block import STEPS
+from castmates.results.columns.study import frame
 from tests.unit.results_maker import make
 
 PARTS = {"input": 0.1, "forward": 0.4, "backward": 0.4}  # of a step alone; the rest of it is 0.1

@@ -1,0 +1,87 @@
+"""One module knows what lies where in results/<study>."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from castmates.results.columns.block import table_file
+from castmates.results.confirming import block_files, folder_of, study_files
+from castmates.results.folder import StudyFolder
+from tests.unit.windows_maker import company, mix, plan
+
+ROOT = Path(__file__).parents[2]
+# A name of a file of ours, or a folder of ours joined to a path, written out.
+SPELLED = re.compile(
+    r"""["'/](?:block|plan|machine|pilot)\.json["']"""
+    r"""|/ f?["'](?:blocks|tables|figures|looks|mixes|bundles|confirm)\b"""
+    r"""|["'](?:blocks|tables|figures|looks|mixes|bundles|confirm)/["'{*]"""
+)
+KNOWS = "results/"
+# A paper's folder has names that are the same. What the report reads still goes to `results/`.
+OTHERS = ("report/paper/", "report/results.py")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'folder / "plan.json"',
+        'results.glob("blocks/*/*/block.json")',
+        'folder / "blocks" / block.path',
+        'place / f"looks/{number}.json"',
+        'f"blocks/{company}/{number}"',
+    ],
+)
+def test_a_spelled_path_is_noticed(line):
+    assert SPELLED.search(line)
+
+
+def test_nobody_else_spells_the_paths_of_results():
+    package = ROOT / "castmates"
+    modules = [*package.rglob("*.py"), *(ROOT / "scripts").glob("*.py")]
+    files = [file for file in modules if not file.is_relative_to(package / KNOWS)]
+    spelled = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in files
+        if not file.relative_to(ROOT / file.relative_to(ROOT).parts[0]).as_posix().startswith(OTHERS)
+        for number, line in enumerate(file.read_text().splitlines(), start=1)
+        if SPELLED.search(line)
+    ]
+    assert not spelled, "\n".join(spelled)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return StudyFolder(tmp_path / "results" / "example")
+
+
+def measure(folder, block):
+    file = folder.record_file(block)
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+
+
+def test_a_block_is_measured_when_its_record_is_there(folder):
+    planned = plan([company("c", mix("x@0", "a@1"))], blocks=3)
+    measure(folder, planned.blocks[1])
+    (folder.block("c/1") / table_file("windows")).parent.mkdir()
+    (folder.block("c/1") / table_file("windows")).touch()
+    assert folder.measured(planned).blocks == planned.blocks[1:2]
+    assert folder.places(planned) == [folder.path / "blocks/c" / number for number in "123"]
+
+
+def test_every_company_is_there_once_in_the_order_of_the_blocks():
+    planned = plan([company("d", mix("x@0", "a@1")), company("c", mix("x@0", "b@1"))], blocks=2)
+    assert [each.id for each in planned.companies] == ["d", "c"]
+
+
+def test_confirming_studies_are_found_with_their_blocks(folder):
+    assert study_files(folder) == []
+    file = folder.confirming_file("example-confirm-1")
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert study_files(folder) == [file]
+    fresh = folder_of(file, folder)
+    assert fresh.path == folder.path.with_name("example-confirm-1")
+    measure(fresh, plan([company("c", mix("x@0", "a@1"))], blocks=1).blocks[0])
+    assert block_files(folder) == [f"{fresh}/blocks/c/1/{name}" for name in ("block.json", "windows.parquet")]
