@@ -21,8 +21,8 @@ import psutil
 from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
 from castmates.errors import CastmatesError
+from castmates.report.figures.index import figure_names
 from castmates.results.bundles import bundles
-from castmates.study.figure_names import figure_names
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan

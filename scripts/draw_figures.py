@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.report.figures.index import FIGURES, draw_figures
+from castmates.report.figures.drawing import draw_figures
+from castmates.report.figures.index import FIGURES
 from castmates.report.results import read_results
 
 

@@ -32,10 +32,12 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two studies of the same mixes, measured apart: two machines, kernels, or settings."""
-    from castmates.report.comparison.compare import compare_studies, may_write, write
+    from castmates.report.comparison.compare import compare_studies
     from castmates.report.comparison.words import sentences
 
     if output is not None:
+        from castmates.report.comparison.folder import may_write, write
+
         may_write(output)
     compared = compare_studies(a, b, margin)
     console = _console()

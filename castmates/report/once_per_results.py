@@ -13,10 +13,10 @@ def once(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
     known: dict[int, Made] = {}
 
     @wraps(make)
-    def found(of: Any) -> Made:  # noqa: ANN401 (whatever `make` takes)
+    def made(of: Any) -> Made:  # noqa: ANN401 (whatever `make` takes)
         if id(of) not in known:
             known[id(of)] = make(of)
             weakref.finalize(of, known.pop, id(of), None)
         return known[id(of)]
 
-    return found
+    return made

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from castmates.report.figures.index import draw_figure
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.page.page import page, shown, write_page
 from castmates.report.results import read_results
 from tests.browser import chromium

@@ -2,7 +2,8 @@
 
 import pytest
 
-from castmates.report.comparison import compare
+from castmates.report.comparison.compare import compare_studies
+from castmates.report.comparison.folder import write
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made, windows
 
@@ -12,7 +13,7 @@ def compared(tmp_path_factory):
     place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
     a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
     b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
-    compare.write(compare.compare_studies(a, b, None), place / "out")
+    write(compare_studies(a, b, None), place / "out")
     return place / "out" / "index.html"
 
 

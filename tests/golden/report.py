@@ -49,7 +49,7 @@ def sources(results: Results) -> Iterator[tuple[str, str]]:
     """What each figure draws, as CSV."""
     for name in shown(results):
         if name not in LEFT_OUT:
-            source = FIGURES[name](results)[1]
+            source = FIGURES[name].module.draw(results)[1]
             if name == "steptimes":  # the distributions themselves are long, and no results
                 source = source[source["what"] == "interval"]
             yield f"figure-{name}", source.to_csv(index=False)

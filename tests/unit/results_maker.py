@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, frame
+from castmates.study.spec import PROTOCOL
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
 T95 = {3: 4.303, 4: 3.182, 5: 2.776}
@@ -246,12 +247,13 @@ def _write(folder, contents, machine):
 
 def _plan(folder, study, companies, blocks):
     """The plan, and the record of every block."""
-    design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3, "steps": 10,
-              "limits": {"steal": 0.01, "foreign": 0.02, "swap": 0}}  # fmt: skip
+    design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3,
+              "longest_settle": 1.0, "steps": 10, "limits": {"steal": 0.01, "foreign": 0.02, "swap": 0}}  # fmt: skip
     casts = {company: [_member(name, cpu) for cpu, name in enumerate(names)] for company, names in companies.items()}
     planned = []
     for row in blocks:
-        company = {"id": row["company"], "members": casts[row["company"]]}
+        company = {"id": row["company"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["company"]],
+                   "mixes": [], "scenes": []}  # fmt: skip
         planned.append({"study": study, "company": company, "number": row["block"], "seed": 3, "design": design})
         settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
         record(folder, row["company"], row["block"], status=row["status"], spec=planned[-1], settle=settle)
@@ -263,7 +265,8 @@ def _plan(folder, study, companies, blocks):
 def _member(name, cpu):
     return {
         "name": f"{name}@{cpu}", "workload": name, "role": "antagonist" if cpu else "lead", "cpus": [cpu],
-        "command": ["python3", "-m", "synthetic", name], "environment": None, "unit": "step",
+        "command": ["python3", "-m", "synthetic", name], "environment": None, "unit": "step", "nodes": [],
+        "environment_key": None, "content": "c", "progress": "heartbeat", "variables": {}, "ready_within": 60.0,
     }  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
 
-import json
 import math
 
 import pytest
@@ -30,7 +29,7 @@ def results(*groups, blocks=5, named=None, platform="measured", noise=0.01) -> R
         carryover=frame([], CARRYOVER),
         blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
         windows=table,
-        plan=json.loads(of.model_dump_json()),
+        plan=of,
         attribution=estimate_attribution(of, table, 0.02, named),
     )
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from castmates.report.captions import captions
 from castmates.report.figures.index import FIGURES
+from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_steptimes as steptimes
@@ -46,13 +46,13 @@ def test_every_figure_with_intervals_is_looked_at():
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tmp_path, name):
-    told = captions(MADE[name](tmp_path / "study", 4), [name])[name]
+    told = texts_for(name, MADE[name](tmp_path / "study", 4)).caption
     assert re.search(METHOD + r"\((\d to )?4 launches[;)]", told), told
 
 
 @pytest.mark.parametrize("name", ["pareto", "heatmap_partitions"])
 def test_no_interval_is_claimed_where_there_are_too_few_launches(name):
-    told = captions(of_shares(atoms(), blocks=2), [name])[name]
+    told = texts_for(name, of_shares(atoms(), blocks=2)).caption
     assert "t interval" not in told
     assert "too few launches for intervals" in told
     assert "(2 launches)" in told

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.comparison import compare as comparing
+from castmates.report.comparison import folder
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned
@@ -78,7 +78,7 @@ def test_the_same_folder_takes_the_next_comparison_and_no_other_folder_is_writte
     with pytest.raises(CastmatesError, match=r"\(data, index.html\), and no comparison.csv that `castmates compare`"):
         raise compare(folders["a"], folders["b"], "--output", report).exception
     assert (report / "index.html").read_text() == "somebody's page"
-    comparing.may_write(ours)
+    folder.may_write(ours)
     with pytest.raises(CastmatesError, match="is a file; give --output the name of a folder"):
         raise compare(folders["a"], folders["b"], "--output", ours / "comparison.csv").exception
 

@@ -104,7 +104,7 @@ def results(*costs_of_blocks: dict) -> Results:
         for number, one in enumerate(costs_of_blocks, start=1)
     ]
     empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
-    return Results("study", *empty, records=tuple(records))
+    return Results("study", *empty, recorded=tuple(records))
 
 
 def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():
@@ -134,5 +134,5 @@ def test_of_one_launch_the_interval_is_marked_and_a_failed_block_says_nothing():
     (row,) = table.rows(one)
     assert row["interval"].endswith(" within launch")
     failed = results({"perf": pairs_about([-0.020])})
-    failed.records[0]["status"] = "failed"
+    failed.recorded[0]["status"] = "failed"
     assert table.rows(failed) == []

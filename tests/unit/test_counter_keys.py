@@ -3,8 +3,8 @@
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.report.figures.index import figure_names
 from castmates.study.counter_keys import SETS, described, name_of
-from castmates.study.figure_names import figure_names
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.reading import read

@@ -10,6 +10,7 @@ from castmates.report.figures import counters
 from castmates.report.results import Results
 from castmates.results.columns.block import COUNTERS, WINDOWS
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.folder import StudyFolder
 
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
@@ -124,7 +125,7 @@ def results(tmp_path, counts, windows):
     counts.to_parquet(folder / "counters.parquet", index=False)
     (folder / "block.json").write_text("{}")
     empty = [frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)]
-    return Results("synthetic", *empty, windows, folder=tmp_path)
+    return Results("synthetic", *empty, windows, folder=StudyFolder(tmp_path))
 
 
 def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import style as styles
 from matplotlib.colors import to_hex
 
-from castmates.report.figures.index import draw_figure
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, INK, SHADES, SMALL, styled
 from castmates.report.results import read_results
 from tests.unit.results_maker import make

@@ -1,6 +1,5 @@
 """The figure and the page of a study with partitions: what is drawn is what the table says. Synthetic results."""
 
-import json
 import math
 
 import pandas as pd
@@ -9,9 +8,9 @@ import pytest
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.report.captions import alternatives
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
 from castmates.report.figures import windows as over_time
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, frame
@@ -28,7 +27,7 @@ def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Resu
         carryover=estimate_carryover(of, table),
         blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
         windows=table,
-        plan=json.loads(of.model_dump_json()),
+        plan=of,
     )
 
 
@@ -100,9 +99,8 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     one = results([mix for mix in atoms() if not mix.antagonists])
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
-    said = alternatives(one, ["partitions", "heatmap"])
-    assert said["partitions"] == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
-    assert said["heatmap"] == "The study sweep has no mix without a partition."
+    assert texts_for("partitions", one).alternative == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
+    assert texts_for("heatmap", one).alternative == "The study sweep has no mix without a partition."
     assert "has no mix without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 

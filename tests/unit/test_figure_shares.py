@@ -12,11 +12,11 @@ from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
-from castmates.report.captions import alternatives, captions
 from castmates.report.figures import pareto as pareto_figure
 from castmates.report.figures import sensitivity
 from castmates.report.figures.panels import spaced
 from castmates.report.figures.pareto_axes import labels_of, most_of
+from castmates.report.figures.texts import texts_for
 from castmates.report.text import recommendation
 from castmates.study.model import Study
 from castmates.study.reading import read
@@ -44,10 +44,10 @@ def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
     assert any("the knee, from which on 95 %" in text for text in said)
     assert "12" in said  # MiB of eight ways
     assert len(source) == len(one.sensitivity_curves)
-    words = alternatives(one, ["sensitivity"])["sensitivity"]
+    words = texts_for("sensitivity", one).alternative
     assert "dlrm alone: " in words
     assert "knee" in words
-    assert "(4 launches)" in captions(one, ["sensitivity"])["sensitivity"]
+    assert "(4 launches)" in texts_for("sensitivity", one).caption
 
 
 def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
@@ -61,7 +61,7 @@ def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
     assert any("the limit of 25 %" in text for text in said)
     assert "no partition" in said
     assert source is pareto
-    assert "no point is confirmed yet" in captions(one, ["pareto"])["pareto"]
+    assert "no point is confirmed yet" in texts_for("pareto", one).caption
 
 
 def test_a_point_that_would_squeeze_the_others_is_an_arrow_with_its_numbers():
@@ -70,8 +70,8 @@ def test_a_point_that_would_squeeze_the_others_is_an_arrow_with_its_numbers():
     pareto = one.pareto.assign(**{name: one.pareto[name].where(~far, 7.0) for name in ("kept_pct", "kept_low")})
     squeezed = replace(one, pareto=pareto)
     figure, source = pareto_figure.draw(squeezed)
-    assert "at the edge of the axes" in captions(squeezed, ["pareto"])["pareto"]
-    assert "at the edge of the axes" not in captions(one, ["pareto"])["pareto"]
+    assert "at the edge of the axes" in texts_for("pareto", squeezed).caption
+    assert "at the edge of the axes" not in texts_for("pareto", one).caption
     loss = source.loc[far, "loss_pct"].iloc[0]
     assert figure.axes[0].get_ylim()[0] > 50
     assert f"cap-2 ({loss:.1f}, 7.0)" in texts(figure)

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from castmates.errors import CastmatesError
 from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows
 from castmates.report.figures.index import FIGURES
-from castmates.report.figures.style import broken, own_ids, plain, squeezed
+from castmates.report.figures.style import broken, own_ids, squeezed
 from castmates.report.results import read_results
+from castmates.report.text.words import plain
 from tests.unit.legible import problems
 from tests.unit.results_maker import make
 
@@ -56,7 +57,7 @@ def made(tmp_path_factory):
 
 @pytest.mark.parametrize(("figure", "variant"), HARD)
 def test_a_figure_is_legible_with_hard_results(made, figure, variant):
-    drawn, source = FIGURES[figure](made(variant))
+    drawn, source = FIGURES[figure].module.draw(made(variant))
     assert problems(drawn) == []
     assert drawn.get_figheight() < 13
     assert len(source)
@@ -70,7 +71,7 @@ def sentences(drawn):
 
 @pytest.mark.parametrize(("figure", "variant"), ODD)
 def test_a_figure_without_numbers_says_so_and_has_its_columns(made, figure, variant):
-    drawn, source = FIGURES[figure](made(variant))
+    drawn, source = FIGURES[figure].module.draw(made(variant))
     assert len(source.columns)
     why = [said for said in sentences(drawn) if said.startswith("No") and f"the study {variant}" in said]
     if source.empty:
@@ -122,10 +123,11 @@ def test_too_few_launches_give_an_interval_in_brackets_named_as_within_launch(tm
 @pytest.mark.parametrize("figure", ["heatmap", "control", "windows", "health"])
 def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below_it(tmp_path, figure):
     results = read_results(make(tmp_path / "study", leads=["a"], antagonists=["b"]))
-    plainly, _ = FIGURES[figure](results)
+    plainly, _ = FIGURES[figure].module.draw(results)
     results.controls["verdict"] = results.controls["verdict"].replace({"passes": "unstable"})
-    stamped, _ = FIGURES[figure](read_results(make(tmp_path / "few", leads=["a"], antagonists=["b"], blocks=2)))
-    warned, _ = FIGURES[figure](dataclasses.replace(results))
+    few = read_results(make(tmp_path / "few", leads=["a"], antagonists=["b"], blocks=2))
+    stamped, _ = FIGURES[figure].module.draw(few)
+    warned, _ = FIGURES[figure].module.draw(dataclasses.replace(results))
     said = [[text.get_text() for text in one.texts] for one in (plainly, stamped, warned)]
     assert [words.count("unstable") for words in said] == [0, 0, 1]
     assert [words.count("too few blocks for the controls") for words in said] == [0, 1, 0]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import pytest
 
-from castmates.report import captions
 from castmates.report.figures import layers as layers_figure
+from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results
 from castmates.results.columns.block import LAYERS, WINDOWS
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
@@ -96,7 +96,7 @@ def test_seats_and_platforms_have_panels_of_their_own(other, titles):
     assert (source["blocks"] == 1).all()
     wholes = [layers_figure.lines_of(part)[-1][1]["solo"]["ms_per_step"] for _, part in layers_figure.panels_of(source)]
     assert sorted(wholes) == pytest.approx([sum(KINDS.values()), 3 * sum(KINDS.values())])
-    said = captions.alternatives(table, ["layers"])["layers"]
+    said = texts_for("layers", table).alternative
     assert all(title in said for title in titles)
 
 
@@ -108,13 +108,13 @@ def test_the_same_antagonist_on_two_seats_has_two_looks():
 
 
 def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):
-    for told in (captions.captions(two_blocks, ["layers"]), captions.alternatives(two_blocks, ["layers"])):
-        assert "rofiled, not measured" in told["layers"]
-    assert "convolution, backward 45.1 ms" in captions.alternatives(two_blocks, ["layers"])["layers"]
+    for told in dataclasses.astuple(texts_for("layers", two_blocks)):
+        assert "rofiled, not measured" in told
+    assert "convolution, backward 45.1 ms" in texts_for("layers", two_blocks).alternative
 
 
 def test_a_study_without_a_profile_says_why_there_is_nothing_to_see():
     figure, source = layers_figure.draw(made())
     assert source.empty
     assert "was profiled" in " ".join(figure.texts[-1].get_text().split())
-    assert "was profiled" in captions.alternatives(made(), ["layers"])["layers"]
+    assert "was profiled" in texts_for("layers", made()).alternative

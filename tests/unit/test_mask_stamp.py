@@ -56,12 +56,12 @@ def test_no_other_study_is(tmp_path, platform, partition):
 
 def test_the_tables_have_it_beside_them(tmp_path):
     results = swept(tmp_path / "study")
-    table = stamps_table("study", results.controls, results.effects, results.platforms, results.machine)
+    table = stamps_table("study", results.controls, results.effects, results.platforms, MACHINE)
     row = table.set_index("stamp").loc["masks"]
     assert (row["word"], row["good"]) == ("unverified", False)
     assert "castmates doctor --verify-cat" in row["sentence"]
     tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"calibration": TRIED})
     assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Masks were tried on this machine: ")
     without = results.effects.assign(partition="unmanaged")
-    table = stamps_table("study", results.controls, without, results.platforms, results.machine)
+    table = stamps_table("study", results.controls, without, results.platforms, MACHINE)
     assert table["stamp"].tolist() == ["control", "sensitivity"]

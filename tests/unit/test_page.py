@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.figures.index import FIGURES
+from castmates.report.facts import Settled
+from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.page.page import page, write_page
 from castmates.report.page.page import shown as figures_of
 from castmates.report.results import read_results
 from castmates.report.text import design as plan
 from castmates.report.text import health
 from castmates.report.text.stamps import caveat, stamps
-from castmates.study.figure_names import figure_names
 from tests.unit.results_maker import make, record
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
@@ -262,9 +262,9 @@ def test_the_cast_is_shown_and_escaped(tmp_path):
 
 def test_a_plan_without_titles_or_blocks_or_no_plan_at_all_still_has_a_page(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
-    changed_plan(folder, lambda plan: plan.pop("titles"))
+    changed_plan(folder, lambda plan: plan.update(titles={}))
     assert "The cast" in words_of(folder)
-    changed_plan(folder, lambda plan: plan["blocks"][0].pop("company"))
+    changed_plan(folder, lambda plan: plan.update(blocks=[]))
     assert "The cast" not in words_of(folder)
     (folder / "plan.json").unlink()
     text = words_of(folder)
@@ -395,7 +395,7 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     assert "beside stream (possibly biased by rejected windows)" in verdict
     assert "20.0 / 0.0 †" in rest
     assert "† Possibly biased" in rest
-    figure, _ = FIGURES["heatmap"](read_results(folder))
+    figure, _ = FIGURES["heatmap"].module.draw(read_results(folder))
     cells = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert sum(cell.endswith("†") for cell in cells) == 1
     assert any("†: possibly biased" in " ".join(text.get_text().split()) for text in figure.texts)
@@ -413,17 +413,17 @@ def test_no_flag_is_told_with_the_largest_excess():
 
 
 def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
-    good = {"seconds": 0.3, "steady_after": 0.1, "slowest": "x@0", "unsteady": False, "asked": 0.3}
-    never = {"seconds": 2.0, "steady_after": None, "slowest": "a@1", "unsteady": True, "asked": 0.3}
+    good = Settled(seconds=0.3, steady_after=0.1, slowest="x@0", asked=0.3)
+    never = Settled(seconds=2.0, slowest="a@1", unsteady=True, asked=0.3)
     said = health.settle_sentence({("c", 1): good, ("c", 2): never, ("c", 3): good, ("d", 1): never})
     assert "rates were steady after 0.10 s" in said
     assert said.endswith("within the longest settle time in 2 of 4 blocks: c/2 and d/1.")
 
 
 def test_a_settle_time_that_most_blocks_raised_is_proposed():
-    raised = {"seconds": 0.6234, "steady_after": 0.5, "slowest": "x@0", "asked": 0.3}
+    waited = {1: 0.6234, 2: 0.6234, 3: 0.3}
     said = health.settle_sentence(
-        {("c", number): raised | {"seconds": 0.3 if number > 2 else 0.6234} for number in range(1, 4)}
+        {("c", number): Settled(seconds=seconds, steady_after=0.5, asked=0.3) for number, seconds in waited.items()}
     )
     assert said.endswith("2 of 3 blocks had to raise it: raise budget.settle to 0.63.")
 

@@ -1,20 +1,38 @@
 """The page's parts: which figures stand where, and how a verdict on many mixes is put."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from castmates.report.figures import index
 from castmates.report.figures.index import FIGURES
-from castmates.report.page.contents import PARTS, contents, figure_parts
+from castmates.report.page.contents import contents, figure_parts
 from castmates.report.page.page import inline_svg
 from castmates.report.results import read_results
 from castmates.report.text.verdict import WORST, verdict
 from tests.unit.results_maker import make
 
+FOLDER = Path(index.__file__).parent
 
-def test_every_figure_has_its_place_and_a_new_one_comes_last():
-    named = [name for _, titles in PARTS.values() for name in titles]
-    assert sorted(named) == sorted(set(named))
-    parts = figure_parts([*FIGURES, "brand_new"])
-    assert parts[-1].figures == [("brand_new", "Brand new")]
-    assert sorted(name for part in parts for name, _ in part.figures) == sorted([*FIGURES, "brand_new"])
+
+def test_every_module_that_draws_is_a_row_and_every_row_has_its_place():
+    draws = {file.stem for file in FOLDER.glob("*.py") if "\ndef draw(" in file.read_text()}
+    assert draws == set(FIGURES)
+    assert [row for part in figure_parts(list(FIGURES)) for row in part.figures] == list(FIGURES.values())
     assert [part.id for part in figure_parts([])] == ["health"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figures_module_draws_and_describes(name):
+    module = FIGURES[name].module
+    assert all(callable(getattr(module, verb)) for verb in ("draw", "caption", "alternative"))
+
+
+def test_the_list_of_figures_is_light():
+    heavy = "import sys, castmates.report.figures.index; print({'pandas', 'matplotlib'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_the_contents_name_the_parts_in_the_pages_order():

@@ -8,6 +8,7 @@ import pytest
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
 from castmates.report.text.latency import refusals
+from tests.unit import makers
 from tests.unit.test_controls import judged
 
 
@@ -23,17 +24,12 @@ def test_in_how_many_scenes(refused, scenes, said):
 
 
 def test_a_design_is_told_in_words():
-    design = {
-        "spare_rounds": 1,
-        "limits": {"steal": 0.03, "restart_gap": 0.05, "more": {"a": []}},
-        "prepare": {"turbo": None},
-    }
-    [(_, pairs)] = plan.designs({"blocks": [{"design": design}]})
-    assert pairs == [
-        ("spare rounds", "1"),
-        ("limits", "steal 0.03, restart gap 0.05, more (a none)"),
-        ("prepare", "nothing"),
-    ]
+    [(_, pairs)] = plan.designs(makers.plan(makers.study(["a"], ["b"], machine={"prepare": {}})))
+    texts = dict(pairs)
+    assert texts["spare rounds"] == "1"
+    assert texts["limits"].startswith("steal 0.03, foreign 0.05, ")
+    assert texts["prepare"] == "nothing"
+    assert texts["counters"].startswith("events basic, ")
 
 
 def test_several_leads_with_too_few_blocks_agree_with_their_verb():

@@ -15,6 +15,7 @@ from castmates.analysis.partitions.pareto import CONFIRMED
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.report.facts import BlockRecord
 from castmates.report.paper import methods
 from castmates.report.paper import paper as paper_of
 from castmates.report.paper.crate import About, Part, Run, metadata
@@ -155,9 +156,10 @@ def test_each_run_has_its_inputs_and_its_blocks_their_files():
 
     paths = ["s.yaml", "blocks/c/1/block.json", "tables/x.tex", "confirm/f/f.yaml", "confirm/f/blocks/c/1/block.json",
              "confirm/f/blocks/c/1/windows.parquet"]  # fmt: skip
+    measured = BlockRecord({"status": "measured"})
     runs = [
-        Run("", ["s.yaml"], {paths[1]: {"status": "measured"}}),
-        Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: {"status": "measured"}}),
+        Run("", ["s.yaml"], {paths[1]: measured}),
+        Run("confirm/f/", ["confirm/f/f.yaml"], {paths[4]: measured}),
     ]
     crate = metadata(ABOUT, [Part(path, 1, "", "") for path in paths], runs)
     assert action(crate, "block-c/1")["result"] == {"@id": paths[1]}
@@ -253,11 +255,11 @@ def test_methods_say_how_many_recommended_masks_were_measured_again(tmp_path):
 
 def test_figures_that_are_older_than_the_tables_are_drawn_anew(tmp_path, monkeypatch):
     study = results(tmp_path / "s")
-    analysed = max(file.stat().st_mtime for file in study.folder.glob("tables/*.parquet"))
-    (study.folder / "figures").mkdir(exist_ok=True)
+    analysed = max(file.stat().st_mtime for file in study.folder.tables.glob("*.parquet"))
+    study.folder.figures.mkdir(exist_ok=True)
     for name, age in (("heatmap", 0), ("windows", 60)):
         for suffix in paper_of.DRAWN:
-            file = study.folder / f"figures/{name}.{suffix}"
+            file = study.folder.figures / f"{name}.{suffix}"
             file.write_text("drawn before")
             os.utime(file, (analysed - age, analysed - age))
     anew = []

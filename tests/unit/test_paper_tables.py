@@ -16,6 +16,7 @@ from castmates.report.text.recommendation import context, measured_ways
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from tests.golden.report import BLOCKS, MARGIN, STUDY
+from tests.unit.caches import cache
 
 LIMIT = 10.0
 
@@ -137,8 +138,8 @@ def test_rates_and_knees_are_those_of_the_study(results, tables):
 )
 def test_the_whole_cache_is_told_where_it_counts_as_a_number_of_ways(results, fewest, most, beside, ways, told):
     row = {"fewest_ways": fewest, "most_ways": most, "antagonists": beside}
-    cache = {"ways": ways} if ways else None
-    assert measured_ways(row, dataclasses.replace(results, plan={"cache": cache})) == told
+    plan = results.plan.model_copy(update={"cache": cache(ways) if ways else None})
+    assert measured_ways(row, dataclasses.replace(results, plan=plan)) == told
 
 
 def test_a_recommendation_has_its_search_and_what_fresh_launches_say(results, tables):

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from castmates.analysis.effects.stamps import origin_word, stamps_table
-from castmates.report.captions import alternatives, captions
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.style import COLUMN, badge, badge_room, empty_figure
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.text.stamps import GOOD, caveat, first_words, stamped, stamps
@@ -44,9 +44,10 @@ def test_stamps_and_captions_begin_with_it(unmeasured):
     assert not [name for name, state in stamps(results) if state == GOOD]
     first = f"{platform.capitalize()} (not measured). "
     assert first_words(results) == first
-    for texts in (captions(results, list(FIGURES)), alternatives(results, list(FIGURES))):
-        assert set(texts) == set(FIGURES)
-        assert all(text.startswith(first) for text in texts.values())
+    for name in FIGURES:
+        texts = texts_for(name, results)
+        assert texts.caption.startswith(first)
+        assert texts.alternative.startswith(first)
 
 
 def test_the_page_says_it_first_and_has_no_green(unmeasured):
@@ -76,7 +77,7 @@ def test_the_table_of_stamps_says_it_first_and_calls_nothing_good(unmeasured):
 @pytest.mark.parametrize("figure", FIGURES)
 def test_every_figure_has_it_in_its_corner(unmeasured, figure):
     platform, results = unmeasured
-    drawn, _ = FIGURES[figure](results)
+    drawn, _ = FIGURES[figure].module.draw(results)
     assert f"{platform} (not measured)" in [text.get_text() for text in drawn.texts]
 
 

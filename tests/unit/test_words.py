@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.text import machine, words
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import BLOCKS, frame
@@ -219,13 +220,25 @@ def test_degradation_is_that_of_the_design():
 
 
 def test_machine_facts_may_be_missing_or_none():
-    assert machine.described({}) == []
-    assert "were not recorded" in machine.lacks({})[0]
+    assert described() == []
+    assert "were not recorded" in lacks()[0]
     none = dict.fromkeys(
         ("topology", "turbo", "governors", "resctrl", "perf", "virtualisation", "memory_bytes", "steal_share")
     )
-    assert machine.described(none) == []
-    assert any("No cache partitions" in said for said in machine.lacks(none))
+    assert described(**none) == []
+    assert any("No cache partitions" in said for said in lacks(**none))
+
+
+def described(**facts):
+    return machine.described(MachineFacts.model_validate(facts))
+
+
+def lacks(**facts):
+    return machine.lacks(MachineFacts.model_validate(facts))
+
+
+def origins(records, **facts):
+    return machine.origins([BlockRecord(record) for record in records], MachineFacts.model_validate(facts))
 
 
 def records(*origins):
@@ -237,26 +250,26 @@ def test_blocks_that_ran_several_versions_of_a_program_are_told():
         members = {f"xz@{cpu}": {"package": {"xz-utils": version}} for cpu, version in enumerate(versions)}
         return {"status": "measured", "members": members | {"chase@9": {"package": None}}}
 
-    assert machine.origins([record("5.4.1"), record("5.4.1", "5.4.1")], {}) == []
-    assert machine.origins([record("5.4.1"), record("5.4.1", "5.4.1"), record("5.6.0")], {}) == [
+    assert origins([record("5.4.1"), record("5.4.1", "5.4.1")]) == []
+    assert origins([record("5.4.1"), record("5.4.1", "5.4.1"), record("5.6.0")]) == [
         "The blocks ran 2 versions of xz-utils (5.4.1: 2, 5.6.0: 1); their effects are pooled."
     ]
 
 
 def test_blocks_of_several_hosts_or_kernels_are_told():
     facts = {"hostname": "a", "kernel": "6.1"}
-    assert machine.origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), facts) == [
+    assert origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), **facts) == [
         "The blocks come from 2 hosts (a: 3, b: 2); their effects are pooled, "
         "and the machine below is only one of them."
     ]
-    (said,) = machine.origins(records(("a", "6.1"), ("a", "6.2")), facts)
+    (said,) = origins(records(("a", "6.1"), ("a", "6.2")), **facts)
     assert said.startswith("The blocks come from 2 kernels (6.1: 1, 6.2: 1); their effects are pooled, and the kernel")
-    assert machine.origins(records(("b", "6.1"), ("c", "6.1")), facts)[0].endswith("below is none of them.")
-    assert machine.origins(records(("b", "6.1"), ("c", "6.1")), {})[0].endswith("are pooled.")
+    assert origins(records(("b", "6.1"), ("c", "6.1")), **facts)[0].endswith("below is none of them.")
+    assert origins(records(("b", "6.1"), ("c", "6.1")))[0].endswith("are pooled.")
 
 
 def test_blocks_of_another_host_or_kernel_than_the_described_one_are_told():
-    assert machine.origins(records(("b", "6.2")), {"hostname": "a", "kernel": "6.1"}) == [
+    assert origins(records(("b", "6.2")), hostname="a", kernel="6.1") == [
         "The blocks come from the host b, which is not the machine below (a).",
         "The blocks come from the kernel 6.2, which is not the kernel below (6.1).",
     ]
@@ -264,10 +277,10 @@ def test_blocks_of_another_host_or_kernel_than_the_described_one_are_told():
 
 def test_nothing_is_told_of_origins_that_agree_are_unknown_or_gave_no_number():
     facts = {"hostname": "a", "kernel": "6.1"}
-    assert machine.origins(records(("a", "6.1"), ("a", "6.1")), facts) == []
-    assert machine.origins(records(("a", "6.1")), {}) == []
-    assert machine.origins([{"status": "measured"}, {}], facts) == []
-    assert machine.origins([*records(("a", "6.1")), {"status": "failed", "host": "b"}], facts) == []
+    assert origins(records(("a", "6.1"), ("a", "6.1")), **facts) == []
+    assert origins(records(("a", "6.1"))) == []
+    assert origins([{"status": "measured"}, {}], **facts) == []
+    assert origins([*records(("a", "6.1")), {"status": "failed", "host": "b"}], **facts) == []
 
 
 def test_a_machine_that_has_everything_lacks_nothing():
@@ -276,11 +289,16 @@ def test_a_machine_that_has_everything_lacks_nothing():
         "perf": {"hardware": "counted"},
         "governors": {"performance": "0-3"},
     }
-    assert machine.lacks(facts) == []
-    assert machine.lacks(facts | {"perf": {"hardware": "<not supported>"}}) == [
+    assert lacks(**facts) == []
+    assert lacks(**(facts | {"perf": {"hardware": "<not supported>"}})) == [
         "No hardware counters (<not supported>): losses are measured but their causes in the processor are not "
         "explained."
     ]
+
+
+def test_a_fact_of_another_kind_counts_as_missing():
+    odd = {"topology": "8 CPUs", "memory_bytes": "much", "turbo": [], "hostname": "a", "cpu_model": {"name": "x"}}
+    assert described(**odd) == [("Host", "a")]
 
 
 @pytest.mark.parametrize(
@@ -294,5 +312,5 @@ def test_the_real_machine_can_be_described():
     from castmates.machine.facts import machine_facts
 
     facts = machine_facts()
-    assert dict(machine.described(facts))["Kernel"] == facts["kernel"]
-    assert all(sentence.endswith(".") for sentence in machine.lacks(facts))
+    assert dict(described(**facts))["Kernel"] == facts["kernel"]
+    assert all(sentence.endswith(".") for sentence in lacks(**facts))

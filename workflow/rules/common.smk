@@ -14,12 +14,12 @@ from castmates.pipeline import failures
 from castmates.pipeline.closing import closing_words
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.pipeline.lock import hold_sweep_lock
+from castmates.report.figures.index import figure_names
 from castmates.results import bundles, confirming, looks
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.study import schedule
-from castmates.study.figure_names import figure_names
 from castmates.study.looks import needed
 from castmates.workloads import environments, inputs
 

@@ -1,4 +1,4 @@
-"""Two studies on disk -> their comparison, for terminal and folder."""
+"""Two studies on disk -> their comparison."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,72 +7,57 @@ from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.comparison.dependence import shared_blocks
 from castmates.errors import CastmatesError
-from castmates.files import refuse_foreign, replace, writing
 from castmates.report.comparison.compared import Compared, Described
-from castmates.report.comparison.differences import differences, other_work
+from castmates.report.comparison.differences import SetUp, differences, other_work
+from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
-
-TABLE = "comparison.csv"
 
 
 def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
     """Read both, refuse what cannot be compared, and compare."""
-    one, other = read_measured(a), read_measured(b)
-    for side in (one, other):
+    in_a, in_b = read_measured(a), read_measured(b)
+    for side in (in_a, in_b):
         _refuse_failures_alone(side)
-    _refuse_shared_blocks(one, other)
-    chosen = margin if margin is not None else _margin(one, other)
-    table = compare(Side(one.plan, one.windows), Side(other.plan, other.windows), chosen)
+    _refuse_shared_blocks(in_a, in_b)
+    chosen = margin if margin is not None else _margin(in_a, in_b)
+    table = compare(Side(in_a.plan, in_a.windows), Side(in_b.plan, in_b.windows), chosen)
     compared = Compared(
-        a=_described("A", one),
-        b=_described("B", other),
+        a=_described("A", in_a),
+        b=_described("B", in_b),
         table=table,
         margin=chosen,
-        differences=differences(one.machine, other.machine, one.records, other.records),
-        work=other_work(one.plan, other.plan),
-        masks=_other_masks(one, other),
+        differences=differences(_set_up(in_a), _set_up(in_b)),
+        work=other_work(in_a.plan, in_b.plan),
+        masks=_other_masks(in_a, in_b),
     )
     if compared.both.empty:
         raise CastmatesError(
-            f"{one.folder} and {other.folder} have no mix, member and baseline in common (A has {_mixes(one)}; B has "
-            f"{_mixes(other)}); compare studies whose leads and antagonists have the same names."
+            f"{in_a.folder} and {in_b.folder} have no mix, member and baseline in common (A has {_mixes(in_a)}; B has "
+            f"{_mixes(in_b)}); compare studies whose leads and antagonists have the same names."
         )
     return compared
 
 
-def may_write(folder: Path) -> None:
-    """Refuse a folder that holds what no comparison wrote, such as a study's own report."""
-    refuse_foreign(folder, TABLE, lambda text: "slowdown_a" in text, "castmates compare")
+def _set_up(study: Measured) -> SetUp:
+    return SetUp(MachineFacts.model_validate(study.machine), _records(study))
 
 
-def write(compared: Compared, folder: Path) -> list[Path]:
-    """Write table, figure and page."""
-    from castmates.report.comparison import figure as comparison_figure
-    from castmates.report.comparison import page as comparison_page
-    from castmates.report.figures import style
-
-    table = folder / TABLE
-    with writing(table):
-        replace(table, lambda file: compared.table.to_csv(file, index=False))
-    figure, source = comparison_figure.draw(compared)
-    style.write(figure, source, folder / "comparison-figure")
-    page = folder / "index.html"
-    comparison_page.write_page(compared, folder / "comparison-figure.svg", page)
-    return [page, table, folder / "comparison-figure.svg"]
+def _records(study: Measured) -> list[BlockRecord]:
+    return [BlockRecord(record) for record in study.records]
 
 
-def _refuse_failures_alone(one: Measured) -> None:
-    if all(record.get("status") == "failed" for record in one.records):
+def _refuse_failures_alone(study: Measured) -> None:
+    if all(record.failed for record in _records(study)):
         raise CastmatesError(
-            f"{one.folder}: each of its {len(one.records)} blocks failed{_failures(one)}; put that right, and run "
-            "`castmates retry` and the sweep again."
+            f"{study.folder}: each of its {len(study.records)} blocks failed{_failures(study)}; put that right, and "
+            "run `castmates retry` and the sweep again."
         )
 
 
-def _failures(one: Measured) -> str:
+def _failures(study: Measured) -> str:
     """(it died of SIGSEGV): the first reason that was recorded."""
-    reason = next((str(record["reason"]) for record in one.records if record.get("reason")), "")
+    reason = next((record.reason for record in _records(study) if record.reason), "")
     return f" ({reason})" if reason else ""
 
 
@@ -94,18 +79,18 @@ def _margin(a: Measured, b: Measured) -> float:
     return min(known) if known else float(Study.model_fields["margin"].default)
 
 
-def _described(letter: str, one: Measured) -> Described:
-    measured = [record for record in one.records if record.get("status") == "measured"]
-    platforms = {str(record["platform"]) for record in measured if record.get("platform")}
-    hosts = {str(record["host"]) for record in measured if record.get("host")}
+def _described(letter: str, study: Measured) -> Described:
+    measured = [record for record in _records(study) if record.measured]
+    platforms = {record.platform for record in measured} - {""}
+    hosts = {record.host for record in measured} - {""}
     return Described(
         letter=letter,
-        name=one.plan.study,
-        folder=str(one.folder),
+        name=study.plan.study,
+        folder=str(study.folder),
         blocks=len(measured),
         platforms=tuple(sorted(platforms)),
         hosts=tuple(sorted(hosts)),
-        failed=tuple(str(record.get("reason") or "") for record in one.records if record.get("status") == "failed"),
+        failed=tuple(record.reason for record in _records(study) if record.failed),
     )
 
 
@@ -119,6 +104,6 @@ def _other_masks(a: Measured, b: Measured) -> Sequence[str]:
     ]
 
 
-def _mixes(one: Measured) -> str:
-    names = list(dict.fromkeys(mix.name for mix in one.plan.mixes))
+def _mixes(study: Measured) -> str:
+    names = list(dict.fromkeys(mix.name for mix in study.plan.mixes))
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "none"

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from castmates.analysis.effects.stamps import origin_word
 from castmates.report.comparison.differences import Difference
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Described:
         """A is quick (results/quick): 9 blocks, measured, on vm."""
         where = f", on {' and '.join(self.hosts)}" if self.hosts and self.platforms == ("measured",) else ""
         count = f"{self.blocks} block{'' if self.blocks == 1 else 's'}"
-        said = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
-        return f"{self.letter} is {self.name} ({self.folder}): {said}{where}{self._failures}."
+        facts = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
+        return f"{self.letter} is {self.name} ({self.folder}): {facts}{where}{self._failures}."
 
     @property
     def _failures(self) -> str:
@@ -46,7 +44,7 @@ class Compared:
 
     a: Described
     b: Described
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     margin: float
     differences: Sequence[Difference]  # machines, versions, designs
     work: Sequence[Difference]  # commands, programs, CPUs
@@ -63,11 +61,11 @@ class Compared:
         return self.a.platforms != self.b.platforms
 
     @property
-    def both(self) -> "pd.DataFrame":
+    def both(self) -> pd.DataFrame:
         """The rows that both studies have."""
         return self.table[self.table["where"] == "both"]
 
-    def leads(self, partitioned: bool, baseline: str = "solo") -> "pd.DataFrame":
+    def leads(self, partitioned: bool, baseline: str = "solo") -> pd.DataFrame:
         """The leads' rows of both against one baseline, with or without a partition."""
         rows = self.both[(self.both["role"] == "lead") & (self.both["baseline"] == baseline)]
         return rows[(rows["partition_a"] != UNMANAGED) == partitioned]

@@ -2,27 +2,33 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from castmates.analysis.comparison.launches import plain_members
+from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.text.machine import described
 from castmates.report.text.words import listed
 from castmates.study.spec import Member, Plan
 
-Facts = Mapping[str, Any]
 Difference = tuple[str, str, str]  # what, in A, in B
 NOT_RECORDED = "not recorded"
 NEVER_THE_SAME = {"Read at", "CPU time stolen since boot"}
 SHORT = 90  # letters of a command that are shown
 
 
-def differences(a: Facts, b: Facts, records_a: Sequence[Facts], records_b: Sequence[Facts]) -> list[Difference]:
-    """Machines, kernels, versions and designs: from the machines' facts, and from what each block says of itself."""
-    sides = [
-        dict(described(machine)) | _model(machine) | _of_blocks(records)
-        for machine, records in ((a, records_a), (b, records_b))
-    ]
+@dataclass(frozen=True)
+class SetUp:
+    """With what a study was measured: its machine's facts, and what each of its blocks says of itself."""
+
+    machine: MachineFacts
+    records: Sequence[BlockRecord]
+
+
+def differences(a: SetUp, b: SetUp) -> list[Difference]:
+    """Machines, kernels, versions and designs."""
+    sides = [dict(described(side.machine)) | _model(side.machine) | _of_blocks(side.records) for side in (a, b)]
     names = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if name not in NEVER_THE_SAME]
     pairs = [(name, sides[0].get(name, NOT_RECORDED), sides[1].get(name, NOT_RECORDED)) for name in names]
     return [pair for pair in pairs if pair[1] != pair[2]]
@@ -31,46 +37,39 @@ def differences(a: Facts, b: Facts, records_a: Sequence[Facts], records_b: Seque
 def other_work(a: Plan, b: Plan) -> list[Difference]:
     """Members of mixes that both have, whose program, input or place is not the same in both."""
     ours, theirs = _members(a), _members(b)
-    found = []
+    changed = []
     for name in (name for name in ours if name in theirs):
         for what, tell in (("command", _command), ("program", _program), ("model", _model_of), ("CPUs", _cpus)):
             pair = tell(ours[name]), tell(theirs[name])
             if pair[0] != pair[1]:
-                found.append((f"{name}: {what}", *pair))
-    return found
+                changed.append((f"{name}: {what}", *pair))
+    return changed
 
 
-def _of_blocks(records: Sequence[Facts]) -> dict[str, str]:
-    measured = [record for record in records if record.get("status") == "measured"]
-    found: dict[str, set[str]] = {}
+def _of_blocks(records: Sequence[BlockRecord]) -> dict[str, str]:
+    seen: dict[str, set[str]] = {}
 
     def note(name: str, value: Any) -> None:  # noqa: ANN401 (any fact)
         if value not in (None, "", {}, []):
-            found.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+            seen.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
-    for record in measured:
-        note("Host of the blocks", record.get("host"))
-        note("Members are frozen by", record.get("freezer"))
-        note("Cache allocation", ((record.get("hardware") or {}).get("allocator") or {}).get("allocation"))
-        for name, version in (record.get("versions") or {}).items():
+    for record in (record for record in records if record.measured):
+        note("Host of the blocks", record.host)
+        note("Members are frozen by", record.freezer)
+        note("Cache allocation", record.allocation)
+        for name, version in record.versions.items():
             note(f"Version of {name}", version)
-        for name, built in (record.get("environments") or {}).items():
-            note(f"Environment {name}", built.get("key") if isinstance(built, Mapping) else None)
-        spec = record.get("spec") or {}
-        note("Protocol", (spec.get("company") or {}).get("protocol"))
-        for name, value in (spec.get("design") or {}).items():
+        for name, key in record.environments.items():
+            note(f"Environment {name}", key)
+        note("Protocol", record.protocol)
+        for name, value in record.design.items():
             if name != "model":
                 note(f"Design: {name.replace('_', ' ')}", value)
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
+    return {name: ", ".join(sorted(values)) for name, values in seen.items()}
 
 
-def _model(machine: Facts) -> dict[str, str]:
-    model = machine.get("model")
-    return (
-        {f"Model: {key.replace('_', ' ')}": json.dumps(value) for key, value in model.items()}
-        if isinstance(model, Mapping)
-        else {}
-    )
+def _model(machine: MachineFacts) -> dict[str, str]:
+    return {f"Model: {key.replace('_', ' ')}": json.dumps(value) for key, value in machine.model.items()}
 
 
 def _members(plan: Plan) -> dict[str, Member]:

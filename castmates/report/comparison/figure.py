@@ -3,7 +3,11 @@
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from castmates.report.comparison.compared import Compared
 from castmates.report.figures.style import (
@@ -23,11 +27,6 @@ from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
 from castmates.study.spec import UNMANAGED
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 ROWS = 24
 ROW, LINE, NOTE = 0.36, 0.125, 0.115  # inches: a row, a line of its name, a line at the foot
 LEFT, BETWEEN, RIGHT = 1.75, 0.3, 1.15
@@ -35,10 +34,8 @@ LOOKS = {"a": (COLOURS[0], "o", -0.17), "b": (COLOURS[1], "s", 0.17)}
 BAND = "#dcebf5"
 
 
-def draw(compared: Compared) -> "tuple[Figure, pd.DataFrame]":
+def draw(compared: Compared) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the leads of both, against solo."""
-    import pandas as pd
-
     source = pd.concat([compared.leads(partitioned=False), compared.leads(partitioned=True)], ignore_index=True)
     known = source[source["slowdown_a"].notna() & source["slowdown_b"].notna()]
     with styled():
@@ -57,9 +54,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
     return first + [rest[round(place * (len(rest) - 1) / max(1, room - 1))] for place in range(room)]
 
 
-def _figure(compared: Compared, rows: list[Row], known: int) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
     names = [_name(row) for row in rows]
     heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
     notes = textwrap.wrap(_key(compared, rows, known), int((PAGE - 0.2) / SMALL_LETTER))
@@ -104,7 +99,7 @@ def _name(row: Row) -> str:
     return f"{who}\n{broken('@' + row['partition_a'], 25)}" + ("" if row["masks"] == "same" else "*")
 
 
-def _losses(axes: "Axes", place: float, row: Row) -> None:
+def _losses(axes: Axes, place: float, row: Row) -> None:
     values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in LOOKS}
     axes.plot(list(values.values()), [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
     for letter, (colour, marker, shift) in LOOKS.items():
@@ -116,7 +111,7 @@ def _losses(axes: "Axes", place: float, row: Row) -> None:
         axes.plot([values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
 
 
-def _change(axes: "Axes", place: float, row: Row) -> None:
+def _change(axes: Axes, place: float, row: Row) -> None:
     weight = "bold" if row["verdict"].startswith("loses") else "normal"
     axes.text(
         1.03, place, row["verdict"], transform=axes.get_yaxis_transform(), va="center", fontsize=6.8, color=INK,
@@ -130,15 +125,15 @@ def _change(axes: "Axes", place: float, row: Row) -> None:
         axes.plot([value], [place], "D", color=INK, markerfacecolor=face, markersize=3.6, zorder=3)
 
 
-def _frame(panels: "list[Axes]", compared: Compared) -> None:
-    from matplotlib.lines import Line2D
-
+def _frame(panels: list[Axes], compared: Compared) -> None:
     panels[1].axvspan(100 * (1 / (1 + compared.margin) - 1), 100 * compared.margin, color=BAND, linewidth=0, zorder=0)
     panels[0].set_xlabel("degradation of the lead against solo (%)")
     panels[1].set_xlabel("slowdown in B above A's (%)")
     keys = [
-        Line2D([], [], color=colour, marker=marker, markersize=4, label=f"{one.letter} ({' and '.join(one.platforms)})")
-        for one, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
+        Line2D(
+            [], [], color=colour, marker=marker, markersize=4, label=f"{side.letter} ({' and '.join(side.platforms)})"
+        )
+        for side, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
     ]
     panels[0].legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.3)
     for axes in panels:
@@ -157,5 +152,5 @@ def _key(compared: Compared, rows: list[Row], known: int) -> str:
     parts += ["hollow: fewer than three launches, no interval"] if any(map(_hollow, rows)) else []
     parts += ["*: its masks are not the same in B"] if any(row["masks"] == "differ" for row in rows) else []
     parts += [f"{known - len(rows)} more rows are in the CSV"] if known > len(rows) else []
-    sides = [f"{one.letter}: {' and '.join(one.platforms)}, study {one.name}" for one in (compared.a, compared.b)]
+    sides = [f"{side.letter}: {' and '.join(side.platforms)}, study {side.name}" for side in (compared.a, compared.b)]
     return f"{'; '.join(parts)} · {' · '.join(sides)}"

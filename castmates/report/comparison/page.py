@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from markupsafe import Markup
+
 import castmates
 from castmates.files import replace_text, writing
 from castmates.report.comparison.compared import Compared
@@ -21,10 +23,8 @@ def write_page(compared: Compared, drawing: Path, output: Path) -> None:
 
 def page(compared: Compared, drawing: str) -> str:
     """The page's HTML."""
-    from markupsafe import Markup
-
     parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js")}
-    said = sentences(compared)
+    words = sentences(compared)
     return folded(
         environment()
         .get_template("comparison.html.j2")
@@ -34,13 +34,13 @@ def page(compared: Compared, drawing: str) -> str:
             css=parts["report.css"],
             script=parts["report.js"],
             first=first_words(compared),
-            sentences=said,
+            sentences=words,
             rows=rows(compared),
             partitioned=bool((compared.both["partition_a"] != UNMANAGED).any()),
             differences=compared.differences,
             drawing=Markup(drawing),
             caption=caption(compared),
-            alternative=first_words(compared) + " ".join(said),
+            alternative=first_words(compared) + " ".join(words),
             version=castmates.__version__,
         )
     )
@@ -48,8 +48,8 @@ def page(compared: Compared, drawing: str) -> str:
 
 def first_words(compared: Compared) -> str:
     """What a caption begins with: "" where all is measured."""
-    said = compared.origin
-    return f"{said[:1].upper()}{said[1:]}. " if said else ""
+    origin = compared.origin
+    return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
 
 
 def caption(compared: Compared) -> str:
@@ -57,8 +57,8 @@ def caption(compared: Compared) -> str:
     rows = compared.leads(partitioned=False)
     counts = {letter: sorted({int(count) for count in rows[f"blocks_{letter}"]}) for letter in "ab"}
     many = " and ".join(
-        f"{'–'.join(map(str, dict.fromkeys((found[0], found[-1]))))} of {letter.upper()}" if found else "none"
-        for letter, found in counts.items()
+        f"{'–'.join(map(str, dict.fromkeys((launches[0], launches[-1]))))} of {letter.upper()}" if launches else "none"
+        for letter, launches in counts.items()
     )
     return (
         f"{first_words(compared)}Left: degradation of each lead against its own solo rate, in A and in B, with 95 % t "

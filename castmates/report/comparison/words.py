@@ -67,23 +67,23 @@ def _loss(row: Row, margin: float) -> str:
     who = f"{row['lead']} beside {_beside(row)}" if row["antagonists"] else row["lead"]
     ours, theirs = _side(row, "a"), _side(row, "b")
     verb = ours.split(maxsplit=1)[0]
-    said = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
+    losses = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
     many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
     if row["verdict"] == NO_DATA:
-        return f"{said} ({many})."
+        return f"{losses} ({many})."
     if row["verdict"] == PLATFORMS_DIFFER:
-        return f"{said}, in {many}; they are not compared, for their platforms differ."
+        return f"{losses}, in {many}; they are not compared, for their platforms differ."
     value, ends = change(row)
     if row["verdict"] == TOO_FEW:
-        return f"{said}; too few launches ({many}) to compare them."
+        return f"{losses}; too few launches ({many}) to compare them."
     word = "smaller" if value < 0 else "larger"
     amount = f"{number(abs(value))} % {interval(*ends)} {word}"
-    told = {
+    finding = {
         MORE: f"its slowdown is {amount} in B",
         LESS: f"its slowdown is {amount} in B",
         EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
     }.get(row["verdict"], f"whether they differ the data cannot tell ({amount} in B)")
-    return f"{said}, in {many}: {told}."
+    return f"{losses}, in {many}: {finding}."
 
 
 def change(row: Row) -> tuple[float, tuple[float, float]]:
@@ -120,11 +120,11 @@ def _rates(compared: Compared) -> Iterator[str]:
             groups.setdefault(group, []).append(row)
     for (lead, unit, alone, many), rows in list(groups.items())[:SHOWN]:
         beside = [f"{_times(row, 'scene')} beside {_beside(row)}" for row in rows[:SHOWN]]
-        yet = [f"{said} {listed(found)}" for word, said in YET.items() if (found := _yet(rows, word))]
+        yet = [f"{clause} {listed(others)}" for word, clause in YET.items() if (others := _yet(rows, word))]
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         yield (
             f"Alone, {lead} makes {alone} times as many units ({unit}) a second in B as in A; "
-            f"{', '.join(beside)}{more} ({many})" + "".join(f"; {said}" for said in yet) + "."
+            f"{', '.join(beside)}{more} ({many})" + "".join(f"; {clause}" for clause in yet) + "."
         )
     if groups:
         yield NOT_PAIRED
@@ -156,8 +156,8 @@ def _partitions(compared: Compared) -> Iterator[str]:
     rows = compared.leads(partitioned=True)
     if len(rows):
         words = Counter(rows["verdict"])
-        told = ", ".join(f"{count} {word}" for word, count in words.most_common())
-        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {told}."
+        counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {counts}."
 
 
 def _masks(compared: Compared) -> Iterator[str]:
@@ -175,9 +175,9 @@ def _one_sided(compared: Compared) -> Iterator[str]:
         if len(rows):
             mixes = rows.groupby("mix", sort=False)[f"partition_{letter}"].unique()
             shared = set(compared.both["mix"])
-            told = [
+            parts = [
                 f"{mix} ({counted(len(names), 'partition')})" if mix in shared else str(mix)
                 for mix, names in mixes.items()
             ]
-            said = listed(told) if len(told) <= SHOWN else f"{', '.join(told[:SHOWN])} and {len(told) - SHOWN} more"
-            yield f"{where[:1].upper()}{where[1:]}: {said}."
+            text = listed(parts) if len(parts) <= SHOWN else f"{', '.join(parts[:SHOWN])} and {len(parts) - SHOWN} more"
+            yield f"{where[:1].upper()}{where[1:]}: {text}."

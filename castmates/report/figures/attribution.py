@@ -4,10 +4,14 @@ import math
 import textwrap
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from castmates.analysis.partitions import attribution_parts
-from castmates.report.figures.panels import inches_of
+from castmates.report.figures.panels import axes_at, finish, inches_of
 from castmates.report.figures.style import (
     COLOURS,
     COLUMN,
@@ -16,7 +20,6 @@ from castmates.report.figures.style import (
     PAGE,
     SMALL,
     SMALL_LETTER,
-    badge,
     badge_room,
     empty_figure,
     stamp,
@@ -27,11 +30,6 @@ from castmates.report.text import attribution
 from castmates.report.text.attribution import Row
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, units
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MIXES, LONE_COLUMN = 24, 6  # drawn at most; in a single column at most
 LINE, GAP = 0.155, 0.1  # inches: a bar's line, between two mixes
@@ -75,7 +73,7 @@ class Panel:
         return GAP + LINE * 0.8 * self.lines + LINE * len(self.bars)
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     table = results.attribution
     known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
@@ -85,9 +83,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(known, results), table
 
 
-def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> Figure:
     across = 1 if len(known) <= LONE_COLUMN else 2
     width = COLUMN if across == 1 else PAGE
     letters = int((width / across - 0.15) / SMALL_LETTER)
@@ -107,10 +103,7 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
     for number_, column in enumerate(columns):
         left = number_ * width / across
         inches = sum(panel.height for panel in column)
-        axes = figure.add_axes(
-            ((left + names) / width, (height - head - inches) / height, (width / across - names - NUMBERS) / width,
-             inches / height)
-        )  # fmt: skip
+        axes = axes_at(figure, left + names, height - head - inches, width / across - names - NUMBERS, inches)
         _ticks(axes, low, high)
         _column(axes, column, inches, names)
         figure.text(
@@ -121,9 +114,7 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> "Figure":
             (left + (names + width / across - NUMBERS) / 2) / width, (height - head - inches - 0.24) / height,
             "loss of the solo rate (%), log scale", fontsize=7, ha="center", va="top",
         )  # fmt: skip
-    figure.text(0.07 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, notes, caveat(results), left=0.07)
 
 
 def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
@@ -131,7 +122,7 @@ def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
     if len(known) <= MIXES:
         return known
     least = sorted((total["points"] for total, _ in known), reverse=True)[MIXES - 1]
-    return [one for one in known if one[0]["points"] >= least][:MIXES]
+    return [mix for mix in known if mix[0]["points"] >= least][:MIXES]
 
 
 def _panel(total: Row, own: list[Row], letters: int, width: int, results: Results) -> Panel:
@@ -163,14 +154,14 @@ def _whisker(row: Row) -> tuple[float, float]:
     return row["log_low"], row["log_high"]
 
 
-def _column(axes: "Axes", panels: list[Panel], inches: float, names: float) -> None:
+def _column(axes: Axes, panels: list[Panel], inches: float, names: float) -> None:
     """Draw mixes from above; heights are in inches."""
     axes.set_ylim(inches, 0)
     axes.spines["left"].set_visible(False)
     place, ticks, labels = 0.0, [], []
     for panel in panels:
         place += GAP
-        for line, grey in [*((one, False) for one in panel.title), *((one, True) for one in panel.about)]:
+        for line, grey in [*((text, False) for text in panel.title), *((text, True) for text in panel.about)]:
             axes.annotate(
                 line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
                 textcoords="offset points", fontsize=SMALL if grey else 7.5, color=GREY if grey else INK, va="top",
@@ -195,7 +186,7 @@ def _name(row: Row) -> str:
     return f"{row['part']} †" if row["possibly_biased"] else str(row["part"])
 
 
-def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None:
+def _bar(axes: Axes, begin: float, row: Row, middle: float, link: str) -> None:
     colour = LOOKS[row["part"]]
     hollow = row["verdict"] in HOLLOW
     end = begin + row["log"]
@@ -217,7 +208,7 @@ def _bar(axes: "Axes", begin: float, row: Row, middle: float, link: str) -> None
     )  # fmt: skip
 
 
-def _ticks(axes: "Axes", low: float, high: float) -> None:
+def _ticks(axes: Axes, low: float, high: float) -> None:
     """Per cent at their places on the log scale."""
     axes.set_xlim(low, high)
     ends = [100 * -math.expm1(-low), 100 * -math.expm1(-high)]
@@ -233,16 +224,16 @@ def _ticks(axes: "Axes", low: float, high: float) -> None:
 
 def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
     rows: list[Any] = [row for total, own in known for row in (total, *own)]
-    said = ["bars add up from above to the total"]
-    said += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
-    said += (
+    parts = ["bars add up from above to the total"]
+    parts += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
+    parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
-    said += [f"hollow: {', or '.join(there)}"] if there else []
-    said += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
-    said += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
-    return f"{'; '.join(said)} · {stamp(results.platforms, results.name)}"
+    parts += [f"hollow: {', or '.join(there)}"] if there else []
+    parts += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
+    parts += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
+    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
 
 
 def caption(results: Results) -> str:
@@ -265,13 +256,13 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """The figure in words."""
     known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
-    said = []
+    parts = []
     for total, own in known[:MOST_TOLD]:
-        parts_ = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
-        said.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(parts_) or 'not divided'}")
+        pieces = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
+        parts.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(pieces) or 'not divided'}")
     more = f"; and {len(known) - MOST_TOLD} more mixes" if len(known) > MOST_TOLD else ""
     return (
-        f"What the losses consist of, in points of the solo rate. {'; '.join(said)}{more}."
-        if said
+        f"What the losses consist of, in points of the solo rate. {'; '.join(parts)}{more}."
+        if parts
         else "No loss is known."
     )

@@ -1,33 +1,29 @@
 """The figure `control`: what must not differ (A/A of each lead, the negative control), so that the ratio is one."""
 
 import math
-import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import (
     COLOURS,
     COLUMN,
     GREY,
     INK,
-    SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     broken,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.results import Results, records
 from castmates.report.text.health import control_name
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from castmates.report.text.words import interval, number, plain, units
 
 COLOUR = COLOURS[0]
 BESIDE = 0.9  # inches: for the verdicts
@@ -35,10 +31,8 @@ NAME = 17  # letters of a line beside the axis
 KINDS = ["solo", "solo-again"]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the controls' rows, then a row per block."""
-    import pandas as pd
-
     by_block = block_ratios(results.windows)
     summary = results.controls.assign(what="all blocks")
     points = by_block.assign(what="one block", study=results.name, platform=", ".join(results.platforms))
@@ -51,37 +45,50 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(records(same), by_block, results), source
 
 
-def block_ratios(windows: "pd.DataFrame") -> "pd.DataFrame":
-    """rate(solo) / rate(solo-again) of each block: the geometric mean over its complete pairs."""
-    import numpy as np
-    import pandas as pd
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    of = units(results.controls.loc[results.controls["control"] != "positive", "blocks"])
+    return (
+        "Each lead's rate in its solo windows over its rate in an independent second set of solo windows; of the "
+        "negative control, its rate beside placebos over its rate beside an antagonist that cannot disturb it. "
+        "Nothing differs between the two, so the interval should contain one and lie inside the margin. Bars are "
+        f"95 % t intervals between launches ({of}); dashed ones speak of these launches only. "
+    )
 
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    rows = records(results.controls)
+    if not rows:
+        return "No A/A control could be computed."
+    parts = [f"{row['control']} {control_name(row)} {number(row['ratio'], 3)}, {row['verdict']}" for row in rows]
+    return f"Ratios of the controls: {'; '.join(parts)}."
+
+
+def block_ratios(windows: pd.DataFrame) -> pd.DataFrame:
+    """rate(solo) / rate(solo-again) of each block: the geometric mean over its complete pairs."""
     rows = windows[
         (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
     ]
     keys = ["workload", "company", "block", "round"]
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
     pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
-    found = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
+    means = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
     return pd.DataFrame(
-        {"lead": found["workload"], "company": found["company"], "block": found["block"], "ratio": np.exp(found["log"])}
+        {"lead": means["workload"], "company": means["company"], "block": means["block"], "ratio": np.exp(means["log"])}
     )
 
 
-def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(rows: list[dict[str, Any]], by_block: pd.DataFrame, results: Results) -> Figure:
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
     width = COLUMN
-    across = width - left - BESIDE
-    notes = textwrap.wrap(_key(rows, results), int((width - 0.2) / SMALL_LETTER))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((width - 0.2) / SMALL_LETTER))
-    foot = 0.5 + 0.115 * len(notes)
+    notes = small_print(width, _key(rows, results), stamp(results.platforms, results.name))
+    foot = 0.5 + NOTE * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
     height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
     figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((left / width, foot / height, across / width, row_height * len(rows) / height))
+    axes = axes_at(figure, left, foot, width - left - BESIDE, row_height * len(rows))
     if results.margin is not None:
         axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
@@ -90,13 +97,10 @@ def _figure(rows: list[dict[str, Any]], by_block: "pd.DataFrame", results: Resul
         _row(axes, y, row, by_block[(by_block["lead"].map(plain) == plain(row["lead"])) & again])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), labels)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    without_axis(axes)
     _limits(axes, rows, by_block, results.margin)
     axes.set_xlabel("ratio, which must be one")
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, notes, caveat(results))
 
 
 def _label(row: dict[str, Any]) -> str:
@@ -104,7 +108,7 @@ def _label(row: dict[str, Any]) -> str:
     return broken(plain(row["mix"] or row["lead"]), NAME) + (f"\n({remark})" if remark else "")
 
 
-def _row(axes: "Axes", y: int, row: dict[str, Any], points: "pd.DataFrame") -> None:
+def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
     spread = [y + 0.2 - 0.05 * (index % 3) for index in range(len(points))]
     axes.scatter(points["ratio"], spread, s=9, facecolors="none", edgecolors="#8a8a8a", linewidths=0.7, zorder=2)
     weight = "bold" if row["verdict"] == "unstable" else "normal"
@@ -124,7 +128,7 @@ def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
     return row["ratio_low"], row["ratio_high"], False
 
 
-def _limits(axes: "Axes", rows: list[dict[str, Any]], by_block: "pd.DataFrame", margin: float | None) -> None:
+def _limits(axes: Axes, rows: list[dict[str, Any]], by_block: pd.DataFrame, margin: float | None) -> None:
     """Symmetric around one, wide enough for all that is drawn."""
     drawn = [bound for row in rows for bound in _interval(row)[:2]] + by_block["ratio"].tolist()
     reach = max([abs(value - 1) for value in drawn if not math.isnan(value)] + [1.25 * (margin or 0.02)])

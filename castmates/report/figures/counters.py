@@ -1,38 +1,44 @@
 """The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against solo."""
 
 import math
-import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.counters import NAMES, NEEDED, USER_ONLY
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.panels import (
+    NOTE,
+    columns_for,
+    finish,
+    fitting,
+    legend,
+    small_print,
+    stacked,
+    without_axis,
+)
 from castmates.report.figures.style import (
     COLOURS,
     GREY,
     MARKERS,
     PAGE,
-    SMALL,
-    SMALL_LETTER,
-    badge,
+    Look,
     badge_room,
     broken,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import units
+from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
 LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, above a panel
@@ -42,13 +48,10 @@ BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
 NAMED = 3  # events that a status names in a sentence; the CSV has the others
-Look = tuple[str, str]  # colour, marker
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the changes, then the events that are in none of them, with the reason."""
-    import pandas as pd
-
     table, lacking = tables(results)
     missing = lacking.rename(columns={"event": "metric"})
     source = pd.concat([table, missing], ignore_index=True) if len(missing) else table
@@ -60,18 +63,18 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 
 @once
-def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
+def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The changes, and the events that are in none of them."""
     return changes_and_left_out(results.block_parts("counters", NEEDED, NAMES), results.windows)
 
 
-def why_empty(results: Results, lacking: "pd.DataFrame") -> str:
+def why_empty(results: Results, lacking: pd.DataFrame) -> str:
     """Why there is nothing to draw."""
-    said = f"No event could be compared between a co-run and solo in the study {results.name}."
-    return f"{said} {lacking_words(lacking)}".strip()
+    sentence = f"No event could be compared between a co-run and solo in the study {results.name}."
+    return f"{sentence} {lacking_words(lacking)}".strip()
 
 
-def lacking_words(lacking: "pd.DataFrame") -> str:
+def lacking_words(lacking: pd.DataFrame) -> str:
     """Which events are in no ratio, and why."""
     parts = []
     for (status, reason), rows in lacking.groupby(["status", "reason"], sort=False) if len(lacking) else ():
@@ -82,7 +85,7 @@ def lacking_words(lacking: "pd.DataFrame") -> str:
     return "; ".join(parts) + ("." if parts else "")
 
 
-def most_changed(table: "pd.DataFrame") -> "pd.DataFrame":
+def most_changed(table: pd.DataFrame) -> pd.DataFrame:
     """Each lead beside those with the largest change of some ratio: more of them would fit on no page."""
     lead, changes = ["lead", "member", "platform"], table.assign(change=table["ratio"].map(math.log).abs())
     mixes = changes.groupby([*lead, "mix"], sort=False)["change"].max().reset_index()
@@ -90,36 +93,24 @@ def most_changed(table: "pd.DataFrame") -> "pd.DataFrame":
     return table.merge(kept[[*lead, "mix"]], on=[*lead, "mix"])
 
 
-def _figure(table: "pd.DataFrame", known: int, lacking: "pd.DataFrame", results: Results) -> "Figure":
+def _figure(table: pd.DataFrame, known: int, lacking: pd.DataFrame, results: Results) -> Figure:
     """Draw these changes, of so many that are known."""
-    import pandas as pd
-    from matplotlib.figure import Figure
-
     panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
     panels = panels[: fitting([HEAD + _height(rows) for rows in panels], around=2.0)]
     table, heights = pd.concat(panels), [_height(rows) for rows in panels]
     looks = _looks(table)
-    notes = textwrap.wrap(_words_below(table, known, lacking, results), int((PAGE - 0.2) / SMALL_LETTER))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
-    columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
-    legend = 0.17 * math.ceil(len(looks) / columns)
-    foot = 0.62 + legend + 0.115 * len(notes)
-    top = badge_room(caveat(results), PAGE)
-    height = top + sum(HEAD + one for one in heights) + foot
-    figure = Figure(figsize=(PAGE, height))
+    notes = small_print(PAGE, _words_below(table, known, lacking, results), stamp(results.platforms, results.name))
+    columns = columns_for(looks, PAGE)
+    foot = 0.62 + 0.17 * math.ceil(len(looks) / columns) + NOTE * len(notes)
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
     reach = _reach(table)
-    y = height - top
-    for rows, own in zip(panels, heights, strict=True):
-        y -= HEAD + own
-        box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
-        _panel(figure.add_axes(box), rows, looks, reach, is_last=rows is panels[-1])
-    _legend(figure, looks, (foot - 0.48) / height, columns)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    for axes, rows in zip(places, panels, strict=True):
+        _panel(axes, rows, looks, reach, is_last=rows is panels[-1])
+    legend(figure, _keys(looks), (foot - 0.48) / figure.get_figheight(), columns)
+    return finish(figure, notes, caveat(results))
 
 
-def _looks(table: "pd.DataFrame") -> dict[str, Look]:
+def _looks(table: pd.DataFrame) -> dict[str, Look]:
     """Colour and marker of everything that ran beside a lead."""
     names = sorted({_beside(row) for row in records(table)})
     return {
@@ -132,12 +123,12 @@ def _beside(row: dict[str, Any]) -> str:
     return plain(str(row["mix"])).partition("+")[2] or "alone"
 
 
-def _height(rows: "pd.DataFrame") -> float:
+def _height(rows: pd.DataFrame) -> float:
     lines = sum(max(2, count) for count in rows.groupby("metric", sort=False).size())
     return LINE * lines + GAP * rows["metric"].nunique()
 
 
-def _panel(axes: "Axes", rows: "pd.DataFrame", looks: dict[str, Look], reach: float, is_last: bool) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, is_last: bool) -> None:
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     y, ticks, labels = 0.0, [], []
     for index, (metric, group) in enumerate(rows.groupby("metric", sort=False)):
@@ -154,15 +145,14 @@ def _panel(axes: "Axes", rows: "pd.DataFrame", looks: dict[str, Look], reach: fl
     axes.set_xlim(1 / reach, reach)
     axes.set_ylim(y, 0)
     axes.set_yticks(ticks, labels)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    without_axis(axes)
     _ticks(axes, reach)
     axes.set_title(plain(str(rows["lead"].iloc[0])), loc="left", pad=4, fontweight="bold")
     if is_last:
         axes.set_xlabel("beside antagonists / solo, per unit of progress")
 
 
-def _point(axes: "Axes", y: float, row: dict[str, Any], look: Look) -> None:
+def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
     colour, marker = look
     within = math.isnan(row["ratio_low"])
     low, high = (row["within_low"], row["within_high"]) if within else (row["ratio_low"], row["ratio_high"])
@@ -195,7 +185,7 @@ def amount(value: float, metric: str = "") -> str:
     return f"{float(f'{value / 1000**power:.3g}'):g} {prefix}{'s' if metric in SECONDS else ''}".strip()
 
 
-def _reach(table: "pd.DataFrame") -> float:
+def _reach(table: pd.DataFrame) -> float:
     """Symmetric around one on the log axis, wide enough for all that is drawn, and never so narrow as to show noise."""
     drawn = [row[name] for row in records(table) for name in ("ratio", *_bounds(row))]
     logs = [abs(math.log(value)) for value in drawn if value > 0 and math.isfinite(value)]
@@ -206,10 +196,8 @@ def _bounds(row: dict[str, Any]) -> tuple[str, str]:
     return ("within_low", "within_high") if math.isnan(row["ratio_low"]) else ("ratio_low", "ratio_high")
 
 
-def _ticks(axes: "Axes", reach: float) -> None:
+def _ticks(axes: Axes, reach: float) -> None:
     """Few ticks, as ratios that people read."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 1000)
     chosen = {max(step for step in steps if step <= bound) for bound in (reach, math.sqrt(reach)) if bound >= steps[0]}
     ticks = sorted({1.0, *chosen, *(1 / step for step in chosen)})
@@ -218,19 +206,14 @@ def _ticks(axes: "Axes", reach: float) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
-    from matplotlib.lines import Line2D
-
-    keys = [
+def _keys(looks: dict[str, Look]) -> list[Line2D]:
+    return [
         Line2D([], [], linestyle="", marker=marker, markersize=4.5, color=colour, label=f"beside {name}")
         for name, (colour, marker) in looks.items()
     ]
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
-    )
 
 
-def _words_below(table: "pd.DataFrame", known: int, lacking: "pd.DataFrame", results: Results) -> str:
+def _words_below(table: pd.DataFrame, known: int, lacking: pd.DataFrame, results: Results) -> str:
     dashed = {math.isnan(row["ratio_low"]) for row in records(table)}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
@@ -242,13 +225,13 @@ def _words_below(table: "pd.DataFrame", known: int, lacking: "pd.DataFrame", res
     return "; ".join(parts)
 
 
-def how_counted(table: "pd.DataFrame") -> str:
+def how_counted(table: pd.DataFrame) -> str:
     """By which scopes, and whether the kernel's part is in it."""
-    scopes = sorted({scope for told in table["scope"] for scope in told.split(", ") if scope})
-    said = f"counted by {' and '.join(SCOPES.get(scope, scope) for scope in scopes)}" if scopes else ""
+    scopes = sorted({scope for text in table["scope"] for scope in text.split(", ") if scope})
+    by = f"counted by {' and '.join(SCOPES.get(scope, scope) for scope in scopes)}" if scopes else ""
     modes = set(table["mode"])
     user = "" if modes <= {""} else USER_ONLY if "" not in modes else f"some events in {USER_ONLY}"
-    return ", ".join(filter(None, (said, user)))
+    return ", ".join(filter(None, (by, user)))
 
 
 def caption(results: Results) -> str:

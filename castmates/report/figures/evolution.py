@@ -2,36 +2,35 @@
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter
 
 from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.statistics import change_points
+from castmates.report.figures.panels import axes_at, columns_for, finish, legend
 from castmates.report.figures.style import (
     ALARM,
     COLOURS,
     GREY,
     INK,
     PAGE,
-    SMALL,
-    badge,
     badge_room,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, listed, number
+from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
@@ -45,20 +44,20 @@ SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the steps that are drawn, with the level that they belong to."""
-    source, found = evolution(results)
+    source, launches = evolution(results)
     with styled():
         if source.empty:
             return empty_figure(why_empty(results), caveat(results)), source
-        return _figure(source, found, results), source
+        return _figure(source, launches, results), source
 
 
 @once
 def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     """The steps of the launches that are shown, of each no more than can be drawn, and what was found in all steps."""
     times = step_times(results.block_table("steps", only=shown_launches(results)[0]), results.windows)
-    found = evolutions(times)
+    launches = evolutions(times)
     beside = times["mix"].str.partition("+")[2] if len(times) else times["mix"]
     what = times["kind"].where(times["kind"] != "corun", "beside " + beside.map(plain))
     times["what"] = what.where(times["partition"] == UNMANAGED, what + PARTITIONED)
@@ -67,22 +66,22 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     times["rolling_median_seconds"] = rolling.droplevel(0)
     times["level"], times["warm_up"], times["change"] = math.nan, None, False
     drawn = []
-    for one in found:
-        steps = _of(times, one)
-        for level in one.levels:
+    for launch in launches:
+        steps = _of(times, launch)
+        for level in launch.levels:
             steps.loc[steps["iteration"].between(level.first, level.last), "level"] = level.relative
-        if one.warm_from is not None:
-            steps["warm_up"] = steps["iteration"] < one.warm_from
-        steps["change"] = steps["iteration"].isin(one.changes)
+        if launch.warm_from is not None:
+            steps["warm_up"] = steps["iteration"] < launch.warm_from
+        steps["change"] = steps["iteration"].isin(launch.changes)
         thinned = (np.arange(len(steps)) % math.ceil(len(steps) / DRAWN) == 0) | steps["change"].to_numpy(dtype=bool)
         drawn.append(steps[thinned])
-    return (pd.concat(drawn, ignore_index=True) if drawn else times)[SHOWN], found
+    return (pd.concat(drawn, ignore_index=True) if drawn else times)[SHOWN], launches
 
 
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     """The blocks that are shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
-    told = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
-    launches = told[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
+    rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
+    launches = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
     blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]
     if len(blocks) <= PANELS:
         return blocks, len(blocks)
@@ -96,7 +95,7 @@ def why_empty(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    _, found = evolution(results)
+    _, seen = evolution(results)
     shown, launches = shown_launches(results)
     which = "" if len(shown) == launches else f" {len(shown)} of {launches} launches are shown."
     if not change_points.available():
@@ -107,7 +106,7 @@ def caption(results: Results) -> str:
             "median of its scene in that launch (in simulated noise about one launch in twenty, at worst, has a false "
             "alarm); shaded: the level is not steady yet, more than one per cent off that of the launch's second half."
         )
-        if few := [one for one in found if one.note]:
+        if few := [launch for launch in seen if launch.note]:
             looked += f" In {counted(len(few), 'launch')} of them too few steps were seen to look for changes."
     return (
         "Step time of the lead by iteration, counted from its first heartbeat: points are steps, the line is their "
@@ -118,23 +117,23 @@ def caption(results: Results) -> str:
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    source, found = evolution(results)
+    source, launches = evolution(results)
     if source.empty:
         return why_empty(results)
     if not change_points.available():
-        return f"Step times of {counted(len(found), 'launch')}. {change_points.MISSING}"
+        return f"Step times of {counted(len(launches), 'launch')}. {change_points.MISSING}"
     parts = []
-    for one in found:
-        name = f"{plain(one.member)}, block {one.block}"
-        if one.note:
-            parts.append(f"{name}: {one.note}")
+    for launch in launches:
+        name = f"{plain(launch.member)}, block {launch.block}"
+        if launch.note:
+            parts.append(f"{name}: {launch.note}")
             continue
         changes = [
             f"at {after.first} by {number(100 * (after.relative / before.relative - 1))} %"
-            for before, after in zip(one.levels, one.levels[1:], strict=False)
+            for before, after in zip(launch.levels, launch.levels[1:], strict=False)
         ]
-        warm = f", warm-up until {one.warm_from}" if one.warmed_up else ""
-        warm = ", not steady in its first half" if one.warm_from is None else warm
+        warm = f", warm-up until {launch.warm_from}" if launch.warmed_up else ""
+        warm = ", not steady in its first half" if launch.warm_from is None else warm
         parts.append(f"{name}: {'changes ' + listed(changes) if changes else 'no change'}{warm}")
     return f"Step times by iteration. {'; '.join(parts)}."
 
@@ -147,44 +146,39 @@ def _colours(source: pd.DataFrame) -> dict[str, Any]:
     return {what: colour for what, colour in BASELINES.items() if what in scenes} | colours
 
 
-def _figure(source: pd.DataFrame, found: list[Evolution], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
-    drawn = [(one, _of(source, one)) for one in found]
+def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -> Figure:
+    drawn = [(launch, _of(source, launch)) for launch in launches]
     colours = _colours(source)
-    keys = _keys(source, colours, found)
-    columns = max(1, min(5, int(PAGE / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys)))))
+    keys = _keys(source, colours, launches)
+    columns = columns_for((key.get_label() for key in keys), PAGE, key=0.5, most=5)
     foot = 0.34 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.28 + badge_room(caveat(results), PAGE)
     height = head + len(drawn) * (PANEL + STRIP + GAP) - 0.15 + foot
     figure = Figure(figsize=(PAGE, height))
     y = height - head
-    for one, steps in drawn:
+    for launch, steps in drawn:
         y -= PANEL
-        axes = figure.add_axes((0.62 / PAGE, y / height, (PAGE - 0.77) / PAGE, PANEL / height))
-        strip = figure.add_axes((0.62 / PAGE, (y - STRIP - 0.04) / height, (PAGE - 0.77) / PAGE, STRIP / height))
-        _panel(axes, one, steps)
+        axes = axes_at(figure, 0.62, y, PAGE - 0.77, PANEL)
+        strip = axes_at(figure, 0.62, y - STRIP - 0.04, PAGE - 0.77, STRIP)
+        _panel(axes, launch, steps)
         _strip(strip, steps, colours, axes.get_xlim())
         y -= STRIP + GAP
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, foot / height), ncols=columns, handletextpad=0.4,
-        columnspacing=1.3,
-    )  # fmt: skip
-    figure.text(0.1 / PAGE, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
+    legend(figure, keys, foot / height, columns, handletextpad=0.4, columnspacing=1.3)
     if not change_points.available():
         figure.text(
             0.5, (foot + 0.02) / height, textwrap.shorten(change_points.MISSING, 130), ha="center", fontsize=6.5
         )
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), va="baseline")
 
 
-def _of(source: pd.DataFrame, one: Evolution) -> pd.DataFrame:
-    own = (source["company"] == one.company) & (source["block"] == one.block) & (source["member"] == one.member)
+def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
+    own = (
+        (source["company"] == launch.company) & (source["block"] == launch.block) & (source["member"] == launch.member)
+    )
     return source[own].copy()
 
 
-def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
+def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
@@ -196,9 +190,9 @@ def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
     for _, window in steps.groupby("window", sort=False):
         axes.plot(window["iteration"], scale * window["rolling_median_seconds"], color=INK, linewidth=0.8, zorder=3)
     begin, end = int(steps["iteration"].iloc[0]), int(steps["iteration"].iloc[-1])
-    if one.warmed_up and one.warm_from is not None:
-        axes.axvspan(begin, one.warm_from, color=WARM, zorder=0, linewidth=0)
-    for change in one.changes:
+    if launch.warmed_up and launch.warm_from is not None:
+        axes.axvspan(begin, launch.warm_from, color=WARM, zorder=0, linewidth=0)
+    for change in launch.changes:
         axes.axvline(change, color=ALARM, linewidth=0.9, linestyle=(0, (4, 2)), zorder=4)
     axes.set_ylim(max(0.0, low - room), high + room)
     margin = 0.01 * max(1, end - begin)
@@ -206,9 +200,9 @@ def _panel(axes: "Axes", one: Evolution, steps: pd.DataFrame) -> None:
     axes.set_ylabel(f"{unit} of a step")
     axes.set_xticklabels([])
     axes.tick_params(axis="x", length=0)
-    name = textwrap.shorten(f"{plain(one.member)}, block {one.block} of {one.company}", 60)
+    name = textwrap.shorten(f"{plain(launch.member)}, block {launch.block} of {launch.company}", 60)
     axes.set_title(name, loc="left", pad=3)
-    note = textwrap.shorten(one.note, 70) if change_points.available() else ""
+    note = textwrap.shorten(launch.note, 70) if change_points.available() else ""
     axes.set_title(note, loc="right", pad=3, fontsize=6.5, color=GREY)
 
 
@@ -218,9 +212,7 @@ def _unit(seconds: float) -> tuple[float, str]:
     return next(((scale, unit) for scale, unit in units if seconds * scale >= 1), units[1])
 
 
-def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
-    from matplotlib.ticker import EngFormatter
-
+def _strip(axes: Axes, steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
     for _, window in steps.groupby("window", sort=False):
         first, last = int(window["iteration"].iloc[0]), int(window["iteration"].iloc[-1])
         what = str(window["what"].iloc[0])
@@ -237,20 +229,17 @@ def _strip(axes: "Axes", steps: pd.DataFrame, colours: dict[str, Any], limits: t
         axes.spines[side].set_visible(False)
 
 
-def _keys(source: pd.DataFrame, colours: dict[str, Any], found: list[Evolution]) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
+def _keys(source: pd.DataFrame, colours: dict[str, Any], launches: list[Evolution]) -> list[Any]:
     keys: list[Any] = [
         Line2D([], [], linestyle="", marker="o", markersize=3, color=STEP, label="step"),
         Line2D([], [], color=INK, linewidth=0.8, label="rolling median"),
     ]
     if not source["valid"].all():
         keys.insert(1, Line2D([], [], linestyle="", marker="o", markersize=3, color=LOST, label="in a rejected window"))
-    keys += [Patch(facecolor=WARM, label="warm-up")] if any(one.warmed_up for one in found) else []
+    keys += [Patch(facecolor=WARM, label="warm-up")] if any(launch.warmed_up for launch in launches) else []
     keys += (
         [Line2D([], [], color=ALARM, linestyle=(0, (4, 2)), linewidth=0.9, label="level changes")]
-        if any(one.changes for one in found)
+        if any(launch.changes for launch in launches)
         else []
     )
     keys += [Patch(facecolor=colour, edgecolor=GREY, linewidth=0.3, label=what) for what, colour in colours.items()]

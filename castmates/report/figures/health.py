@@ -1,18 +1,20 @@
 """The figure `health`: one glance at whether a study is to be trusted; what was not recorded is said to be missing."""
 
-import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from castmates.report.figures import health_rows
+from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import (
     COLOURS,
     GREY,
     INK,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     empty_figure,
     squeezed,
@@ -23,18 +25,13 @@ from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, units
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 ROW, HEAD, UNDER = 0.22, 0.3, 0.42  # inches: of a line, above a panel, below it
 NAME, LEFT, RIGHT = 24, 1.45, 0.2  # letters and inches of a line's name
 NOTHING = "not recorded"
 Row = dict[str, Any]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = health_rows.rows(results)
     with styled():
@@ -74,8 +71,8 @@ def alternative(results: Results) -> str:
         own = source[source["panel"] == panel].dropna(subset=["value"])
         if panel == health_rows.BLOCKS:
             own = own.sort_values("value", ascending=False, kind="stable").drop_duplicates("what")
-        told = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
-        parts.append(f"{panel}: {listed(told) if told else NOTHING}")
+        marks = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
+        parts.append(f"{panel}: {listed(marks) if marks else NOTHING}")
     return f"Health of the study. {'; '.join(filter(None, [_failed(results), *parts]))}."
 
 
@@ -85,10 +82,7 @@ def _failed(results: Results) -> str:
     return f"{failed} of {counted(len(results.blocks), 'block')} failed" if failed else ""
 
 
-def _figure(source: "pd.DataFrame", results: Results) -> "Figure":
-    import pandas as pd
-    from matplotlib.figure import Figure
-
+def _figure(source: pd.DataFrame, results: Results) -> Figure:
     parts: list[tuple[str, Callable[[Axes, pd.DataFrame, Results], None]]] = [
         (health_rows.CONTROLS, _controls), (health_rows.REJECTED, _bars), (health_rows.BLOCKS, _blocks),
         (health_rows.COSTS, _costs), (health_rows.COUNTED, _counted),
@@ -99,25 +93,22 @@ def _figure(source: "pd.DataFrame", results: Results) -> "Figure":
     lines = {panel: max(3, min(health_rows.MOST, own[panel]["what"].nunique())) for panel, _ in parts}
     pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
     high = [ROW * max(5 * (health_rows.BLOCKS in dict(pair)), *(lines[panel] for panel, _ in pair)) for pair in pairs]
-    notes = textwrap.wrap(_note(source, results), int((PAGE - 0.2) / SMALL_LETTER))
-    head, foot = 0.05 + badge_room(caveat(results), PAGE), 0.1 + 0.115 * len(notes)
+    notes = small_print(PAGE, _note(source, results))
+    head, foot = 0.05 + badge_room(caveat(results), PAGE), 0.1 + NOTE * len(notes)
     height = head + sum(high) + len(pairs) * (HEAD + UNDER) + foot
     figure = Figure(figsize=(PAGE, height))
     top = head
     for pair, tall in zip(pairs, high, strict=True):
         for column, (panel, paint) in enumerate(pair):
-            x = column * PAGE / 2 + LEFT
-            box = (x / PAGE, 1 - (top + HEAD + tall) / height, (PAGE / 2 - LEFT - RIGHT) / PAGE, tall / height)
-            axes = figure.add_axes(box)
+            x, y = column * PAGE / 2 + LEFT, height - top - HEAD - tall
+            axes = axes_at(figure, x, y, PAGE / 2 - LEFT - RIGHT, tall)
             axes.set_title(panel, loc="left", pad=4, fontweight="bold")
             paint(axes, own[panel], results)
         top += HEAD + tall + UNDER
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, notes, caveat(results))
 
 
-def _controls(axes: "Axes", own: "pd.DataFrame", results: Results) -> None:
+def _controls(axes: Axes, own: pd.DataFrame, results: Results) -> None:
     if results.margin is not None:
         axes.axvspan(1 - results.margin, 1 + results.margin, color="#dcebf5", linewidth=0, zorder=0)
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
@@ -129,7 +120,7 @@ def _controls(axes: "Axes", own: "pd.DataFrame", results: Results) -> None:
     axes.set_xlabel("ratio, which must be one", labelpad=1)
 
 
-def _bars(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
+def _bars(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     shown = own.head(health_rows.MOST)
     axes.barh(range(len(shown)), shown["value"], height=0.6, color=[INK, *[COLOURS[4]] * (len(shown) - 1)])
     for y, value in enumerate(shown["value"]):
@@ -139,7 +130,7 @@ def _bars(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
     axes.set_xlabel("share of all windows (%)", labelpad=1)
 
 
-def _blocks(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
+def _blocks(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     for index, (what, rows) in enumerate(own.groupby("what", sort=False)):
         axes.plot(
             rows["place"], rows["value"], linestyle="", marker="os^D"[index % 4], markersize=2.6,
@@ -153,19 +144,19 @@ def _blocks(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
     axes.legend(loc="upper left", ncols=2, fontsize=SMALL, handletextpad=0.1, columnspacing=0.8, borderpad=0.1)
 
 
-def _costs(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
+def _costs(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
     _intervals(axes, own.head(health_rows.MOST))
     axes.set_xlabel("change of the lead's rate (%)", labelpad=1)
 
 
-def _counted(axes: "Axes", own: "pd.DataFrame", _: Results) -> None:
+def _counted(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     _bars(axes, own, _)
     axes.set_xlim(0, 115)
     axes.set_xlabel("time for which they counted (%)", labelpad=1)
 
 
-def _intervals(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _intervals(axes: Axes, rows: pd.DataFrame) -> None:
     for y, row in enumerate(rows.to_dict("records")):
         style = (0, (2, 1.2)) if row["within_launch"] else "-"
         axes.plot([row["low"], row["high"]], [y, y], color=COLOURS[0], linewidth=1.4, linestyle=style, zorder=2)
@@ -176,15 +167,14 @@ def _intervals(axes: "Axes", rows: "pd.DataFrame") -> None:
     _named(axes, rows)
 
 
-def _named(axes: "Axes", rows: "pd.DataFrame") -> None:
+def _named(axes: Axes, rows: pd.DataFrame) -> None:
     names = [squeezed(name, NAME, 2) for name in rows["what"].astype(str)]
     axes.set_yticks(range(len(rows)), names, fontsize=SMALL, linespacing=0.9)
     axes.set_ylim(max(3, len(rows)) - 0.5, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    without_axis(axes)
 
 
-def _note(source: "pd.DataFrame", results: Results) -> str:
+def _note(source: pd.DataFrame, results: Results) -> str:
     hidden = 0
     for panel in health_rows.PANELS:
         if panel != health_rows.BLOCKS:

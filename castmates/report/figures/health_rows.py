@@ -1,17 +1,15 @@
 """What the figure `health` shows: a row per mark, from the tables and from what the collectors left."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
-from castmates.report.figures.style import plain
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
-from castmates.report.text.words import kinds_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from castmates.report.text.words import kinds_of, plain
 
 CONTROLS, REJECTED, BLOCKS = "Controls", "Rejected windows, by reason", "By block"
 COUNTED, COSTS = "Counters", "Cost of collectors"
@@ -24,16 +22,14 @@ Row = dict[str, Any]
 
 
 @once
-def rows(results: Results) -> "pd.DataFrame":
+def rows(results: Results) -> pd.DataFrame:
     """All marks of all panels; `value` is NaN where there is none."""
-    import pandas as pd
-
     if not len(results.windows):
         return pd.DataFrame(columns=COLUMNS)
-    found = [*_controls(results), *_rejected(results), *_by_block(results), *_costs(results)]
-    told = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
+    marks = [*_controls(results), *_rejected(results), *_by_block(results), *_costs(results)]
+    common = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
     empty = {"place": math.nan, "low": math.nan, "high": math.nan, "blocks": math.nan}
-    return pd.DataFrame([told | empty | row for row in found], columns=COLUMNS)
+    return pd.DataFrame([common | empty | row for row in marks], columns=COLUMNS)
 
 
 def looked_at(results: Results) -> list[tuple[str, int]]:
@@ -49,16 +45,16 @@ def _controls(results: Results) -> list[Row]:
     """Those that must be one, the one farthest from it first."""
     same = [row for row in records(results.controls) if row["control"] != "positive"]
     same.sort(key=lambda row: -abs(row["ratio"] - 1) if row["ratio"] == row["ratio"] else math.inf)
-    found = []
+    marks = []
     for row in same:
         few = math.isnan(row["ratio_low"])
         low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
         who = f"{row['control']} {plain(row['mix'] or row['lead'])}"
-        found.append(
+        marks.append(
             {"panel": CONTROLS, "what": who, "value": row["ratio"], "low": low, "high": high,
              "within_launch": few, "verdict": row["verdict"], "blocks": row["blocks"]}
         )  # fmt: skip
-    return found
+    return marks
 
 
 def _rejected(results: Results) -> list[Row]:
@@ -74,14 +70,14 @@ def _by_block(results: Results) -> list[Row]:
     measured = results.blocks[(results.blocks["status"] == "measured") & (results.blocks["windows"] > 0)]
     measured = measured.sort_values("started", kind="stable").reset_index(drop=True)
     shares = (100 * measured["windows_rejected"] / measured["windows"]).tolist()
-    found = [{"panel": BLOCKS, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
+    marks = [{"panel": BLOCKS, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
     places = {(row["company"], int(row["block"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
     wanted = ["company", "block", "window", "subject", "metric", "value"]
     samples = results.block_table("samples", looked_at(results), wanted)
-    return found + _taken(samples, results.windows, places) + _ran(samples)
+    return marks + _taken(samples, results.windows, places) + _ran(samples)
 
 
-def _taken(samples: "pd.DataFrame", windows: "pd.DataFrame", places: dict[tuple[str, int], int]) -> list[Row]:
+def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
     block = ["company", "block"]
     once = windows.drop_duplicates([*block, "window"])
@@ -99,7 +95,7 @@ def _taken(samples: "pd.DataFrame", windows: "pd.DataFrame", places: dict[tuple[
     ]
 
 
-def _ran(samples: "pd.DataFrame") -> list[Row]:
+def _ran(samples: pd.DataFrame) -> list[Row]:
     shares = samples.loc[samples["metric"] == "running_share", "value"].dropna()
     if shares.empty:
         return []

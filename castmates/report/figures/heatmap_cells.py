@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_hex
+from matplotlib.patches import Rectangle
 
 from castmates.report.figures.style import INK, PALE, SHADES, SMALL
 from castmates.report.text.words import interval, number, percent_of, within
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 KEYS = {
     "slower": "▼ slower",
@@ -34,21 +37,19 @@ def round_limit(largest: float) -> float:
 
 def key(seen: Collection[str], margin: float | None, close: bool) -> str:
     """What the marks that occur mean."""
-    said = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
+    size = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
     keys = KEYS
     if close:
         keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
         keys["equivalent"] = "neither bold nor grey: within {margin}"
-    parts = list(dict.fromkeys(text.format(margin=said) for verdict, text in keys.items() if verdict in seen))
+    parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
     if not set(seen) <= {"too few blocks", "no data"}:
         parts = ["± half of the 95 % interval between launches", *parts]
     return "; ".join(parts)
 
 
-def cell(axes: "Axes", x: float, y: float, row: dict[str, Any] | None, limit: float, close: bool = False) -> None:
+def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: float, close: bool = False) -> None:
     """Draw one; hatched where there is nothing. `close` cells have no room for marks and further decimals."""
-    from matplotlib.patches import Rectangle
-
     verdict = row["verdict"] if row else "no data"
     if row is None or verdict == "no data" or math.isnan(row["degradation_pct"]):
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="#a8a8a8", hatch="////", linewidth=0))
@@ -72,19 +73,13 @@ def cell(axes: "Axes", x: float, y: float, row: dict[str, Any] | None, limit: fl
 
 def colours(value: float, limit: float) -> tuple[str, str]:
     """Fill and ink of a cell."""
-    import matplotlib as mpl
-    from matplotlib.colors import to_hex
-
     red, green, blue, _ = mpl.colormaps[SHADES](0.5 + value / (2 * limit))
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5
     return to_hex((red, green, blue)), INK if light else "white"
 
 
-def colour_bar(axes: "Axes", limit: float) -> None:
+def colour_bar(axes: Axes, limit: float) -> None:
     """The scale, the same for all cells of a figure, no change in its middle."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
     scale = ScalarMappable(Normalize(-limit, limit), SHADES)
     bar = axes.figure.colorbar(
         scale, cax=axes, orientation="horizontal", ticks=[-limit, -limit / 2, 0, limit / 2, limit]
@@ -95,9 +90,7 @@ def colour_bar(axes: "Axes", limit: float) -> None:
     bar.set_label("degradation of the lead (%)", labelpad=1.5)
 
 
-def _frame(axes: "Axes", x: float, y: float, colour: str, dashed: bool) -> None:
-    from matplotlib.patches import Rectangle
-
+def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
     inset = 0.06 if dashed else 0.0
     axes.add_patch(
         Rectangle(
@@ -117,10 +110,10 @@ def _words(row: dict[str, Any]) -> tuple[str, str]:
     if verdict == "too few blocks":
         return value, interval(*within(row))
     half = (row["degradation_high"] - row["degradation_low"]) / 2
-    said = "" if math.isnan(half) else f"± {number(half)}"
+    spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == "equivalent":
-        return "≈ 0", f"{value} {said}"
-    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, said
+        return "≈ 0", f"{value} {spread}"
+    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread
 
 
 def _close_words(row: dict[str, Any]) -> tuple[str, str]:

@@ -3,14 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from scipy.cluster.hierarchy import leaves_list, linkage
 
 from castmates.report.figures.heatmap_cells import round_limit
-from castmates.report.figures.style import PAGE, broken, plain
+from castmates.report.figures.style import PAGE, broken
 from castmates.report.results import records
-
-if TYPE_CHECKING:
-    import pandas as pd
+from castmates.report.text.words import plain
 
 CELL_WIDTH, LONE_WIDTH, CELL_HEIGHT, GAP, LINE = 0.68, 1.1, 0.37, 0.16, 0.125  # inches; a lone column holds its title
 CLOSE, CLOSE_HEIGHT = 0.285, 0.27  # of cells where there are many
@@ -100,7 +101,7 @@ class Grid:
         return max(1, min(len(self.panels), int((PAGE - self.left) / (self.panel[0] + GAP))))
 
 
-def grid(source: "pd.DataFrame", panels: Sequence[str], means: bool, again: bool) -> Grid:
+def grid(source: pd.DataFrame, panels: Sequence[str], means: bool, again: bool) -> Grid:
     """The matrix of these effects: order of the study, or by likeness where there are many."""
     rows, leads = (list(dict.fromkeys(source[name])) for name in ("antagonists", "lead"))
     first = source[source["panel"] == panels[0]]
@@ -117,7 +118,7 @@ def grid(source: "pd.DataFrame", panels: Sequence[str], means: bool, again: bool
     )  # fmt: skip
 
 
-def panelled(source: "pd.DataFrame", by: str) -> "pd.DataFrame":
+def panelled(source: pd.DataFrame, by: str) -> pd.DataFrame:
     """The rows with the name of their `panel`: what is in this column, and their platform where there are several.
 
     What was measured and what was not never stand in one matrix; without a number a row is of no platform then.
@@ -128,20 +129,18 @@ def panelled(source: "pd.DataFrame", by: str) -> "pd.DataFrame":
     return known.assign(panel=known[by] + ", " + known["platform"])
 
 
-def alike(source: "pd.DataFrame", names: list[str], side: str, other: str) -> list[str]:
+def alike(source: pd.DataFrame, names: list[str], side: str, other: str) -> list[str]:
     """These rows (or columns) in an order in which neighbours lose alike: average linkage, leaves turned for the best.
 
     A missing cell counts as the mean of its column, so that it pulls nowhere.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
     table = source.pivot_table(index=side, columns=other, values="degradation_pct", dropna=False).reindex(names)
     table = table.fillna(table.mean()).fillna(0.0)
     order = leaves_list(linkage(table.to_numpy(), method="average", optimal_ordering=True))
     return [names[place] for place in order]
 
 
-def cells_of(source: "pd.DataFrame") -> dict[tuple[str, str], Row]:
+def cells_of(source: pd.DataFrame) -> dict[tuple[str, str], Row]:
     """The rows of one panel by antagonists and lead."""
     return {(row["antagonists"], row["lead"]): row for row in records(source)}
 

@@ -1,28 +1,25 @@
 """The figure `heatmap_partitions`: the matrix lead × antagonist against solo, a panel for each partition."""
 
-import textwrap
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
-from castmates.report.figures.heatmap_sheet import Panel, letters, sheet
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
+from castmates.report.figures.panels import fitting, small_print
 from castmates.report.figures.style import empty_figure, stamp, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
 from castmates.study.spec import UNMANAGED
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 PANELS = 12
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = _source(results)
     with styled():
@@ -68,7 +65,7 @@ def alternative(results: Results) -> str:
     return f"Heatmaps of degradation against solo: {'; '.join(parts)}." if parts else _why_empty(results)
 
 
-def chosen(source: "pd.DataFrame") -> tuple[list[str], int]:
+def chosen(source: pd.DataFrame) -> tuple[list[str], int]:
     """The partitions that are drawn, evenly spaced in the order of the study, and how many are not."""
     names = [UNMANAGED] * bool((source["partition"] == UNMANAGED).any())
     under = [name for name in dict.fromkeys(source["partition"]) if name != UNMANAGED]
@@ -79,7 +76,7 @@ def chosen(source: "pd.DataFrame") -> tuple[list[str], int]:
     return ([*names, *under] if under else []), 0
 
 
-def _layout(source: "pd.DataFrame") -> tuple[bool, int]:
+def _layout(source: pd.DataFrame) -> tuple[bool, int]:
     """Whether cells must be small, and how many partitions then fit on a page."""
     names = list(dict.fromkeys(source["partition"]))[:PANELS]
     usual = grid(source.assign(panel=source["partition"]), names, means=False, again=False)
@@ -90,28 +87,29 @@ def _layout(source: "pd.DataFrame") -> tuple[bool, int]:
     return True, max(2, lines * cells.abreast)
 
 
-def _source(results: Results) -> "pd.DataFrame":
+def _source(results: Results) -> pd.DataFrame:
     rows = results.lead_effects("solo", under_partitions=True)
     return rows[rows["antagonists"] != ""][SHOWN]
 
 
-def _panels(source: "pd.DataFrame", drawn: list[str]) -> "tuple[pd.DataFrame, list[str]]":
+def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """The rows of these partitions, and the names of their panels in order."""
     rows = panelled(source[source["partition"].isin(drawn)], "partition")
-    return rows, [name for one in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == one, "panel"])]
+    return rows, [
+        name for partition in drawn for name in dict.fromkeys(rows.loc[rows["partition"] == partition, "panel"])
+    ]
 
 
 def _why_empty(results: Results) -> str:
     return f"No mix of the study {results.name} was measured under a partition."
 
 
-def _notes(cells: Grid, rows: "pd.DataFrame", left_out: int, results: Results) -> list[str]:
+def _notes(cells: Grid, rows: pd.DataFrame, left_out: int, results: Results) -> list[str]:
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
         seen.add("no data")
-    said = ["against solo", key(seen, results.margin, cells.close)]
-    said += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
-    said += ["ordered by clustering"] if cells.clustered else []
-    said += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
-    width = letters(cells)
-    return [*textwrap.wrap("; ".join(said), width), *textwrap.wrap(stamp(results.platforms, results.name), width)]
+    parts = ["against solo", key(seen, results.margin, cells.close)]
+    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
+    parts += ["ordered by clustering"] if cells.clustered else []
+    parts += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
+    return small_print(width_of(cells), "; ".join(parts), stamp(results.platforms, results.name))

@@ -1,19 +1,16 @@
 """Panels of heatmap cells on a sheet, with their names, margins, A/A row, colour bar and notes."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from castmates.report.figures.heatmap_cells import cell, colour_bar
 from castmates.report.figures.heatmap_grid import AGAIN, APART, CONTENTIOUS, GAP, SENSITIVE, Grid, Row, mean_cell
-from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, SMALL_LETTER, badge, badge_room
+from castmates.report.figures.panels import NOTE, axes_at, finish
+from castmates.report.figures.style import COLUMN, PAGE, badge_room
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-NOTE = 0.115  # inches of a line below
 
 
 @dataclass(frozen=True)
@@ -32,15 +29,8 @@ def width_of(grid: Grid) -> float:
     return COLUMN if grid.left + grid.abreast * (grid.panel[0] + GAP) <= COLUMN else PAGE
 
 
-def letters(grid: Grid) -> int:
-    """How many letters a note may have in a line."""
-    return int((width_of(grid) - 0.2) / SMALL_LETTER)
-
-
-def sheet(grid: Grid, panels: list[Panel], notes: list[str], results: Results) -> "Figure":
+def sheet(grid: Grid, panels: list[Panel], notes: list[str], results: Results) -> Figure:
     """Draw the panels, as many abreast as fit."""
-    from matplotlib.figure import Figure
-
     width, height = grid.panel
     lines = -(-len(panels) // grid.abreast)
     total_width = width_of(grid)
@@ -49,25 +39,21 @@ def sheet(grid: Grid, panels: list[Panel], notes: list[str], results: Results) -
     total_height = top_room + lines * (height + grid.head) + foot + 0.05
     figure = Figure(figsize=(total_width, total_height))
 
-    def axes_at(x: float, top: float, wide: float, high: float) -> "Axes":
-        return figure.add_axes(
-            (x / total_width, 1 - (top + high) / total_height, wide / total_width, high / total_height)
-        )
+    def below(x: float, top: float, wide: float, high: float) -> Axes:
+        return axes_at(figure, x, total_height - top - high, wide, high)
 
     # Few cells are centred in the column instead of being blown up.
     shift = max(0.0, (total_width - grid.left - grid.abreast * (width + GAP)) / 2)
     for place, panel in enumerate(panels):
         line, column = divmod(place, grid.abreast)
         x = shift + grid.left + column * (width + GAP)
-        axes = axes_at(x, top_room + grid.head + line * (height + grid.head), width, height)
+        axes = below(x, top_room + grid.head + line * (height + grid.head), width, height)
         _panel(axes, grid, panel, names=column == 0)
-    colour_bar(axes_at(total_width * 0.2, total_height - foot + 0.16, total_width * 0.6, 0.09), grid.limit)
-    figure.text(0.1 / total_width, 0.06 / total_height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    colour_bar(below(total_width * 0.2, total_height - foot + 0.16, total_width * 0.6, 0.09), grid.limit)
+    return finish(figure, notes, caveat(results), bottom=0.06)
 
 
-def _panel(axes: "Axes", grid: Grid, panel: Panel, names: bool) -> None:
+def _panel(axes: Axes, grid: Grid, panel: Panel, names: bool) -> None:
     axes.set_xlim(0, grid.across)
     axes.set_ylim(grid.down, 0)
     close, beside, below = grid.close, len(grid.leads) + APART, len(grid.rows) + APART
@@ -87,7 +73,7 @@ def _panel(axes: "Axes", grid: Grid, panel: Panel, names: bool) -> None:
     axes.set_title(panel.title, fontweight="bold", pad=5)
 
 
-def _ticks(axes: "Axes", grid: Grid, names: bool, again: bool) -> None:
+def _ticks(axes: Axes, grid: Grid, names: bool, again: bool) -> None:
     across, down = [*grid.lead_labels], [*grid.row_labels]
     xs, ys = [x + 0.5 for x in range(len(across))], [y + 0.5 for y in range(len(down))]
     if grid.means[0]:

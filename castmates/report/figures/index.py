@@ -1,60 +1,89 @@
-"""The figures by name."""
+"""The figures: a row each, in the order of the page. A figure is the module of its name in this folder.
 
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
+The workflow reads these rows before anything is measured, so a figure's module is imported only when it is asked for.
+"""
 
-from castmates.parallel import side_by_side
-from castmates.report.figures import (
-    attribution,
-    control,
-    counters,
-    evolution,
-    health,
-    heatmap,
-    heatmap_partitions,
-    layers,
-    pareto,
-    partitions,
-    phases,
-    sensitivity,
-    steptimes,
-    timeline,
-    topdown,
-    windows,
-)
-from castmates.report.figures.style import write
-from castmates.report.figures.texts import texts_for, write_texts
-from castmates.report.results import Results
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
+
+from castmates.study.model import Study
+
+if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is drawn does not
+    import pandas as pd
+    from matplotlib import figure
+
+    from castmates.report.results import Results
+
+Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
+Need = Literal["", "partitions", "monitor", "events", "topdown", "profile", "phases", "programs"]
+
+
+class Drawing(Protocol):
+    """What a figure's module has."""
+
+    def draw(self, results: "Results", /) -> "tuple[figure.Figure, pd.DataFrame]":
+        """The figure and its source data."""
+
+    def caption(self, results: "Results", /) -> str:
+        """What stands below it, without the platform before and the source behind."""
+
+    def alternative(self, results: "Results", /) -> str:
+        """What is read aloud in its place, without the platform before."""
+
+
+class Figure(NamedTuple):
+    """A figure, and where it stands."""
+
+    name: str
+    title: str
+    part: Part
+    needs: Need = ""  # a study without it has no such figure
+
+    @property
+    def module(self) -> Drawing:
+        """What draws and describes it."""
+        return cast(Drawing, import_module(f"castmates.report.figures.{self.name}"))
+
 
 FIGURES = {
-    "heatmap": heatmap.draw,
-    "attribution": attribution.draw,
-    "windows": windows.draw,
-    "health": health.draw,
-    "control": control.draw,
-    "heatmap_partitions": heatmap_partitions.draw,
-    "partitions": partitions.draw,
-    "steptimes": steptimes.draw,
-    "sensitivity": sensitivity.draw,
-    "pareto": pareto.draw,
-    "counters": counters.draw,
-    "topdown": topdown.draw,
-    "layers": layers.draw,
-    "phases": phases.draw,
-    "evolution": evolution.draw,
-    "timeline": timeline.draw,
+    row.name: row
+    for row in (
+        Figure("heatmap", "Degradation", "losses"),
+        Figure("attribution", "Attribution", "losses"),
+        Figure("partitions", "Under partitions", "losses", needs="partitions"),
+        Figure("heatmap_partitions", "Each partition", "losses", needs="partitions"),
+        Figure("steptimes", "How long steps take", "losses"),
+        Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
+        Figure("pareto", "What a share costs the others", "recommendation", needs="partitions"),
+        # Those that explain never decide.
+        Figure("topdown", "Top-Down", "why", needs="topdown"),
+        Figure("timeline", "Occupancy and bandwidth over time", "why", needs="monitor"),
+        Figure("counters", "Counters", "why", needs="events"),
+        Figure("phases", "Phases of a step", "why", needs="phases"),
+        Figure("layers", "Layers, profiled", "why", needs="profile"),
+        Figure("evolution", "Step by step", "why", needs="programs"),
+        Figure("health", "Health", "health"),
+        Figure("control", "Controls", "health"),
+        Figure("windows", "Windows over time", "health"),
+    )
 }
 
 
-def draw_figure(name: str, results: Results, stem: Path) -> None:
-    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and what is said of it."""
-    figure, source = FIGURES[name](results)
-    write(figure, source, stem)
-    write_texts(texts_for(name, results), stem)
+def figure_names(study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False) -> list[str]:
+    """The figures that a study has, in the order of the page: known before anything is measured.
 
-
-def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
-    """Draw these figures into the folder, so many at a time."""
-    results.look_for_blocks()  # once, and not in each of the processes
-    side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)
+    Those that a study asks for are left out where the study is not known. `phases`: a lead reports those of its steps;
+    `watched`: the machine can read what its caches hold.
+    """
+    programs = study if study is not None and study.platform != "modelled" else None
+    there: dict[Need, bool] = {
+        "": True,
+        "partitions": partitioned,
+        "monitor": watched and (study is None or bool(study.cache.monitor)),
+        "programs": programs is not None,
+        "phases": programs is not None and phases,
+        "events": programs is not None and bool(programs.counters.events),
+        "topdown": programs is not None and bool(programs.counters.topdown),
+        "profile": programs is not None and bool(programs.counters.profile),
+    }
+    return [name for name, row in FIGURES.items() if there[row.needs]]

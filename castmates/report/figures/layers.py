@@ -4,38 +4,42 @@ From profiled steps, which enter no rate: it explains, and decides nothing.
 """
 
 import math
-import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.panels import (
+    NOTE,
+    columns_for,
+    finish,
+    fitting,
+    legend,
+    lines_across,
+    small_print,
+    stacked,
+    without_axis,
+)
 from castmates.report.figures.style import (
-    COLOURS,
-    GREY,
     INK,
-    MARKERS,
     PAGE,
-    SMALL,
-    SMALL_LETTER,
-    badge,
+    Look,
     badge_room,
     empty_figure,
-    plain,
+    looks_of,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, number
+from castmates.report.text.words import counted, number, plain
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "profiled, not measured"
 ALONE = "solo"
@@ -48,10 +52,9 @@ LINE, HEAD = 0.2, 0.42  # inches of a kind, and above a panel
 KEYS = ["study", "member", "lead", "platform", "scene", "mix", "partition", "beside", "kind", "direction"]
 SHOWN = [*KEYS, "ms_per_step", "lowest", "highest", "share", "blocks", "steps"]
 Row = dict[str, Any]
-Look = tuple[str, str]  # colour, marker
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
@@ -95,25 +98,23 @@ def alternative(results: Results) -> str:
 
 
 @once
-def profiles(results: Results) -> "tuple[pd.DataFrame, list[int]]":
+def profiles(results: Results) -> tuple[pd.DataFrame, list[int]]:
     """What a step takes by kind, and how many steps were profiled."""
     return by_kind(results.block_parts("layers", NEEDED, NAMES))
 
 
-def by_kind(parts: "Iterable[pd.DataFrame]") -> "tuple[pd.DataFrame, list[int]]":
+def by_kind(parts: Iterable[pd.DataFrame]) -> tuple[pd.DataFrame, list[int]]:
     """Milliseconds of a step by kind and direction: the mean over the blocks that profiled the scene, and its range."""
-    import pandas as pd
-
-    found = layer_times(parts)
-    if found.table.empty:
+    times = layer_times(parts)
+    if times.table.empty:
         return pd.DataFrame(columns=SHOWN), []
-    table = found.table.assign(lead=found.table["member"].map(plain), beside=_beside(found.table))
+    table = times.table.assign(lead=times.table["member"].map(plain), beside=_beside(times.table))
     order = ["lead", "member", "platform", "scene", "ms_per_step"]
     table = table.sort_values(order, ascending=[True, True, True, True, False])
-    return table[SHOWN], found.steps
+    return table[SHOWN], times.steps
 
 
-def _beside(layers: "pd.DataFrame") -> "pd.Series[str]":
+def _beside(layers: pd.DataFrame) -> "pd.Series[str]":
     """Who ran beside the lead, without the CPUs unless the same names sat on others too."""
     full = layers["mix"].str.partition("+")[2]
     names = full.map(plain)
@@ -121,28 +122,28 @@ def _beside(layers: "pd.DataFrame") -> "pd.Series[str]":
     return names.where(seats < 2, full).where(full != "", ALONE)
 
 
-def panels_of(source: "pd.DataFrame") -> "list[tuple[str, pd.DataFrame]]":
+def panels_of(source: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """What is shown of each lead, on each of its seats and platforms; these are named where there are several."""
     seats = source.groupby("lead")["member"].nunique().to_dict()
     several = source["platform"].nunique() > 1
-    found = []
+    panels = []
     for (lead, member, platform), rows in source.groupby(["lead", "member", "platform"], sort=True):
         name = str(member if seats[lead] > 1 else lead)
-        found.append((f"{name} ({platform})" if several else name, rows))
-    return found
+        panels.append((f"{name} ({platform})" if several else name, rows))
+    return panels
 
 
-def most_changed(source: "pd.DataFrame") -> "pd.DataFrame":
+def most_changed(source: pd.DataFrame) -> pd.DataFrame:
     """Each lead alone and beside those that change its whole step most: more marks in a line cannot be told apart."""
     lead = ["member", "platform"]
     steps = source.groupby([*lead, "beside"], sort=False)["ms_per_step"].sum().reset_index()
-    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[one] for one in lead]).transform("max")
+    alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[key] for key in lead]).transform("max")
     steps["change"] = (steps["ms_per_step"] - alone).abs().where(steps["beside"] != ALONE, math.inf)
     kept = steps.sort_values("change", ascending=False, kind="stable").groupby(lead).head(1 + BESIDE)
     return source.merge(kept[[*lead, "beside"]], on=[*lead, "beside"])
 
 
-def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
+def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
     """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
     table: dict[str, dict[str, Row]] = {}
     for row in records(rows):
@@ -151,11 +152,11 @@ def lines_of(rows: "pd.DataFrame") -> "list[tuple[str, dict[str, Row]]]":
     order = sorted(table, key=lambda name: -max(row["ms_per_step"] for row in table[name].values()))
     behind = [name for name in (RUNTIME, UNATTRIBUTED) if name in table]
     kinds = [name for name in order if name not in behind]
-    found = [(name, table[name]) for name in kinds[:LINES]]
+    lines = [(name, table[name]) for name in kinds[:LINES]]
     if rest := kinds[LINES:]:
-        found.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
-    found += [(name, table[name]) for name in behind]
-    return [*found, (WHOLE, _added(table.values()))]
+        lines.append((f"{REST} ({len(rest)})", _added(table[name] for name in rest)))
+    lines += [(name, table[name]) for name in behind]
+    return [*lines, (WHOLE, _added(table.values()))]
 
 
 def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what lines_of gathers)
@@ -168,9 +169,7 @@ def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what l
     return sums
 
 
-def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(table: pd.DataFrame, results: Results) -> Figure:
     known, table = len(table), most_changed(table)
     looks = _looks(table)
     panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
@@ -184,35 +183,26 @@ def _figure(table: "pd.DataFrame", results: Results) -> "Figure":
         + (f"Not drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
         + stamp(results.platforms, results.name)
     )
-    notes = textwrap.wrap(note, int((PAGE - 0.2) / SMALL_LETTER))
-    columns = max(1, min(4, int(PAGE / (0.4 + 0.062 * max(map(len, looks))))))
-    foot = 0.6 + 0.17 * math.ceil(len(looks) / columns) + 0.115 * len(notes)
-    top = 0.08 + badge_room(caveat(results), PAGE)
-    height = top + sum(HEAD + LINE * len(lines) for _, lines in panels) + foot
-    figure = Figure(figsize=(PAGE, height))
-    y = height - top
-    for lead, lines in panels:
-        own = LINE * len(lines)
-        y -= HEAD + own
-        axes = figure.add_axes((LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height))
+    notes = small_print(PAGE, note)
+    columns = columns_for(looks, PAGE)
+    foot = 0.6 + 0.17 * math.ceil(len(looks) / columns) + NOTE * len(notes)
+    heights = [LINE * len(lines) for _, lines in panels]
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
+    for axes, (lead, lines) in zip(places, panels, strict=True):
         _panel(axes, lines, looks)
         axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
-    axes.set_xlabel("ms of a step")
-    _legend(figure, looks, (foot - 0.5) / height, columns)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    places[-1].set_xlabel("ms of a step")
+    legend(figure, _keys(looks), (foot - 0.5) / figure.get_figheight(), columns)
+    return finish(figure, notes, caveat(results))
 
 
-def _looks(table: "pd.DataFrame") -> dict[str, Look]:
+def _looks(table: pd.DataFrame) -> dict[str, Look]:
     """Colour and marker of everything that ran beside a lead; alone is ink."""
     names = sorted({str(name) for name in table["beside"]} - {ALONE})
-    return {ALONE: (INK, "o")} | {
-        name: (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)]) for index, name in enumerate(names)
-    }
+    return {ALONE: (INK, "o")} | looks_of(names, 1)
 
 
-def _panel(axes: "Axes", lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
+def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
     for place, (name, by_company) in enumerate(lines):
         if name in (RUNTIME, WHOLE):
             axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
@@ -228,22 +218,15 @@ def _panel(axes: "Axes", lines: "list[tuple[str, dict[str, Row]]]", looks: dict[
     axes.set_xlim(-0.012 * widest, 1.03 * widest)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_yticks(range(len(lines)), [name for name, _ in lines])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
+    without_axis(axes)
+    lines_across(axes, "x")
 
 
-def _legend(figure: "Figure", looks: dict[str, Look], top: float, columns: int) -> None:
-    from matplotlib.lines import Line2D
-
-    keys = [
+def _keys(looks: dict[str, Look]) -> list[Line2D]:
+    return [
         Line2D(
             [], [], linestyle="", marker=marker, color=colour, markersize=4.5,
             markerfacecolor="white" if name == ALONE else colour, label=name if name == ALONE else f"beside {name}",
         )
         for name, (colour, marker) in looks.items()
     ]  # fmt: skip
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.2, columnspacing=1.4
-    )

@@ -2,20 +2,19 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from castmates.report.figures.style import GREY, PAGE, badge, badge_room
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from castmates.report.figures.style import GREY, PAGE, SMALL, SMALL_LETTER, badge, badge_room
 
 PANELS = 12
 HIGHEST = 12.0  # inches of a figure, about: what is higher fits on no page
-LINE = 0.115  # inches of a line of small print
-SMALL = 6.5
+NOTE = 0.115  # inches of a line of small print
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class Grid:
 class Drawn:
     """A figure with empty panels."""
 
-    figure: "Figure"
-    places: "list[Axes]"
+    figure: Figure
+    places: list[Axes]
     room: Grid
     foot: float
 
@@ -54,17 +53,15 @@ class Drawn:
 
 def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Drawn:
     """Places for as many panels as have a title; two stand beside each other where there are several."""
-    from matplotlib.figure import Figure
-
     shown = list(titles[:PANELS])
     across = min(2, len(shown))
     down = math.ceil(len(shown) / across)
     width = room.width if across == 1 else PAGE
     more = f"{len(titles) - PANELS} more panels are in the CSV; " if len(titles) > PANELS else ""
-    lines = textwrap.wrap(more + notes, int((width - 0.2) / 0.055))
-    foot = 0.22 + LINE * len(lines)
+    lines = small_print(width, more + notes)
+    foot = 0.22 + NOTE * len(lines)
     head = 0.02 + badge_room(caveat, width)
-    title = 0.12 * max(one.count("\n") + 1 for one in shown)
+    title = 0.12 * max(words.count("\n") + 1 for words in shown)
     row = title + room.above + room.axes + room.below
     height = head + down * row + foot
     figure = Figure(figsize=(width, height))
@@ -73,16 +70,89 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
     for place, words in enumerate(shown):
         line, column = divmod(place, across)
         bottom = height - head - line * row - title - room.above - room.axes
-        axes = figure.add_axes(
-            ((column * panel + room.left) / width, bottom / height,
-             (panel - room.left - room.right) / width, room.axes / height)
-        )  # fmt: skip
+        axes = axes_at(figure, column * panel + room.left, bottom, panel - room.left - room.right, room.axes)
         top = (bottom + room.axes + room.above) / height
         figure.text((column * panel + 0.1) / width, top, words, fontsize=8, va="bottom", ha="left")
         places.append(axes)
-    figure.text(0.1 / width, 0.05 / height, "\n".join(lines), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat)
+    finish(figure, lines, caveat)
     return Drawn(figure, places, room, foot)
+
+
+def small_print(width: float, *texts: str) -> list[str]:
+    """Texts in lines that fit at the foot of a figure so wide; each text begins a line."""
+    return [line for text in texts for line in textwrap.wrap(text, int((width - 0.2) / SMALL_LETTER))]
+
+
+def finish(
+    figure: Figure, notes: Sequence[str], caveat: str, left: float = 0.1, bottom: float = 0.05, va: str = "bottom"
+) -> Figure:
+    """Write the small print at the foot, and what speaks against the whole study into the corner."""
+    width, height = figure.get_size_inches()
+    figure.text(left / width, bottom / height, "\n".join(notes), fontsize=SMALL, color=GREY, va=va)
+    badge(figure, caveat)
+    return figure
+
+
+def axes_at(figure: Figure, left: float, bottom: float, wide: float, high: float, sharex: Axes | None = None) -> Axes:
+    """Axes at a place in inches, from the lower left corner of the figure."""
+    width, height = figure.get_size_inches()
+    return figure.add_axes((left / width, bottom / height, wide / width, high / height), sharex=sharex)
+
+
+def stacked(
+    heights: Sequence[float], above: float, left: float, right: float, top: float, foot: float
+) -> tuple[Figure, list[Axes]]:
+    """A page of panels below each other, each so high, with so much above it."""
+    height = top + sum(above + high for high in heights) + foot
+    figure, y, places = Figure(figsize=(PAGE, height)), height - top, []
+    for high in heights:
+        y -= above + high
+        places.append(axes_at(figure, left, y, PAGE - left - right, high))
+    return figure, places
+
+
+def beside_each_other(count: int) -> tuple[int, int]:
+    """How many panels stand across and how many down: up to three abreast, four as a square."""
+    across = 2 if count == 4 else min(3, count)
+    return across, math.ceil(count / across)
+
+
+def sharing(figure: Figure, count: int, left: float, top: float, bottom: float, between: float) -> list[Axes]:
+    """So many panels that share the axis beside them; `between` two rows, as a part of their height."""
+    across, down = beside_each_other(count)
+    width, height = figure.get_size_inches()
+    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    figure.subplots_adjust(
+        left=left / width, right=1 - 0.12 / width, top=1 - top / height, bottom=bottom / height, hspace=between,
+        wspace=0.1,
+    )  # fmt: skip
+    places = [axes for line in grid for axes in line]
+    for axes in places[count:]:
+        axes.remove()
+    return places[:count]
+
+
+def columns_for(labels: Iterable[object], width: float, key: float = 0.4, letter: float = 0.062, most: int = 4) -> int:
+    """Columns of a legend that fit into so many inches, where a key and a letter take so many."""
+    return max(1, min(most, int(width / (key + letter * max(len(str(label)) for label in labels)))))
+
+
+def legend(figure: Figure, keys: Sequence[Artist], top: float, columns: int, **spacing: float) -> None:
+    """The legend in the middle of a figure, below a height that is a part of the figure's."""
+    usual = {"handletextpad": 0.2, "columnspacing": 1.4}
+    figure.legend(handles=list(keys), loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, **usual | spacing)
+
+
+def lines_across(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """Pale lines at the ticks of an axis, behind everything."""
+    axes.grid(axis=axis, color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def without_axis(axes: Axes) -> None:
+    """Names at the left need no line and no ticks."""
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 def fitting(heights: Sequence[float], around: float) -> int:
@@ -95,19 +165,19 @@ def fitting(heights: Sequence[float], around: float) -> int:
     return len(heights)
 
 
-def inches_of(axes: "Axes") -> tuple[float, float]:
+def inches_of(axes: Axes) -> tuple[float, float]:
     """How wide and how high axes are."""
     figure, place = axes.get_figure(root=True), axes.get_position()
     wide, high = figure.get_size_inches() if figure is not None else (1.0, 1.0)
     return place.width * wide, place.height * high
 
 
-def spread_labels(axes: "Axes", labels: Sequence[tuple[float, str, str]]) -> None:
+def spread_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     """Write (y, text, colour) to the right of the axes, each as near to its y as the others let it."""
     low, high = axes.get_ylim()
     unit = (high - low) / inches_of(axes)[1]
-    ordered = sorted(labels, key=lambda one: one[0])
-    heights = [(text.count("\n") + 1) * LINE * unit for _, text, _ in ordered]
+    ordered = sorted(labels, key=lambda label: label[0])
+    heights = [(text.count("\n") + 1) * NOTE * unit for _, text, _ in ordered]
     centres = spaced([y for y, _, _ in ordered], heights, low, high)
     for (y, text, colour), centre in zip(ordered, centres, strict=True):
         axes.annotate(
@@ -119,13 +189,13 @@ def spread_labels(axes: "Axes", labels: Sequence[tuple[float, str, str]]) -> Non
 
 def spaced(centres: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Ascending centres moved apart so that boxes of these heights do not overlap, inside the ends if they fit."""
-    found: list[float] = []
+    moved: list[float] = []
     edge = low
     for centre, height in zip(centres, heights, strict=True):
-        found.append(max(centre, edge + height / 2))
-        edge = found[-1] + height / 2
+        moved.append(max(centre, edge + height / 2))
+        edge = moved[-1] + height / 2
     edge = high
-    for place in range(len(found) - 1, -1, -1):
-        found[place] = min(found[place], edge - heights[place] / 2)
-        edge = found[place] - heights[place] / 2
-    return found
+    for place in range(len(moved) - 1, -1, -1):
+        moved[place] = min(moved[place], edge - heights[place] / 2)
+        edge = moved[place] - heights[place] / 2
+    return moved

@@ -1,20 +1,18 @@
 """The figure `pareto`: what the antagonists keep against what the lead loses; a panel per mix."""
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
-from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number, units
+from castmates.report.text.words import interval, number, plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 BEYOND = (
     "A point that would squeeze all others together is an arrow at the edge of the axes, with its loss and what is "
@@ -23,7 +21,7 @@ BEYOND = (
 MANY = 6  # panels, beyond which they are lower
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = results.pareto
     with styled():
@@ -36,13 +34,13 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 def _panels(rows: list[Row], advice: list[Row]) -> list[Panel]:
     platforms = {row["platform"] for row in rows}
-    found = {(row["mix"], row["platform"]): row for row in advice}
+    advice_of = {(row["mix"], row["platform"]): row for row in advice}
     panels = []
     for key in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
         own = [row for row in rows if (row["mix"], row["platform"]) == key and _known(row)]
         if not any(row["partition"] != UNMANAGED for row in own):
             continue
-        advised = found.get(key)
+        advised = advice_of.get(key)
         title = f"{plain(own[0]['lead'])} beside {plain(own[0]['antagonists'])}"
         title += f" ({key[1]})" if len(platforms) > 1 else ""
         limit = advised["limit_pct"] if advised else math.nan
@@ -55,7 +53,7 @@ def _known(row: Row) -> bool:
     return not (math.isnan(row["loss_pct"]) or math.isnan(row["kept_pct"]))
 
 
-def _figure(panels: list[Panel], results: Results) -> "Figure":
+def _figure(panels: list[Panel], results: Results) -> Figure:
     many = len(panels) > MANY
     grid = drawn_grid(
         [broken(panel.title, 44) for panel in panels],
@@ -119,15 +117,16 @@ def alternative(results: Results) -> str:
         own = [row for row in rows if row["mix"] == mix and row["stage"] == SEARCH and row["frontier"]]
         names = labels_of(row for row in rows if row["mix"] == mix)
         points = ", ".join(
-            f"{names[row['partition']]}: {_told(row)}" for row in sorted(own, key=lambda row: row["loss_pct"])[:5]
+            f"{names[row['partition']]}: {_point_words(row)}"
+            for row in sorted(own, key=lambda row: row["loss_pct"])[:5]
         )
         fresh = [row for row in rows if row["mix"] == mix and row["stage"] == CONFIRMED]
-        told = "".join(f"; confirmed {names[row['partition']]}: {_told(row)}" for row in fresh)
-        parts.append(f"{plain(mix)}: frontier {points}{told}")
+        confirmed = "".join(f"; confirmed {names[row['partition']]}: {_point_words(row)}" for row in fresh)
+        parts.append(f"{plain(mix)}: frontier {points}{confirmed}")
     return f"Loss of the lead against what the antagonists keep. {'. '.join(parts)}." if parts else "Nothing is known."
 
 
-def _told(row: Row) -> str:
+def _point_words(row: Row) -> str:
     return (
         f"loss {number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}, kept "
         f"{number(row['kept_pct'])} % {interval(row['kept_low'], row['kept_high'])}"

@@ -4,7 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import inches_of
@@ -12,9 +16,6 @@ from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, SMALL, SMA
 from castmates.report.text.recommendation import count_of
 from castmates.report.text.words import counted, number
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FAINT, LINE, FRESH = "#c2c2c2", COLOURS[0], COLOURS[1]
 TALL = 0.105  # inches of a label's line
@@ -48,21 +49,19 @@ def labels_of(rows: Iterable[Row]) -> dict[str, str]:
     """By partition: 6 ways, 9 MiB; its name where the lead has all ways, or as many under another partition."""
     search = {row["partition"]: row for row in rows}
     counts = Counter(count_of(row["lead_ways"]) for row in search.values())
-    found = {}
+    labels = {}
     for name, row in search.items():
         ways = count_of(row["lead_ways"])
         if name == UNMANAGED or math.isnan(ways):
-            found[name] = "no partition" if name == UNMANAGED else name
+            labels[name] = "no partition" if name == UNMANAGED else name
             continue
         size = "" if math.isnan(row["lead_bytes"]) else f", {row['lead_bytes'] / 2**20:.3g} MiB"
-        found[name] = (counted(int(ways), "way") if counts[ways] == 1 else name) + size
-    return found
+        labels[name] = (counted(int(ways), "way") if counts[ways] == 1 else name) + size
+    return labels
 
 
-def paint(axes: "Axes", panel: Panel) -> None:
+def paint(axes: Axes, panel: Panel) -> None:
     """Draw a mix."""
-    from matplotlib.ticker import MaxNLocator
-
     search, fresh = panel.of(SEARCH), {row["partition"]: row for row in panel.of(CONFIRMED)}
     frontier = sorted((row for row in search if row["frontier"]), key=lambda row: row["loss_pct"])
     for row in search:
@@ -81,7 +80,7 @@ def paint(axes: "Axes", panel: Panel) -> None:
     for name, row in fresh.items():
         _cross(axes, row, FRESH, 4)
         axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
-        for before in (one for one in search if one["partition"] == name):
+        for before in (point for point in search if point["partition"] == name):
             axes.plot(
                 [before["loss_pct"], row["loss_pct"]], [before["kept_pct"], row["kept_pct"]], color=FRESH,
                 linewidth=0.7, linestyle=(0, (1, 1)), zorder=4,
@@ -128,7 +127,7 @@ def beyond(panel: Panel) -> list[Row]:
     ]  # fmt: skip
 
 
-def _arrows(axes: "Axes", panel: Panel) -> None:
+def _arrows(axes: Axes, panel: Panel) -> None:
     """Stand at the edge for the points beyond it."""
     left, (low, high) = axes.get_xlim()[0], axes.get_ylim()
     size = inches_of(axes)
@@ -146,7 +145,7 @@ def _colour(row: Row) -> str:
     return LINE if row["frontier"] else INK if row["partition"] == UNMANAGED else FAINT
 
 
-def _cross(axes: "Axes", row: Row, colour: str, above: int) -> None:
+def _cross(axes: Axes, row: Row, colour: str, above: int) -> None:
     loss, kept = row["loss_pct"], row["kept_pct"]
     if not math.isnan(row["loss_low"]):
         axes.plot([row["loss_low"], row["loss_high"]], [kept, kept], color=colour, linewidth=0.8, zorder=above)
@@ -154,10 +153,8 @@ def _cross(axes: "Axes", row: Row, colour: str, above: int) -> None:
         axes.plot([loss, loss], [row["kept_low"], row["kept_high"]], color=colour, linewidth=0.8, zorder=above)
 
 
-def _labels(axes: "Axes", panel: Panel) -> None:
+def _labels(axes: Axes, panel: Panel) -> None:
     """What lies beyond, what is recommended, no partition, the frontier; what finds no free place has no label."""
-    from matplotlib.patheffects import withStroke
-
     size, search, far = inches_of(axes), panel.of(SEARCH), [row["partition"] for row in beyond(panel)]
     taken = [_around(*_place(axes, row, size), 0.035) for row in panel.rows]
     lines = [box for row in panel.rows for box in _lines(axes, row, size)] + _limit(axes, panel, size)
@@ -172,11 +169,11 @@ def _labels(axes: "Axes", panel: Panel) -> None:
         free = [
             box for box in _beside(*_place(axes, row, size), width, size)
             if box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1]
-            and not any(_meet(box, one) for one in taken)
+            and not any(_meet(box, other) for other in taken)
         ]  # fmt: skip
         if not free:
             continue
-        box = min(free, key=lambda one: sum(_meet(one, line) for line in lines))  # the first of the best
+        box = min(free, key=lambda other: sum(_meet(other, line) for line in lines))  # the first of the best
         taken.append(box)
         axes.text(
             box[0] / size[0], box[1] / size[1], text, transform=axes.transAxes, fontsize=SMALL, va="bottom", ha="left",
@@ -185,28 +182,28 @@ def _labels(axes: "Axes", panel: Panel) -> None:
         )  # fmt: skip
 
 
-def _inches(axes: "Axes", loss: float, kept: float, size: tuple[float, float]) -> tuple[float, float]:
+def _inches(axes: Axes, loss: float, kept: float, size: tuple[float, float]) -> tuple[float, float]:
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     return (loss - left) / (right - left) * size[0], (kept - low) / (high - low) * size[1]
 
 
-def _place(axes: "Axes", row: Row, size: tuple[float, float]) -> tuple[float, float]:
+def _place(axes: Axes, row: Row, size: tuple[float, float]) -> tuple[float, float]:
     """Where a point is drawn in its axes, in inches: at the edge if it lies beyond."""
     x, y = _inches(axes, row["loss_pct"], row["kept_pct"], size)
     return min(max(x, EDGE), size[0] - EDGE), min(max(y, EDGE), size[1] - EDGE)
 
 
-def _lines(axes: "Axes", row: Row, size: tuple[float, float]) -> list[Box]:
+def _lines(axes: Axes, row: Row, size: tuple[float, float]) -> list[Box]:
     """The bars of a point's cross, in inches."""
     ends = [("loss_low", "kept_pct", "loss_high", "kept_pct"), ("loss_pct", "kept_low", "loss_pct", "kept_high")]
-    found = [
+    lines = [
         (*_inches(axes, row[left], row[low], size), *_inches(axes, row[right], row[high], size))
         for left, low, right, high in ends
     ]
-    return [box for box in found if not any(map(math.isnan, box))]
+    return [box for box in lines if not any(map(math.isnan, box))]
 
 
-def _limit(axes: "Axes", panel: Panel, size: tuple[float, float]) -> list[Box]:
+def _limit(axes: Axes, panel: Panel, size: tuple[float, float]) -> list[Box]:
     if math.isnan(panel.limit):
         return []
     x, _ = _inches(axes, panel.limit, 0.0, size)
@@ -232,5 +229,5 @@ def _beside(x: float, y: float, width: float, size: tuple[float, float]) -> list
     return [(left, bottom, left + width, bottom + TALL) for left, bottom in corners]
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]

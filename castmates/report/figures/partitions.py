@@ -1,44 +1,52 @@
 """The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
 
 import math
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from castmates.analysis.partitions.families import family_of
+from castmates.report.figures.panels import (
+    NOTE,
+    beside_each_other,
+    columns_for,
+    finish,
+    legend,
+    lines_across,
+    sharing,
+    small_print,
+)
 from castmates.report.figures.style import (
-    COLOURS,
     COLUMN,
     GREY,
     INK,
-    MARKERS,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
+    Look,
     badge_room,
     broken,
     empty_figure,
-    plain,
+    looks_of,
     stamp,
     styled,
 )
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import as_degradation
+from castmates.report.text.words import READ_ALOUD, as_degradation, number, plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = 12
 TICK = 20  # letters of a line beside the axis
 OWN = "own share, alone"
 OWN_BESIDE_PLACEBOS = "own share, beside placebos"
 ALL_WAYS = "the lead has all ways"
+WITHOUT = "without a partition"
 BAND, LINE = "#f1dcda", "#8c1d18"  # of what is lost without a partition
 GREYS = {OWN: (INK, "o"), OWN_BESIDE_PLACEBOS: ("#7f7f7f", "d")}
 PLACEBO_AT_MASK = "placebo@mask"
@@ -62,7 +70,7 @@ class Panel:
         return list(dict.fromkeys(row["partition"] for row in self.rows if math.isnan(row["ways"])))
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = losses(results)
     drawn = source[source["degradation_pct"].notna() & (source["partition"] != UNMANAGED)]
@@ -73,11 +81,36 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(_panels(source), results), source[SHOWN]
 
 
-def losses(results: Results) -> "pd.DataFrame":
-    """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
-    import numpy as np
-    import pandas as pd
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    of = units(losses(results)["blocks"])
+    return (
+        "Degradation of the lead against solo, in per cent, over the ways of the last-level cache that a partition "
+        "gives it, a panel for each mix; partitions that leave it all ways stand beside the axis. The line with its "
+        "band is the same mix without a partition. Bars and bands are 95 % t intervals "
+        f"between launches ({of}); where there are fewer than three, the interval within launch. "
+        "The lead's own share is what it loses with no more ways than these "
+        "while nobody else uses the cache: alone, or beside placebos on the antagonists' CPUs; the latter is a ratio "
+        "of two effects and has no interval. "
+    )
 
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    rows = [row for row in records(losses(results)) if not math.isnan(row["degradation_pct"])]
+    under = [row for row in rows if row["partition"] != UNMANAGED]
+    # The lead's own share tells of a mix only where there are no antagonists.
+    shown = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
+    parts = []
+    for mix in dict.fromkeys(row["mix"] for row in shown):
+        values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
+        parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
+    more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
+    return f"Degradation under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
+
+
+def losses(results: Results) -> pd.DataFrame:
+    """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
     effects = results.lead_effects("solo", under_partitions=True)
     known = effects.assign(series=[_series(row) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
@@ -104,7 +137,7 @@ def _series(row: Row) -> str:
     return family_of(name, int(ways))
 
 
-def _beside_placebos(results: Results, known: "pd.DataFrame") -> "pd.DataFrame":
+def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
     """Rate(solo) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
     keys = ["mix", "member", "partition", "platform"]
     at_mask = results.lead_effects(PLACEBO_AT_MASK, under_partitions=True)
@@ -117,7 +150,7 @@ def _beside_placebos(results: Results, known: "pd.DataFrame") -> "pd.DataFrame":
     return both[list(known.columns)]
 
 
-def _panels(source: "pd.DataFrame") -> list[Panel]:
+def _panels(source: pd.DataFrame) -> list[Panel]:
     rows = records(source)
     alone = {(row["member"], row["platform"]) for row in rows if row["antagonists"]}
     platforms = {row["platform"] for row in rows}
@@ -137,56 +170,43 @@ def _panels(source: "pd.DataFrame") -> list[Panel]:
     return panels
 
 
-def _figure(panels: list[Panel], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(panels: list[Panel], results: Results) -> Figure:
     drawn = panels[:PANELS]
     looks = _looks(row["series"] for panel in drawn for row in panel.rows)
-    across = 2 if len(drawn) == 4 else min(3, len(drawn))
-    down = math.ceil(len(drawn) / across)
+    across, down = beside_each_other(len(drawn))
     width = PAGE if across > 1 else COLUMN
     titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
     lines = max(title.count("\n") + 1 for title in titles)
     names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
     under_axis = 0.24 + 0.055 * names
-    notes = textwrap.wrap(_key(panels, results), int((width - 0.2) / SMALL_LETTER))
-    columns = max(1, min(4, int(width / (0.45 + 0.062 * max(map(len, [*looks, "without a partition"]))))))
-    foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + 0.115 * len(notes)
+    notes = small_print(width, _key(panels, results))
+    columns = columns_for([*looks, WITHOUT], width, key=0.45)
+    foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + NOTE * len(notes)
     head = 0.12 + badge_room(caveat(results), width)
     row_height = 0.12 * lines + 1.35 + under_axis
     height = head + down * row_height + foot + 0.1
     figure = Figure(figsize=(width, height))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    figure.subplots_adjust(
-        left=0.62 / width, right=1 - 0.12 / width, top=1 - (head + 0.12 * lines) / height,
-        bottom=(foot + 0.1 + under_axis) / height, hspace=(0.12 * lines + under_axis + 0.05) / 1.35, wspace=0.1,
+    places = sharing(
+        figure, len(drawn), left=0.62, top=head + 0.12 * lines, bottom=foot + 0.1 + under_axis,
+        between=(0.12 * lines + under_axis + 0.05) / 1.35,
     )  # fmt: skip
-    places = [axes for line in grid for axes in line]
-    for axes, panel, title in zip(places, drawn, titles, strict=False):
+    for axes, panel, title in zip(places, drawn, titles, strict=True):
         _panel(axes, panel, looks)
         axes.set_title(title, loc="left", pad=3)
-    for axes in places[len(drawn) :]:
-        axes.remove()
     middle = (foot + height - head) / 2 / height
     figure.text(0.07 / width, middle, "degradation of the lead (%)", rotation=90, va="center", ha="left", fontsize=8)
     figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
-    _legend(figure, looks, foot / height, columns)
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    legend(figure, _keys(looks), foot / height, columns, handletextpad=0.8)
+    return finish(figure, notes, caveat(results))
 
 
-def _looks(series: Iterable[str]) -> dict[str, tuple[str, str]]:
+def _looks(series: Iterable[str]) -> dict[str, Look]:
     """Colour and marker of everything that is drawn; the lead's own share is grey."""
     there = set(series)
-    looks = {
-        name: (COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
-        for index, name in enumerate(sorted(there - set(GREYS)))
-    }
-    return looks | {name: look for name, look in GREYS.items() if name in there}
+    return looks_of(sorted(there - set(GREYS))) | {name: look for name, look in GREYS.items() if name in there}
 
 
-def _panel(axes: "Axes", panel: Panel, looks: dict[str, tuple[str, str]]) -> None:
+def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
     if panel.unmanaged is not None and not math.isnan(panel.unmanaged["degradation_pct"]):
         row = panel.unmanaged
@@ -208,8 +228,7 @@ def _panel(axes: "Axes", panel: Panel, looks: dict[str, tuple[str, str]]) -> Non
     for label in axes.get_xticklabels()[len(ticks[::step]) :]:
         label.set(rotation=90, fontsize=SMALL, linespacing=0.9)
     axes.margins(x=0.06, y=0.08)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
+    lines_across(axes, "y")
 
 
 def _tick(partition: str) -> list[str]:
@@ -217,7 +236,7 @@ def _tick(partition: str) -> list[str]:
     return broken(partition, TICK).split("\n")
 
 
-def _curve(axes: "Axes", rows: list[Row], beside: dict[str, float], look: tuple[str, str], shift: float) -> None:
+def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, shift: float) -> None:
     colour, marker = look
     at = [(beside.get(row["partition"], row["ways"] + shift), row) for row in rows]
     curve = sorted(((x, row["degradation_pct"]) for x, row in at if not math.isnan(row["ways"])))
@@ -236,9 +255,7 @@ def _curve(axes: "Axes", rows: list[Row], beside: dict[str, float], look: tuple[
     )  # fmt: skip
 
 
-def _legend(figure: "Figure", looks: dict[str, tuple[str, str]], top: float, columns: int) -> None:
-    from matplotlib.lines import Line2D
-
+def _keys(looks: dict[str, Look]) -> list[Line2D]:
     keys = [
         Line2D(
             [], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=name,
@@ -246,14 +263,13 @@ def _legend(figure: "Figure", looks: dict[str, tuple[str, str]], top: float, col
         )
         for name, (colour, marker) in looks.items()
     ]  # fmt: skip
-    keys.append(Line2D([], [], color=LINE, linewidth=1.0, label="without a partition"))
-    figure.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, columnspacing=1.4)
+    return [*keys, Line2D([], [], color=LINE, linewidth=1.0, label=WITHOUT)]
 
 
 def _each(results: Results) -> str:
-    """How large a way is, where the plan's machine told."""
-    amount = (results.plan.get("cache") or {}).get("way_bytes")
-    return f" ({amount / 2**20:.3g} MiB each)" if amount else ""
+    """How large a way is, where that is known."""
+    size = results.plan.cache.way_bytes if results.plan.cache else None
+    return f" ({size / 2**20:.3g} MiB each)" if size else ""
 
 
 def _key(panels: list[Panel], results: Results) -> str:

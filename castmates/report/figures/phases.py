@@ -2,34 +2,31 @@
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.panels import axes_at, finish, fitting, legend, lines_across
 from castmates.report.figures.style import (
-    COLOURS,
     GREY,
     INK,
-    MARKERS,
     PAGE,
-    SMALL,
-    badge,
+    Look,
     badge_room,
     broken,
     empty_figure,
-    plain,
+    looks_of,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from castmates.report.text.words import counted, interval, number, plain, units
 
 PANELS = 6  # leads that are drawn
 MIXES = 8  # of each: those whose step changes most
@@ -39,10 +36,9 @@ PALE_REST = "#c9c9c9"
 ALONE = "alone"
 NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
 Row = dict[str, Any]
-Look = tuple[str, str]  # colour, marker
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the table of losses by phase."""
     source = losses(results)
     leads = _leads(source)
@@ -53,7 +49,7 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 
 @once
-def losses(results: Results) -> "pd.DataFrame":
+def losses(results: Results) -> pd.DataFrame:
     """Every phase of every effect of a lead that reports phases."""
     return estimate_phases(results.block_parts("steps", categories=NAMES), results.windows)
 
@@ -93,25 +89,25 @@ def alternative(results: Results) -> str:
         for mix in dict.fromkeys(row["mix"] for row in rows):
             own = [row for row in rows if row["mix"] == mix]
             worst = largest_loss(own)
-            said = "no phase is slower" if worst is None else (
+            sentence = "no phase is slower" if worst is None else (
                 f"{worst['phase']} loses most, {number(worst['loss_pct'])} % of the step "
                 f"{interval(*_interval(worst)[:2])}"
             )  # fmt: skip
-            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {said}")
+            parts.append(f"{plain(lead)} beside {plain(own[0]['antagonists'])}: {sentence}")
     more = f"; and {counted(len(parts) - MIXES, 'more mix')}" if len(parts) > MIXES else ""
     return f"Losses by phase of the step: {'; '.join(parts[:MIXES])}{more}."
 
 
-def _leads(source: "pd.DataFrame") -> dict[str, list[Row]]:
+def _leads(source: pd.DataFrame) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
-    found: dict[str, list[Row]] = {}
+    leads: dict[str, list[Row]] = {}
     shown = unmanaged_against_solo(source)
     several = shown["platform"].nunique() > 1
     for row in records(shown):
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
-            found.setdefault(name, []).append(row)
-    return {lead: _most_changed(rows) for lead, rows in found.items()}
+            leads.setdefault(name, []).append(row)
+    return {lead: _most_changed(rows) for lead, rows in leads.items()}
 
 
 def _most_changed(rows: list[Row]) -> list[Row]:
@@ -132,13 +128,10 @@ def _looks(leads: dict[str, list[Row]]) -> dict[str, Look]:
     """Colour and marker of every part, the rest grey."""
     names = dict.fromkeys(row["phase"] for rows in leads.values() for row in rows)
     parts = [name for name in names if name not in (STEP, REST)]
-    looks = {name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]) for place, name in enumerate(parts)}
-    return looks | {REST: (PALE_REST, "s")}
+    return looks_of(parts) | {REST: (PALE_REST, "s")}
 
 
-def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(leads: dict[str, list[Row]], results: Results) -> Figure:
     looks = _looks(leads)
     known = len(leads)
     heights = [_height(rows) for rows in leads.values()]
@@ -152,17 +145,14 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> "Figure":
     middle = LEFT + (PAGE - LEFT) * 0.5
     for (lead, rows), own in zip(leads.items(), heights, strict=False):
         y -= HEAD + own
-        box = (y / height, own / height)
-        left = figure.add_axes((LEFT / PAGE, box[0], (middle - LEFT - 0.12) / PAGE, box[1]))
-        right = figure.add_axes(((middle + 0.12) / PAGE, box[0], (PAGE - middle - 0.27) / PAGE, box[1]))
+        left = axes_at(figure, LEFT, y, middle - LEFT - 0.12, own)
+        right = axes_at(figure, middle + 0.12, y, PAGE - middle - 0.27, own)
         _panel(left, right, lead, rows, looks)
         y -= UNDER
-    _legend(figure, looks, (foot - 0.05) / height)
+    legend(figure, _keys(looks), (foot - 0.05) / height, columns=6)
     more = f"{counted(known - len(leads), 'more lead')} in the CSV · " if known > len(leads) else ""
     note = more + stamp(results.platforms, results.name)
-    figure.text(0.1 / PAGE, 0.05 / height, note, fontsize=SMALL, color=GREY)
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, [note], caveat(results), va="baseline")
 
 
 def _height(rows: list[Row]) -> float:
@@ -175,7 +165,7 @@ def _name(row: Row) -> str:
     return broken(f"beside {plain(row['antagonists'])}", NAME)
 
 
-def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[str, Look]) -> None:
+def _panel(left: Axes, right: Axes, lead: str, rows: list[Row], looks: dict[str, Look]) -> None:
     mixes = list(dict.fromkeys(row["mix"] for row in rows))
     parts = [name for name in looks if any(row["phase"] == name for row in rows)]
     of = {(row["mix"], row["phase"]): row for row in rows}
@@ -192,8 +182,7 @@ def _panel(left: "Axes", right: "Axes", lead: str, rows: list[Row], looks: dict[
         labels.append(_name(next(iter(own.values()))))
     for axes in (left, right):
         axes.set_ylim(len(mixes) + 0.5, -0.5)
-        axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
-        axes.set_axisbelow(True)
+        lines_across(axes, "x")
         axes.set_yticks(range(len(labels)), labels if axes is left else [])
         axes.tick_params(axis="y", length=0)
     left.set_xlim(left=0)
@@ -207,7 +196,7 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _bar(axes: "Axes", line: int, parts: dict[str, float], looks: dict[str, Look]) -> None:
+def _bar(axes: Axes, line: int, parts: dict[str, float], looks: dict[str, Look]) -> None:
     begin = 0.0
     for name, length in parts.items():
         shown = max(length, 0.0)  # a rest may come out below nothing where clocks round
@@ -217,7 +206,7 @@ def _bar(axes: "Axes", line: int, parts: dict[str, float], looks: dict[str, Look
         begin += shown
 
 
-def _point(axes: "Axes", at: float, row: Row) -> None:
+def _point(axes: Axes, at: float, row: Row) -> None:
     colour, marker = row["look"]
     low, high, within = _interval(row)
     if not (math.isnan(low) or math.isnan(high)):
@@ -227,13 +216,8 @@ def _point(axes: "Axes", at: float, row: Row) -> None:
     axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
 
 
-def _legend(figure: "Figure", looks: dict[str, Look], top: float) -> None:
-    from matplotlib.lines import Line2D
-
+def _keys(looks: dict[str, Look]) -> list[Line2D]:
     def key(name: str, colour: str, marker: str) -> Line2D:
         return Line2D([], [], linestyle="", color=colour, marker=marker, markersize=4.5, label=name)
 
-    keys = [key(name, *look) for name, look in looks.items()] + [key("whole step", INK, "|")]
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=6, handletextpad=0.2, columnspacing=1.4
-    )
+    return [*(key(name, *look) for name, look in looks.items()), key("whole step", INK, "|")]

@@ -1,7 +1,9 @@
 """The figure `sensitivity`: how fast a lead is with so many ways, alone and beside others; a panel per lead."""
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
@@ -12,23 +14,19 @@ from castmates.report.figures.sensitivity_axes import (
     bottom,
     ends_of,
     is_shared,
-    looks_of,
+    looks_by_panel,
     paint,
 )
-from castmates.report.figures.style import COLUMN, broken, empty_figure, plain, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number, units
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from castmates.report.text.words import interval, number, plain, units
 
 CURVES = 7  # of a panel
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data, with the knee of each point's curve."""
     points, knees = results.sensitivity_curves, results.knees
     keys = ["mix", "member", "curve", "platform"]
@@ -43,15 +41,16 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel]:
     """Curves with several points, a panel for each lead; what has one point only is drawn where there is no other."""
-    found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
+    by_lead: dict[tuple[str, str], dict[Key, list[Row]]] = {}
     for row in points:
-        of_lead = found.setdefault((row["lead"], row["platform"]), {})
+        of_lead = by_lead.setdefault((row["lead"], row["platform"]), {})
         of_lead.setdefault((row["antagonists"], row["curve"]), []).append(row)
-    cache = results.plan.get("cache") or {}
+    cache = results.plan.cache
+    ways, way_bytes = (cache.ways or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
     ends = {(row["lead"], row["platform"], row["antagonists"], row["curve"]): row for row in knees}
-    platforms = {platform for _, platform in found}
+    platforms = {platform for _, platform in by_lead}
     panels = []
-    for (lead, platform), every in found.items():
+    for (lead, platform), every in by_lead.items():
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)
         parts = [keys[begin : begin + CURVES] for begin in range(0, len(keys), CURVES)]
@@ -60,18 +59,18 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
             title += f", {count} of {len(parts)}" if len(parts) > 1 else ""
             own = {key: sorted(curves[key], key=lambda row: float(row["lead_ways"])) for key in part}
             known = {key: ends[lead, platform, *key] for key in part if (lead, platform, *key) in ends}
-            panels.append(Panel(title, own, known, cache.get("ways"), float(cache.get("way_bytes") or math.nan)))
+            panels.append(Panel(title, own, known, ways, way_bytes))
     return panels
 
 
-def _figure(panels: list[Panel], results: Results) -> "Figure":
+def _figure(panels: list[Panel], results: Results) -> Figure:
     grid = drawn_grid(
         [broken(panel.title, 40) for panel in panels],
         notes=_key(panels, results),
         caveat=caveat(results),
         room=Grid(width=COLUMN, axes=1.75, above=0.2, below=0.34, left=0.52, right=0.98),
     )
-    for axes, panel, looks in zip(grid.places, panels, looks_of(panels), strict=False):
+    for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels), strict=False):
         paint(axes, panel, looks)
     grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of solo with all ways")
     return grid.figure
@@ -115,13 +114,14 @@ def alternative(results: Results) -> str:
     if not points:
         return "No curve over the lead's ways is known."
     parts = []
-    for row in [one for one in knees if one["fewest_ways"] != one["most_ways"]][:12]:
-        own = [one for one in points if one["mix"] == row["mix"] and one["curve"] == row["curve"]]
-        first, last = (end(own, key=lambda one: one["lead_ways"]) for end in (min, max))
+    for row in [knee for knee in knees if knee["fewest_ways"] != knee["most_ways"]][:12]:
+        own = [point for point in points if point["mix"] == row["mix"] and point["curve"] == row["curve"]]
+        first, last = (end(own, key=lambda point: point["lead_ways"]) for end in (min, max))
         beside = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
         values = (
-            f"{number(one['rate_pct'])} % {interval(one['rate_low'], one['rate_high'])} with {one['lead_ways']} ways"
-            for one in (first, last)
+            f"{number(point['rate_pct'])} % {interval(point['rate_low'], point['rate_high'])} with "
+            f"{point['lead_ways']} ways"
+            for point in (first, last)
         )
         parts.append(f"{plain(row['lead'])} {beside}: {', '.join(values)}; knee {knee_words(row)}")
     return f"Rates over ways. {'. '.join(parts)}."

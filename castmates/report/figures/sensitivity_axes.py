@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
-from castmates.report.figures.panels import LINE, inches_of, spread_labels
-from castmates.report.figures.style import COLOURS, GREY, INK, MARKERS, SMALL, plain, squeezed
+from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
+from castmates.report.figures.style import COLOURS, GREY, INK, SMALL, Look, looks_of, squeezed
 from castmates.report.text.recommendation import count_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from castmates.report.text.words import plain
 
 ALONE = "alone"
 TOP = 108.0  # per cent, at least
@@ -19,7 +19,6 @@ LETTERS = 17  # of a line beside the axes
 NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}
 Row = dict[str, Any]
 Key = tuple[str, str]  # antagonists, curve
-Look = tuple[str, str]  # colour, marker
 
 
 @dataclass(frozen=True)
@@ -33,27 +32,23 @@ class Panel:
     way_bytes: float
 
 
-def looks_of(panels: list[Panel]) -> list[dict[Key, Look]]:
+def looks_by_panel(panels: list[Panel]) -> list[dict[Key, Look]]:
     """Colours and markers for each panel: the same in all panels, unless that would be too many to tell apart."""
     common = sorted({key for panel in panels for key in panel.curves if key[0]})
     if len(common) <= len(COLOURS):
-        return [_looks(common)] * len(panels)
-    return [_looks(sorted(key for key in panel.curves if key[0])) for panel in panels]
-
-
-def _looks(keys: list[Key]) -> dict[Key, Look]:
-    return {key: (COLOURS[place % len(COLOURS)], MARKERS[(place + 1) % len(MARKERS)]) for place, key in enumerate(keys)}
+        return [looks_of(common, 1)] * len(panels)
+    return [looks_of(sorted(key for key in panel.curves if key[0]), 1) for panel in panels]
 
 
 def label_of(key: Key, keys: "list[Key]") -> str:
     """`beside stream`; with the kind of partition where there are several."""
     antagonists, curve = key
     name = f"beside {plain(antagonists)}" if antagonists else ALONE
-    several = sum(one[0] == antagonists for one in keys) > 1
+    several = sum(other[0] == antagonists for other in keys) > 1
     return f"{name}, {curve}" if several else name
 
 
-def paint(axes: "Axes", panel: Panel, looks: dict[Key, Look]) -> None:
+def paint(axes: Axes, panel: Panel, looks: dict[Key, Look]) -> None:
     """Draw a lead's curves."""
     curves = {key: (looks.get(key, (INK, "o")), points) for key, points in panel.curves.items()}
     knees = [(look, panel.knees[key]) for key, (look, _) in curves.items() if key in panel.knees]
@@ -70,7 +65,7 @@ def paint(axes: "Axes", panel: Panel, looks: dict[Key, Look]) -> None:
         _curve(axes, points, *look, (place - (len(curves) - 1) / 2) * 0.07)
     _foot(axes, knees, unit, panel.ways)
     _ticks(axes, panel, most, low)
-    lines = max(1, int(inches_of(axes)[1] / LINE / len(curves)))
+    lines = max(1, int(inches_of(axes)[1] / NOTE / len(curves)))
     names = {key: squeezed(label_of(key, list(curves)), LETTERS, lines) for key in curves}
     labels = [(points[-1]["rate_pct"], names[key], look[0]) for key, (look, points) in curves.items()]
     spread_labels(axes, labels)
@@ -85,7 +80,7 @@ def bottom(panel: Panel) -> float:
     """Zero, unless everything lies far above it: then the axis is broken, and says so."""
     lows = [ends_of(row)[0] for rows in panel.curves.values() for row in rows]
     lows += [row["rate_pct"] for rows in panel.curves.values() for row in rows]
-    least = min(one for one in lows if not math.isnan(one))
+    least = min(low for low in lows if not math.isnan(low))
     return 10.0 * math.floor((least - 5) / 10) if least > 55 else 0.0
 
 
@@ -101,7 +96,7 @@ def ends_of(row: Row) -> tuple[float, float, bool]:
     return (row["within_low"], row["within_high"], True) if within else (row["rate_low"], row["rate_high"], False)
 
 
-def _curve(axes: "Axes", points: list[Row], colour: str, marker: str, shift: float) -> None:
+def _curve(axes: Axes, points: list[Row], colour: str, marker: str, shift: float) -> None:
     xs, ys = [row["lead_ways"] + shift for row in points], [row["rate_pct"] for row in points]
     axes.plot(xs, ys, color=colour, linewidth=0.8, zorder=2)
     for x, row in zip(xs, points, strict=True):
@@ -139,7 +134,7 @@ def _foot_inches(knees: list[tuple[Look, Row]]) -> float:
     return BAR * bars + WORDS * lines + 0.04
 
 
-def _foot(axes: "Axes", knees: list[tuple[Look, Row]], unit: float, ways: int | None) -> None:
+def _foot(axes: Axes, knees: list[tuple[Look, Row]], unit: float, ways: int | None) -> None:
     """From below: a bar for each knee that is known, then a line for all those that are not, for each reason."""
     y = axes.get_ylim()[0]
     for (colour, _), row in knees:
@@ -163,7 +158,7 @@ def _foot(axes: "Axes", knees: list[tuple[Look, Row]], unit: float, ways: int | 
         )
 
 
-def _knee(axes: "Axes", row: Row, y: float, colour: str, ways: int | None) -> None:
+def _knee(axes: Axes, row: Row, y: float, colour: str, ways: int | None) -> None:
     """A bar from the lower to the upper end; an arrow where there is no upper one."""
     low, high, knee = (count_of(row[name]) for name in ("knee_low", "knee_high", "knee"))
     end = high if not math.isnan(high) else float(ways or row["most_ways"]) + 0.5
@@ -175,13 +170,12 @@ def _knee(axes: "Axes", row: Row, y: float, colour: str, ways: int | None) -> No
         axes.scatter([knee], [y], s=14, marker="D", c="white", edgecolors=colour, linewidths=0.9, zorder=4)
 
 
-def _ticks(axes: "Axes", panel: Panel, most: int, low: float) -> None:
+def _ticks(axes: Axes, panel: Panel, most: int, low: float) -> None:
     step = max(1, math.ceil(most / 8))
     ticks = [ways for ways in range(0, most + 1, step) if ways >= axes.get_xlim()[0]]
     axes.set_xticks(ticks)
     axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= axes.get_ylim()[1]])
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
+    lines_across(axes, "y")
     if math.isnan(panel.way_bytes):
         return
     top = axes.secondary_xaxis("top")

@@ -1,21 +1,19 @@
 """The figure `steptimes`: how the step times of each lead are distributed alone and beside others."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
-from castmates.report.figures.style import empty_figure, plain, styled
+from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
+from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
@@ -27,7 +25,7 @@ SAID = 6  # leads that the alternative text names
 Row = dict[str, Any]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the quantiles with their intervals, then the lines."""
     panels = _panels(results)
     source = _source(results, panels)
@@ -69,8 +67,8 @@ def alternative(results: Results) -> str:
     for member, platform in leads[:SAID]:
         rows = _conditions(results, member, platform)
         labels = _labels(rows)
-        said = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
-        parts.append(f"{plain(member)}: {', '.join(said)}")
+        times = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
+        parts.append(f"{plain(member)}: {', '.join(times)}")
     more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
     return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else why_empty(results)
 
@@ -135,7 +133,7 @@ def pooled(values: np.ndarray) -> np.ndarray:
     if not len(values):
         return np.empty((0, 2))
     times = np.geomspace(values.min(), values.max(), POINTS)
-    shares = [np.interp(times, one, SHARES, left=0.0, right=1.0) for one in values]
+    shares = [np.interp(times, quantiles, SHARES, left=0.0, right=1.0) for quantiles in values]
     return np.column_stack([times, np.mean(shares, axis=0)])
 
 
@@ -151,8 +149,8 @@ def _shapes(results: Results, leads: list[tuple[str, str]]) -> pd.DataFrame:
     only = {(str(company), int(block)) for company, block in zip(drawn["company"], drawn["block"], strict=True)}
     steps = results.block_table("steps", only=only, columns=COLUMNS)
     launches = Launches.of(own)
-    found = launch_quantiles(steps, launches, SHARES)
-    return launches.table.loc[found["group"]].reset_index(drop=True).join(found.drop(columns="group"))
+    quantiles = launch_quantiles(steps, launches, SHARES)
+    return launches.table.loc[quantiles["group"]].reset_index(drop=True).join(quantiles.drop(columns="group"))
 
 
 def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
@@ -162,9 +160,9 @@ def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
         for curve in panel.curves:
             head = {"study": results.name, "member": panel.member, "scene": curve.scene, "platform": panel.platform}
             for mark in curve.marks:
-                told = {name: mark[name] for name in ("ms", "steps", "blocks", "refused")}
+                numbers = {name: mark[name] for name in ("ms", "steps", "blocks", "refused")}
                 ends = {"low": mark["ms_low"], "high": mark["ms_high"], "share": QUANTILES[mark["quantile"]]}
-                rows.append(head | told | ends | {"what": "interval"})
+                rows.append(head | numbers | ends | {"what": "interval"})
             for launch, values in zip(records(curve.launches), curve.values, strict=True):
                 place = {name: launch[name] for name in ("company", "block", "steps")} | {"what": "launch"}
                 rows += [head | place | {"share": share, "ms": ms} for share, ms in zip(SHARES, values, strict=True)]

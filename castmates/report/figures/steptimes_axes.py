@@ -3,31 +3,31 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import QUANTILES
+from castmates.report.figures.panels import axes_at, columns_for, finish, legend
 from castmates.report.figures.style import (
-    COLOURS,
     COLUMN,
     GREY,
     INK,
-    MARKERS,
     PAGE,
     SMALL,
-    badge,
+    Look,
     badge_room,
     broken,
+    looks_of,
     stamp,
 )
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CURVES, LINE, GAP = 1.35, 0.085, 0.07  # inches: the distributions, a mark of the quantiles, between two quantiles
 LEFT, RIGHT, HEAD, FOOT, SPACE = 0.5, 0.1, 0.32, 0.42, 0.14  # around a panel
@@ -35,7 +35,6 @@ WIDE = 2.5  # the largest over the smallest time, above which the axis is logari
 BASELINES = {"solo": (INK, "o"), "placebo": (GREY, "s")}  # by the first word of their labels
 SHARES = [0.005, 0.01, 0.02, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 10)), 0.95, 0.98, 0.99, 0.995]
 TICKS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-Look = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -61,18 +60,15 @@ class Panel:
     curves: list[Curve]
 
 
-def figure_of(panels: Sequence[Panel], results: Results) -> "Figure":
+def figure_of(panels: Sequence[Panel], results: Results) -> Figure:
     """A panel per lead, two beside each other."""
-    from matplotlib.figure import Figure
-
     across = min(2, len(panels))
     width = PAGE if across > 1 else COLUMN
     looks = _looks(panels)
     marks = [_marks_height(panel) for panel in panels]
     rows = [max(marks[at : at + across]) for at in range(0, len(panels), across)]
-    columns = max(1, int((width - 0.2) / (0.42 + 0.062 * max(map(len, looks)))))
-    legend = 0.16 * math.ceil(len(looks) / columns)
-    top, bottom = badge_room(caveat(results), width), 0.24 + legend
+    columns = columns_for(looks, width - 0.2, key=0.42, most=len(looks))
+    top, bottom = badge_room(caveat(results), width), 0.24 + 0.16 * math.ceil(len(looks) / columns)
     height = top + sum(HEAD + CURVES + SPACE + row + FOOT for row in rows) + bottom
     figure = Figure(figsize=(width, height))
     y = height - top
@@ -81,18 +77,14 @@ def figure_of(panels: Sequence[Panel], results: Results) -> "Figure":
         for column, panel in enumerate(panels[line * across : (line + 1) * across]):
             x = column * width / across
             size = width / across - LEFT - RIGHT
-            upper = figure.add_axes(((x + LEFT) / width, y / height, size / width, CURVES / height))
-            own = _marks_height(panel)
-            box = ((x + LEFT) / width, (y - SPACE - own) / height, size / width, own / height)
-            lower = figure.add_axes(box, sharex=upper)
+            upper, own = axes_at(figure, x + LEFT, y, size, CURVES), _marks_height(panel)
+            lower = axes_at(figure, x + LEFT, y - SPACE - own, size, own, sharex=upper)
             _curves(upper, panel, looks, width / across)
             _marks(lower, panel, looks)
             _axis(upper, lower, panel)
         y -= SPACE + row + FOOT
-    _legend(figure, looks, columns, bottom / height)
-    figure.text(0.08 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
-    badge(figure, caveat(results))
-    return figure
+    legend(figure, _keys(looks), bottom / height, columns, handletextpad=0.4, columnspacing=1.2)
+    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), left=0.08, va="baseline")
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Look]:
@@ -101,17 +93,14 @@ def _looks(panels: Sequence[Panel]) -> dict[str, Look]:
     # In their order, not by name: those of a panel are neighbours then and have colours of their own.
     others = [label for label in labels if label.partition(" ")[0] not in BASELINES]
     looks = {label: BASELINES[label.partition(" ")[0]] for label in labels if label not in others}
-    return looks | {
-        label: (COLOURS[place % len(COLOURS)], MARKERS[(place + 2) % len(MARKERS)])
-        for place, label in enumerate(others)
-    }
+    return looks | looks_of(others, 2)
 
 
 def _marks_height(panel: Panel) -> float:
     return len(QUANTILES) * (LINE * len(panel.curves) + GAP)
 
 
-def _curves(axes: "Axes", panel: Panel, looks: dict[str, Look], room: float) -> None:
+def _curves(axes: Axes, panel: Panel, looks: dict[str, Look], room: float) -> None:
     for curve in panel.curves:
         colour = looks[curve.label][0]
         for values in curve.values:
@@ -124,7 +113,7 @@ def _curves(axes: "Axes", panel: Panel, looks: dict[str, Look], room: float) -> 
     axes.set_title(broken(panel.title, int((room - 0.3) / 0.066)), loc="left", pad=4)
 
 
-def _marks(axes: "Axes", panel: Panel, looks: dict[str, Look]) -> None:
+def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     place, ticks = 0.0, []
     for number, quantile in enumerate(QUANTILES):
         begin = place
@@ -136,7 +125,7 @@ def _marks(axes: "Axes", panel: Panel, looks: dict[str, Look]) -> None:
         for line, curve in enumerate(panel.curves):
             y = begin + GAP / 2 + LINE * (line + 0.5)
             colour, marker = looks[curve.label]
-            for mark in (one for one in curve.marks if one["quantile"] == quantile and not one["refused"]):
+            for mark in (row for row in curve.marks if row["quantile"] == quantile and not row["refused"]):
                 drawn += 1
                 axes.plot([mark["ms_low"], mark["ms_high"]], [y, y], color=colour, linewidth=1.2, zorder=2)
                 axes.plot([mark["ms"]], [y], marker, color=colour, markersize=3, zorder=3)
@@ -151,10 +140,8 @@ def _marks(axes: "Axes", panel: Panel, looks: dict[str, Look]) -> None:
     axes.set_xlabel(f"ms per {panel.step}", labelpad=1)
 
 
-def _axis(upper: "Axes", lower: "Axes", panel: Panel) -> None:
+def _axis(upper: Axes, lower: Axes, panel: Panel) -> None:
     """One axis of time for both: all that is drawn of the lines and bars, in few ticks."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     times = [curve.values.ravel() for curve in panel.curves]
     times += [np.array([m["ms"], m["ms_low"], m["ms_high"]], dtype=float) for c in panel.curves for m in c.marks]
     every = np.concatenate(times)
@@ -177,20 +164,15 @@ def ticks(low: float, high: float) -> list[float]:
     """At most six readable values on a logarithmic axis."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (TICKS, (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
-        found = [float(f"{step * 10.0**power:.3g}") for power in powers for step in steps]
-        inside = [value for value in found if low <= value <= high]
+        values = [float(f"{step * 10.0**power:.3g}") for power in powers for step in steps]
+        inside = [value for value in values if low <= value <= high]
         if len(inside) <= 6:
             return inside
     return inside[:: math.ceil(len(inside) / 6)]
 
 
-def _legend(figure: "Figure", looks: dict[str, Look], columns: int, top: float) -> None:
-    from matplotlib.lines import Line2D
-
-    keys = [
+def _keys(looks: dict[str, Look]) -> list[Line2D]:
+    return [
         Line2D([], [], color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=label)
         for label, (colour, marker) in looks.items()
     ]
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=columns, handletextpad=0.4, columnspacing=1.2
-    )

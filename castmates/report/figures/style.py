@@ -2,19 +2,19 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
+
+import pandas as pd
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from castmates.files import replace, writing
 from castmates.results.csv import write_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 COLUMN = 3.33  # inches: one column of a two-column paper
 PAGE = 7.0
@@ -25,6 +25,7 @@ INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHED = (0, (2, 1.2))  # of an interval within launch
 SHADES = "RdBu_r"  # red: slower, blue: faster; told apart with any common colour blindness
 
 STYLE_FILE = files("castmates.report.figures") / "castmates.mplstyle"
@@ -34,19 +35,23 @@ ABOUT: Mapping[str, Mapping[str, str | None]] = {
     "png": {"Software": "Castmates"},
 }
 
+Look = tuple[str, str]  # colour, marker
+Name = TypeVar("Name", bound=Hashable)
+
 
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the house style and nothing else, without leaving a trace in the caller's settings."""
-    from matplotlib import style
-
     with style.context(str(STYLE_FILE), after_reset=True):
         yield
 
 
-def plain(name: str) -> str:
-    """A member's name without its CPUs: stream@1 is stream."""
-    return re.sub(r"@[\d.]+", "", name)
+def looks_of(names: Iterable[Name], shift: int = 0) -> dict[Name, Look]:
+    """A colour and a marker for each name; the markers begin with another one, by so many, than the colours."""
+    return {
+        name: (COLOURS[place % len(COLOURS)], MARKERS[(place + shift) % len(MARKERS)])
+        for place, name in enumerate(names)
+    }
 
 
 def broken(name: str, width: int) -> str:
@@ -69,7 +74,7 @@ def stamp(platforms: list[str], study: str) -> str:
     return f"{', '.join(platforms) or 'no numbers'}\N{NO-BREAK SPACE}· study {study}"
 
 
-def badge(figure: "Figure", words: str) -> None:
+def badge(figure: Figure, words: str) -> None:
     """Put what speaks against the whole study into the upper right corner, where `badge_room` kept room for it."""
     if words:
         width, height = figure.get_size_inches()
@@ -90,17 +95,15 @@ def _badge_lines(words: str, width: float) -> list[str]:
     return textwrap.wrap(words, int((width - 0.25) / BADGE_LETTER), break_on_hyphens=False)
 
 
-def empty_figure(message: str, caveat: str) -> "Figure":
+def empty_figure(message: str, caveat: str) -> Figure:
     """A figure that says why there is nothing to see."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
     badge(figure, caveat)
     figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)
     return figure
 
 
-def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
+def write(figure: Figure, source: pd.DataFrame, stem: Path) -> None:
     """Write STEM.svg, STEM.pdf, STEM.png and STEM.csv, each whole or not at all."""
     with styled(), writing(stem):
         for suffix, about in ABOUT.items():
@@ -108,14 +111,14 @@ def write(figure: "Figure", source: "pd.DataFrame", stem: Path) -> None:
         replace(stem.with_name(f"{stem.name}.csv"), partial(_source, source))
 
 
-def _source(source: "pd.DataFrame", file: Path) -> None:
+def _source(source: pd.DataFrame, file: Path) -> None:
     if len(source) > MANY:
         write_csv(source, file)
     else:
         source.to_csv(file, index=False)
 
 
-def _save(figure: "Figure", suffix: str, about: Mapping[str, str | None], name: str, file: Path) -> None:
+def _save(figure: Figure, suffix: str, about: Mapping[str, str | None], name: str, file: Path) -> None:
     figure.savefig(file, format=suffix, metadata=about)
     if suffix == "svg":
         file.write_text(own_ids(file.read_text(encoding="utf-8"), name), encoding="utf-8")

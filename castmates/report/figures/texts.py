@@ -1,4 +1,4 @@
-"""What is said of each figure: made when it is drawn, so that the page need not read again what it is made of."""
+"""The texts of each figure: made when it is drawn, so that the page need not read again what it is made of."""
 
 import re
 from dataclasses import dataclass
@@ -6,21 +6,23 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
-from castmates.report.captions import alternatives, captions
+from castmates.report.figures.index import FIGURES
 from castmates.report.results import Results
+from castmates.report.text.stamps import first_words, source
 
 
 @dataclass(frozen=True)
 class Texts:
-    """What is said of a figure."""
+    """What stands below a figure, and what is read aloud in its place."""
 
     caption: str
-    alternative: str  # what is read aloud in its place
+    alternative: str
 
 
 def texts_for(name: str, results: Results) -> Texts:
-    """Make them from the numbers."""
-    return Texts(captions(results, [name])[name], alternatives(results, [name])[name])
+    """Made from the numbers: the platform stands before both, the source behind the caption."""
+    module, platform = FIGURES[name].module, first_words(results)
+    return Texts(platform + module.caption(results) + source(results), platform + module.alternative(results))
 
 
 def write_texts(texts: Texts, stem: Path) -> None:
@@ -36,9 +38,9 @@ def write_texts(texts: Texts, stem: Path) -> None:
 def texts_of(stem: Path) -> Texts:
     """Read what was written when the figure was drawn."""
     try:
-        found = [stem.with_name(f"{stem.name}.{suffix}").read_text(encoding="utf-8") for suffix in ("txt", "alt.txt")]
+        texts = [stem.with_name(f"{stem.name}.{suffix}").read_text(encoding="utf-8") for suffix in ("txt", "alt.txt")]
     except FileNotFoundError as problem:
         raise CastmatesError(
             f"{problem.filename}: the figure's text is not there; draw it with scripts/draw_figures.py first."
         ) from None
-    return Texts(*(text.strip() for text in found))
+    return Texts(*(text.strip() for text in texts))

@@ -1,8 +1,12 @@
 """The figure `timeline`: the members' cache occupancy and memory bandwidth over time, with the masks that were set."""
 
-import textwrap
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
+from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
     COLOURS,
     COLUMN,
@@ -10,11 +14,8 @@ from castmates.report.figures.style import (
     INK,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     empty_figure,
-    plain,
     squeezed,
     stamp,
     styled,
@@ -32,16 +33,9 @@ from castmates.report.figures.timeline_rows import (
 )
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, number
+from castmates.report.text.words import counted, number, plain
 from castmates.study import masks
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
 FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
@@ -50,46 +44,45 @@ SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
 MIB, GB = 2**20, 1e9
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    import pandas as pd
-
-    found = timeline(results)
+    chosen = timeline(results)
     with styled():
-        if found is None:
+        if chosen is None:
             return empty_figure(_why_empty(results), caveat(results)), pd.DataFrame(columns=SHOWN)
-        return _figure(found, results), found.source
+        return _figure(chosen, results), chosen.source
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    found = timeline(results)
-    if found is None:
+    chosen = timeline(results)
+    if chosen is None:
         return f"{_why_empty(results)} "
-    some = f"the first {len(found.spans)} windows" if found.left_out else "all windows"
+    some = f"the first {len(chosen.spans)} windows" if chosen.left_out else "all windows"
     peak = "" if peak_bandwidth(results) else " The peak bandwidth of this machine is not known."
     return (
-        f"One block, chosen by a rule and not by eye: {RULE}, block {found.block} of {found.company} ({found.of} to "
-        f"choose from). Drawn are {some} of its middle round ({found.round} of {found.rounds}), in the order in which "
-        "they were measured; the others are in the figure's CSV. Above: the ways that each member may fill. Middle: "
+        f"One block, chosen by a rule and not by eye: {RULE}, block {chosen.block} of {chosen.company} ({chosen.of} to "
+        f"choose from). Drawn are {some} of its middle round ({chosen.round} of {chosen.rounds}), in the order in "
+        "which they were measured; the others are in the figure's CSV. Above: the ways that each member may fill. "
+        "Middle: "
         "occupancy of the last-level cache by member, stacked, the lead lowest; the step line is what the lead's mask "
         "allows. Below: bandwidth to memory by member. Settle times are hatched, windows shaded, rejected ones red; "
-        f"triangles mark changes of the masks. A sample every {number(found.period, 2)} s; one launch, hence no "
+        f"triangles mark changes of the masks. A sample every {number(chosen.period, 2)} s; one launch, hence no "
         f"interval.{peak} "
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    found = timeline(results)
-    if found is None:
+    chosen = timeline(results)
+    if chosen is None:
         return _why_empty(results)
-    inside = found.samples[(found.samples["metric"] == OCCUPANCY) & ~found.samples["settling"]]
+    inside = chosen.samples[(chosen.samples["metric"] == OCCUPANCY) & ~chosen.samples["settling"]]
     means = inside.groupby("member")["value"].mean() / MIB
-    parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in found.members if name in means]
-    changes = sum(span.changed for span in found.spans)
+    parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in chosen.members if name in means]
+    changes = sum(span.changed for span in chosen.spans)
     return (
-        f"Occupancy and bandwidth over {counted(len(found.spans), 'window')} of one block, with "
+        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'window')} of one block, with "
         f"{counted(changes, 'change')} of the masks; mean occupancy inside the windows: {', '.join(parts)}."
     )
 
@@ -98,52 +91,46 @@ def _why_empty(results: Results) -> str:
     return f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
 
 
-def _figure(found: Timeline, results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
-    width = COLUMN if len(found.spans) <= FEW else PAGE
-    labels = [_label(span) for span in found.spans]
+def _figure(chosen: Timeline, results: Results) -> Figure:
+    width = COLUMN if len(chosen.spans) <= FEW else PAGE
+    labels = [_label(span) for span in chosen.spans]
     under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
-    looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(found.members)}
-    notes = textwrap.wrap(_note(found, results), int((width - 0.2) / SMALL_LETTER))
-    masked = any(span.masks for span in found.spans)
-    keys = _keys(found, looks, masked, cache_bytes(results), peak_bandwidth(results))
-    columns = max(1, int((width - 0.1) / (0.5 + 0.062 * max(len(str(key.get_label())) for key in keys))))
-    legend = 0.15 * -(-len(keys) // columns) + 0.08
+    looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(chosen.members)}
+    notes = small_print(width, _note(chosen, results))
+    masked = any(span.masks for span in chosen.spans)
+    keys = _keys(chosen, looks, masked, cache_bytes(results), peak_bandwidth(results))
+    columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
+    keys_high = 0.15 * -(-len(keys) // columns) + 0.08
     head = 0.2 + badge_room(caveat(results), width)
-    foot = 0.1 + 0.115 * len(notes)
+    foot = 0.1 + NOTE * len(notes)
     panels = [MASKS] * masked + [LEVELS, RATES]
-    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + legend + foot
+    height = head + sum(panels) + BETWEEN * (len(panels) - 1) + under + keys_high + foot
     figure = Figure(figsize=(width, height))
     top = head
     axes: list[Axes] = []
     for high in panels:
-        place = (LEFT / width, 1 - (top + high) / height, (width - LEFT - 0.1) / width, high / height)
-        axes.append(figure.add_axes(place, sharex=axes[0] if axes else None))
+        shared = axes[0] if axes else None
+        axes.append(axes_at(figure, LEFT, height - top - high, width - LEFT - 0.1, high, sharex=shared))
         top += high + BETWEEN
     if masked:
-        _masks(axes[0], found, looks)
-    _levels(axes[-2], found, looks, cache_bytes(results))
-    _rates(axes[-1], found, looks, peak_bandwidth(results))
-    for one in axes:
-        _windows(one, found.spans, last=one is axes[-1])
-    _changes(axes[0], found.spans)
-    _names(axes[-1], found.spans, labels)
-    axes[-1].set_xlim(found.spans[0].switch, found.spans[-1].close)
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, (foot + legend) / height), ncols=columns,
-        columnspacing=1.2, handlelength=1.6, borderpad=0, borderaxespad=0,
+        _masks(axes[0], chosen, looks)
+    _levels(axes[-2], chosen, looks, cache_bytes(results))
+    _rates(axes[-1], chosen, looks, peak_bandwidth(results))
+    for panel in axes:
+        _windows(panel, chosen.spans, last=panel is axes[-1])
+    _changes(axes[0], chosen.spans)
+    _names(axes[-1], chosen.spans, labels)
+    axes[-1].set_xlim(chosen.spans[0].switch, chosen.spans[-1].close)
+    legend(
+        figure, keys, (foot + keys_high) / height, columns, columnspacing=1.2, handlelength=1.6, handletextpad=0.8,
+        borderpad=0, borderaxespad=0,
     )  # fmt: skip
-    figure.text(0.1 / width, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    return finish(figure, notes, caveat(results))
 
 
-def _masks(axes: "Axes", found: Timeline, looks: dict[str, str]) -> None:
+def _masks(axes: Axes, chosen: Timeline, looks: dict[str, str]) -> None:
     """The ways of each member in each window, side by side, so that shared ones show as shared."""
-    from matplotlib.patches import Rectangle
-
-    for span in found.spans:
+    for span in chosen.spans:
         there = [name for name in looks if name in span.masks]
         wide = (span.close - span.switch) / max(1, len(there))
         for index, name in enumerate(there):
@@ -151,28 +138,28 @@ def _masks(axes: "Axes", found: Timeline, looks: dict[str, str]) -> None:
                 ways = masks.positions(run)
                 corner = (span.switch + (index + 0.1) * wide, ways[0])
                 axes.add_patch(Rectangle(corner, 0.8 * wide, len(ways), facecolor=looks[name], linewidth=0, zorder=3))
-    top = max(mask.bit_length() for span in found.spans for mask in span.masks.values())
+    top = max(mask.bit_length() for span in chosen.spans for mask in span.masks.values())
     axes.set_ylim(0, top)
     axes.set_yticks([0, top])
     axes.set_ylabel("ways")
 
 
-def _levels(axes: "Axes", found: Timeline, looks: dict[str, str], size: float | None) -> None:
-    samples = found.samples[found.samples["metric"] == OCCUPANCY]
-    for span in found.spans:
+def _levels(axes: Axes, chosen: Timeline, looks: dict[str, str], size: float | None) -> None:
+    samples = chosen.samples[chosen.samples["metric"] == OCCUPANCY]
+    for span in chosen.spans:
         here = samples[samples["window"] == span.window].pivot_table(
             index="seconds", columns="member", values="value", dropna=False
         )
         # A sample that somebody lacks is a gap: a stack without one of its parts would be too low.
-        here = here.reindex(columns=found.members).dropna() / MIB
+        here = here.reindex(columns=chosen.members).dropna() / MIB
         if len(here):
             axes.stackplot(
-                here.index, here.T.to_numpy(), colors=[looks[name] for name in found.members], linewidth=0, zorder=2
+                here.index, here.T.to_numpy(), colors=[looks[name] for name in chosen.members], linewidth=0, zorder=2
             )
     if size is not None:
         axes.axhline(size / MIB, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
-        lead, way = found.members[0], size / MIB / max(1, _all_ways(found))
-        for span in found.spans:
+        lead, way = chosen.members[0], size / MIB / max(1, _all_ways(chosen))
+        for span in chosen.spans:
             if lead in span.masks:
                 allowed = way * masks.popcount(span.masks[lead])
                 axes.plot([span.switch, span.close], [allowed] * 2, color="white", linewidth=2.4, zorder=4)
@@ -183,12 +170,12 @@ def _levels(axes: "Axes", found: Timeline, looks: dict[str, str], size: float | 
     axes.set_ylabel("occupancy\n(MiB)")
 
 
-def _all_ways(found: Timeline) -> int:
-    return max((mask.bit_length() for span in found.spans for mask in span.masks.values()), default=0)
+def _all_ways(chosen: Timeline) -> int:
+    return max((mask.bit_length() for span in chosen.spans for mask in span.masks.values()), default=0)
 
 
-def _rates(axes: "Axes", found: Timeline, looks: dict[str, str], peak: float | None) -> None:
-    samples = found.samples[found.samples["metric"] == BANDWIDTH]
+def _rates(axes: Axes, chosen: Timeline, looks: dict[str, str], peak: float | None) -> None:
+    samples = chosen.samples[chosen.samples["metric"] == BANDWIDTH]
     for (_, member), here in samples.groupby(["window", "member"], sort=False):
         axes.plot(
             here["seconds"], here["value"] / GB, color=looks[str(member)], marker="o", markersize=1.8, linewidth=1.0,
@@ -201,7 +188,7 @@ def _rates(axes: "Axes", found: Timeline, looks: dict[str, str], peak: float | N
     axes.set_xlabel("seconds", labelpad=1)
 
 
-def _windows(axes: "Axes", spans: list[Span], last: bool) -> None:
+def _windows(axes: Axes, spans: list[Span], last: bool) -> None:
     for span in spans:
         if span.open > span.switch:
             axes.axvspan(
@@ -214,13 +201,13 @@ def _windows(axes: "Axes", spans: list[Span], last: bool) -> None:
     axes.yaxis.set_label_coords(-0.3 / _inches(axes)[0], 0.5)
 
 
-def _inches(axes: "Axes") -> tuple[float, float]:
+def _inches(axes: Axes) -> tuple[float, float]:
     """Width and height of a panel."""
     box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
     return box.width, box.height
 
 
-def _changes(axes: "Axes", spans: list[Span]) -> None:
+def _changes(axes: Axes, spans: list[Span]) -> None:
     at = [span.switch for span in spans if span.changed]
     axes.plot(
         at, [1.06] * len(at), linestyle="", marker="v", markersize=3.5, color=INK, clip_on=False,
@@ -228,7 +215,7 @@ def _changes(axes: "Axes", spans: list[Span]) -> None:
     )  # fmt: skip
 
 
-def _names(axes: "Axes", spans: list[Span], labels: list[str]) -> None:
+def _names(axes: Axes, spans: list[Span], labels: list[str]) -> None:
     """The scene of each window, below the axis of time."""
     down = 0.4 / _inches(axes)[1]
     for span, label in zip(spans, labels, strict=True):
@@ -246,11 +233,8 @@ def _label(span: Span) -> str:
 
 
 def _keys(
-    found: Timeline, looks: dict[str, str], masked: bool, size: float | None, peak: float | None
-) -> "list[Line2D | Patch]":
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
+    chosen: Timeline, looks: dict[str, str], masked: bool, size: float | None, peak: float | None
+) -> list[Line2D | Patch]:
     short = {name: plain(name) for name in looks}
     names = {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in looks}
     keys: list[Line2D | Patch] = [Patch(facecolor=colour, label=names[name]) for name, colour in looks.items()]
@@ -259,17 +243,17 @@ def _keys(
     keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
     keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
     keys.append(Patch(facecolor=SHADE, label="window"))
-    lost = any(not span.valid for span in found.spans)
+    lost = any(not span.valid for span in chosen.spans)
     keys += [Patch(facecolor=LOST, label="rejected window")] if lost else []
-    changed = any(span.changed for span in found.spans)
+    changed = any(span.changed for span in chosen.spans)
     keys += [Line2D([], [], linestyle="", marker="v", markersize=3.5, color=INK, label="masks change")] * changed
     return keys
 
 
-def _note(found: Timeline, results: Results) -> str:
-    left = f"; {counted(found.left_out, 'more window')} of the round in the CSV" if found.left_out else ""
+def _note(chosen: Timeline, results: Results) -> str:
+    left = f"; {counted(chosen.left_out, 'more window')} of the round in the CSV" if chosen.left_out else ""
     return (
-        f"block {found.block} of {found.company}, the median of {found.of} by the lead's total rate; "
-        f"round {found.round} of {found.rounds}{left}; a sample every {number(found.period, 2)} s · "
+        f"block {chosen.block} of {chosen.company}, the median of {chosen.of} by the lead's total rate; "
+        f"round {chosen.round} of {chosen.rounds}{left}; a sample every {number(chosen.period, 2)} s · "
         f"{stamp(results.platforms, results.name)}"
     )

@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OCCUPANCY, BANDWIDTH = "llc_occupancy", "mbm_total"
 MONITORS = ("resctrl", "pqos")
@@ -60,18 +59,18 @@ class Timeline:
     left_out: int  # windows of the round that are not drawn
     members: list[str]  # the lead first
     spans: list[Span]
-    source: "pd.DataFrame"
+    source: pd.DataFrame
 
     @property
-    def samples(self) -> "pd.DataFrame":
+    def samples(self) -> pd.DataFrame:
         """The samples of the windows that are drawn."""
         return self.source[self.source["drawn"]]
 
     @property
     def period(self) -> float:
         """Seconds between two samples of a member, in the middle; NaN where there are none."""
-        one = self.source[self.source["metric"] == OCCUPANCY].sort_values("seconds")
-        gaps = one.groupby(["window", "member"])["seconds"].diff()
+        occupancy = self.source[self.source["metric"] == OCCUPANCY].sort_values("seconds")
+        gaps = occupancy.groupby(["window", "member"])["seconds"].diff()
         return float(gaps.median())
 
 
@@ -118,36 +117,36 @@ def representative(results: Results) -> tuple[str, int, int] | None:
 
 
 def cache_bytes(results: Results) -> float | None:
-    """The size of a last-level cache, where the plan's machine told."""
-    cache = results.plan.get("cache") or {}
-    return cache["way_bytes"] * cache["ways"] if cache.get("way_bytes") and cache.get("ways") else None
+    """The size of a last-level cache, where that is known."""
+    cache = results.plan.cache
+    return cache.way_bytes * cache.ways if cache and cache.way_bytes and cache.ways else None
 
 
 def peak_bandwidth(results: Results) -> float | None:
     """Bytes that the memory moves in a second at most, where that is known."""
-    said = (results.machine.get("model") or {}).get("bandwidth")
-    return float(bytes_of(said)) if said else None
+    stated = results.machine.model.get("bandwidth")
+    return float(bytes_of(stated)) if stated else None
 
 
 def mask_of(schemata: str) -> int | None:
     """The ways of the first cache that a group may fill, with code or data; None where nothing was said."""
-    found = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
-    return reduce(or_, (int(mask, 16) for mask in found)) if found else None
+    masks = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
+    return reduce(or_, (int(mask, 16) for mask in masks)) if masks else None
 
 
-def _begin(rows: "pd.DataFrame") -> int:
+def _begin(rows: pd.DataFrame) -> int:
     """When a window's scene was set; for old results, when it was opened."""
     return int(rows["switch_ns"].fillna(rows["open_ns"]).iloc[0])
 
 
-def _spans(windows: "pd.DataFrame", numbers: list[int], begin: int) -> list[Span]:
+def _spans(windows: pd.DataFrame, numbers: list[int], begin: int) -> list[Span]:
     spans: list[Span] = []
     before: tuple[str, dict[str, int]] | None = None
     for number in numbers:
         rows = windows[windows["window"] == number]
         first = rows.iloc[0]
-        found = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
-        masks = {name: mask for name, mask in found.items() if mask is not None}
+        known = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
+        masks = {name: mask for name, mask in known.items() if mask is not None}
         now = (str(first["partition"]), masks)
         spans.append(
             Span(
@@ -173,9 +172,7 @@ def _what(row: "pd.Series[Any]") -> str:
     return f"{row['workload']} alone" if kind == "alone" else kind
 
 
-def _source(windows: "pd.DataFrame", samples: "pd.DataFrame", drawn: list[int], begin: int) -> "pd.DataFrame":
-    import pandas as pd
-
+def _source(windows: pd.DataFrame, samples: pd.DataFrame, drawn: list[int], begin: int) -> pd.DataFrame:
     once = windows.groupby("window", as_index=False).agg(
         round=("round", "first"), scene=("scene", "first"), partition=("partition", "first"), valid=("valid", "all"),
         open_ns=("open_ns", "first"),

@@ -1,39 +1,34 @@
 """The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
 
 import math
-import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.panels import fitting
+from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import (
     COLOURS,
-    GREY,
     INK,
     PAGE,
     SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     broken,
     empty_figure,
-    plain,
     stamp,
     styled,
 )
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, units
+from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 from castmates.study.topdown_tree import children, of_level
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
 LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
@@ -45,14 +40,12 @@ _ON_HATCH = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "boxstyle
 Row = dict[str, Any]
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the shares of every scene, and their changes against solo."""
-    import pandas as pd
-
     table, change = tables(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    told = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
-    source = table.merge(told, on=[*keys, "kind"], how="left") if len(change) else table
+    points = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
     with styled():
         shown = drawn(table)
         if shown.empty:
@@ -61,12 +54,12 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
 
 
 @once
-def tables(results: Results) -> "tuple[pd.DataFrame, pd.DataFrame]":
+def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The shares, and their changes against solo."""
     return shares_and_changes(results.block_parts("topdown", NEEDED, NAMES), results.windows)
 
 
-def drawn(table: "pd.DataFrame") -> "pd.DataFrame":
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
     """What has a bar: whole windows without a partition."""
     return table[(table["phase"] == "") & (table["partition"] == UNMANAGED)]
 
@@ -79,32 +72,24 @@ def why_empty(results: Results) -> str:
     return f"No valid window of the study {results.name} has a Top-Down metric of its lead."
 
 
-def _figure(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> Figure:
     panels = [rows for _, rows in table.groupby(["platform", "lead", "member"], sort=False)]
     count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
     heights = [_height(rows) for rows in panels]
     key = _key(table, change, results) + (f"; {counted(more, 'more lead')} in the CSV" if more else "")
-    notes = textwrap.wrap(key, int((PAGE - 0.2) / SMALL_LETTER))
-    notes += textwrap.wrap(stamp(results.platforms, results.name), int((PAGE - 0.2) / SMALL_LETTER))
-    foot = 0.95 + 0.115 * len(notes)
-    top = 0.08 + badge_room(caveat(results), PAGE)
-    height = top + sum(HEAD + one for one in heights) + foot
-    figure = Figure(figsize=(PAGE, height))
-    y = height - top
-    for rows, own in zip(panels, heights, strict=True):
-        y -= HEAD + own
-        box = (LEFT / PAGE, y / height, (PAGE - LEFT - RIGHT) / PAGE, own / height)
-        _panel(figure.add_axes(box), rows, change, is_last=rows is panels[-1])
-    _legend(figure, table, (foot - 0.45) / height)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, caveat(results))
-    return figure
+    notes = small_print(PAGE, key, stamp(results.platforms, results.name))
+    foot = 0.95 + NOTE * len(notes)
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
+    for axes, rows in zip(places, panels, strict=True):
+        _panel(axes, rows, change, is_last=rows is panels[-1])
+    keys = _keys(table)
+    top = (foot - 0.45) / figure.get_figheight()
+    legend(figure, keys, top, min(3, len(keys)), handletextpad=0.4, columnspacing=1.2)
+    return finish(figure, notes, caveat(results))
 
 
-def _height(rows: "pd.DataFrame") -> float:
+def _height(rows: pd.DataFrame) -> float:
     """Room for a panel's bars, and for the longest name beside one."""
     names = [_label(mix) for mix, _ in _scenes(rows)]
     return len(names) * max(LINE, *(0.05 + 0.11 * (name.count("\n") + 1) for name in names))
@@ -114,7 +99,7 @@ def _label(mix: str) -> str:
     return broken(f"beside {_beside(mix)}", 24) if mix else "alone"
 
 
-def _scenes(rows: "pd.DataFrame") -> list[tuple[str, dict[str, Row]]]:
+def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
     """Each scene's shares by category, solo first."""
     return [
         (str(mix), {row["metric"]: row for row in records(group)})
@@ -122,19 +107,18 @@ def _scenes(rows: "pd.DataFrame") -> list[tuple[str, dict[str, Row]]]:
     ]
 
 
-def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: bool) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) -> None:
     first = records(rows)[0]
     ticks = []
-    for y, (mix, told) in enumerate(_scenes(rows)):
+    for y, (mix, shares) in enumerate(_scenes(rows)):
         ticks.append(_label(mix))
-        _bar(axes, y, told)
-        mine = [one for one in records(change) if _is_of(one, first, mix)]
+        _bar(axes, y, shares)
+        mine = [row for row in records(change) if _is_of(row, first, mix)]
         axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
-    axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(ticks) - 0.5, -0.5)
     axes.set_xlim(0, 100)
-    axes.spines["left"].set_visible(False)
+    without_axis(axes)
     axes.set_title(plain(str(first["lead"])), loc="left", pad=4, fontweight="bold")
     if is_last:
         axes.set_xlabel("per cent of the processor's slots")
@@ -142,17 +126,17 @@ def _panel(axes: "Axes", rows: "pd.DataFrame", change: "pd.DataFrame", is_last: 
         axes.tick_params(axis="x", labelbottom=False)
 
 
-def _bar(axes: "Axes", y: float, told: dict[str, Row]) -> None:
+def _bar(axes: Axes, y: float, shares: dict[str, Row]) -> None:
     """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
     at = 0.0
     for name, colour in LOOKS.items():
-        if name not in told:
+        if name not in shares:
             continue
-        row = told[name]
+        row = shares[name]
         width = max(row["share"], 0.0)
         pale = 0.5 if row["running"] < FULLY_COUNTED else 1.0
         axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
-        below = {child: told[child]["share"] for child in children(name) if child in told}
+        below = {child: shares[child]["share"] for child in children(name) if child in shares}
         marked = [child for child in below if child in HATCHED]
         if marked and sum(below.values()) > 0:
             # Levels may come from different rounds: the part is drawn as large as it is among its siblings.
@@ -165,42 +149,39 @@ def _bar(axes: "Axes", y: float, told: dict[str, Row]) -> None:
         at += width
 
 
-def _is_of(one: Row, first: Row, mix: str) -> bool:
-    same = all(one[key] == first[key] for key in ("platform", "lead", "member"))
-    return same and one["mix"] == mix and one["partition"] == UNMANAGED and one["phase"] == ""
+def _is_of(row: Row, first: Row, mix: str) -> bool:
+    same = all(row[key] == first[key] for key in ("platform", "lead", "member"))
+    return same and row["mix"] == mix and row["partition"] == UNMANAGED and row["phase"] == ""
 
 
 def _words(change: list[Row]) -> str:
     """The category of level 1 that changed most, in points, and what of level 2 did."""
-    said = []
+    lines = []
     for level in (1, 2):
-        of = [one for one in change if one["level"] == level]
+        of = [row for row in change if row["level"] == level]
         if of:
-            said.append(_change(max(of, key=lambda one: abs(one["points"]))))
-    return "\n".join(said)
+            lines.append(_change(max(of, key=lambda row: abs(row["points"]))))
+    return "\n".join(lines)
 
 
-def _change(one: Row) -> str:
-    low, high = ("points_low", "points_high") if not math.isnan(one["points_low"]) else ("within_low", "within_high")
-    name = one["metric"].replace("_", " ")
-    sign = "+" if one["points"] >= 0 else ""
-    return f"{name} {sign}{number(one['points'])} {interval(one[low], one[high])}".strip()
+def _change(row: Row) -> str:
+    low, high = ("points_low", "points_high") if not math.isnan(row["points_low"]) else ("within_low", "within_high")
+    name = row["metric"].replace("_", " ")
+    sign = "+" if row["points"] >= 0 else ""
+    return f"{name} {sign}{number(row['points'])} {interval(row[low], row[high])}".strip()
 
 
-def _legend(figure: "Figure", table: "pd.DataFrame", top: float) -> None:
-    from matplotlib.patches import Patch
-
+def _keys(table: pd.DataFrame) -> list[Patch]:
     there = set(table["metric"])
     keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in LOOKS.items() if name in there]
     marked = [name.replace("_", " ") for name in HATCHED if name in there]
     if marked:
         label = "of which " + ", ".join(marked)
         keys.append(Patch(facecolor=COLOURS[0], edgecolor="white", hatch="/////", linewidth=0, label=label))
-    figure.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, top), ncols=min(3, len(keys)),
-                  handletextpad=0.4, columnspacing=1.2)  # fmt: skip
+    return keys
 
 
-def _key(table: "pd.DataFrame", change: "pd.DataFrame", results: Results) -> str:
+def _key(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> str:
     parts = ["right: the largest change against alone, in points, with its 95 % interval"] if len(change) else []
     if len(change):
         within = change["points_low"].isna().any()
@@ -239,15 +220,15 @@ def alternative(results: Results) -> str:
     if drawn(table).empty:
         return why_empty(results)
     of_scene: dict[tuple[str, str], list[Row]] = {}
-    for one in records(change):
-        if one["level"] == 1 and not one["phase"] and one["partition"] == UNMANAGED:
-            of_scene.setdefault((one["lead"], one["mix"]), []).append(one)
-    told = [max(of, key=lambda one: abs(one["points"])) for of in of_scene.values()]
-    parts = [f"{plain(one['lead'])} beside {_beside(one['mix'])}: {_change(one)}" for one in told[:DRAWN]]
-    more = f"; and {len(told) - DRAWN} more" if len(told) > DRAWN else ""
+    for row in records(change):
+        if row["level"] == 1 and not row["phase"] and row["partition"] == UNMANAGED:
+            of_scene.setdefault((row["lead"], row["mix"]), []).append(row)
+    largest = [max(of, key=lambda row: abs(row["points"])) for of in of_scene.values()]
+    parts = [f"{plain(row['lead'])} beside {_beside(row['mix'])}: {_change(row)}" for row in largest[:DRAWN]]
+    more = f"; and {len(largest) - DRAWN} more" if len(largest) > DRAWN else ""
     if not parts:
-        alone = [one for one in records(drawn(table)) if one["level"] == 1]
+        alone = [row for row in records(drawn(table)) if row["level"] == 1]
         return "Top-Down shares: " + "; ".join(
-            f"{plain(one['lead'])} {one['metric'].replace('_', ' ')} {number(one['share'])} %" for one in alone[:DRAWN]
+            f"{plain(row['lead'])} {row['metric'].replace('_', ' ')} {number(row['share'])} %" for row in alone[:DRAWN]
         ) + "."  # fmt: skip
     return f"Largest changes of Top-Down shares against alone, in points: {'; '.join(parts)}{more}."

@@ -1,33 +1,30 @@
 """The figure `windows`: the lead's rate in every window of a block, over time."""
 
 import math
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from castmates.report.figures.panels import beside_each_other, columns_for, finish, legend, lines_across, sharing
 from castmates.report.figures.style import (
-    COLOURS,
     COLUMN,
     GREY,
     INK,
-    MARKERS,
     PAGE,
-    SMALL,
-    badge,
+    Look,
     badge_room,
     empty_figure,
-    plain,
+    looks_of,
     squeezed,
     stamp,
     styled,
 )
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
+from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 PANELS = 12
 TITLE = 31  # letters that fit above a panel
@@ -35,10 +32,9 @@ BASELINES = {"solo": (INK, "o"), "solo-again": ("#8f8f8f", "o"), "placebo": ("#7
 PARTITIONED = ", partitioned"
 SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
 SHOWN += ["platform"]
-Look = tuple[str, str]  # colour, marker
 
 
-def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = relative_rates(results.windows)
     with styled():
@@ -48,10 +44,45 @@ def draw(results: Results) -> "tuple[Figure, pd.DataFrame]":
         return _figure(source, chosen_blocks(source), results), source
 
 
-def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
-    """Each lead's rate in a window over the median of its solo windows in the same block: the valid ones, if any."""
-    import pandas as pd
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    source = relative_rates(results.windows)
+    shown, chosen = source[source["relative_rate"].notna()], chosen_blocks(source)
+    blocks = len(shown[["company", "block"]].drop_duplicates())
+    which = (
+        "Every block that has rates is shown."
+        if len(chosen) == blocks
+        else (
+            f"{len(chosen)} of {blocks} blocks are shown: the first, the last and evenly spaced ones between; "
+            "the others are in the figure's CSV."
+        )
+    )
+    lost = int(source["relative_rate"].isna().sum())
+    without = (
+        f" {counted(lost, 'window')} gave no rate, or had no solo rate to be compared with, and cannot be drawn."
+        if lost
+        else ""
+    )
+    return (
+        "The lead's rate in every window, over the median of its solo windows in the same block (of the valid ones, "
+        f"if there are any). Hollow crosses are rejected windows. {which}{without} "
+    )
 
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    source = relative_rates(results.windows)
+    kept = source[source["valid"] & source["relative_rate"].notna()]
+    if kept.empty:
+        return "No valid window can be compared with a solo one."
+    medians = kept.groupby("what", sort=False)["relative_rate"].median()
+    parts = [f"{plain(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
+    blocks = counted(len(chosen_blocks(source)), "block")
+    return f"Rates of the lead over time in {blocks}; medians over solo: {listed(parts)}."
+
+
+def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
+    """Each lead's rate in a window over the median of its solo windows in the same block: the valid ones, if any."""
     rows = windows[windows["role"] == "lead"].copy()
     block = [rows["company"], rows["block"]]
     solo = rows["rate"].where(rows["scene"] == "solo")
@@ -65,7 +96,7 @@ def relative_rates(windows: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows[SHOWN].sort_values(["company", "block", "window"], ignore_index=True))
 
 
-def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
+def chosen_blocks(source: pd.DataFrame) -> list[tuple[str, int]]:
     """The blocks that are drawn: all, or the first, the last and evenly spaced ones between them."""
     shown = source[source["relative_rate"].notna()]
     launches = shown[["company", "block"]].drop_duplicates()
@@ -75,61 +106,45 @@ def chosen_blocks(source: "pd.DataFrame") -> list[tuple[str, int]]:
     return [blocks[round(index * (len(blocks) - 1) / (PANELS - 1))] for index in range(PANELS)]
 
 
-def _looks(source: "pd.DataFrame") -> dict[str, Look]:
+def _looks(source: pd.DataFrame) -> dict[str, Look]:
     """Colour and marker by what ran, without its partition; seven colours by six markers are 42 pairs."""
     scenes = {what.removesuffix(PARTITIONED) for what in source["what"].unique()}
     looks = {what: look for what, look in BASELINES.items() if what in scenes}
-    for index, what in enumerate(sorted(scenes - set(looks))):
-        looks[what] = (COLOURS[index % len(COLOURS)], MARKERS[(index + 1) % len(MARKERS)])
-    return looks
+    return looks | looks_of(sorted(scenes - set(looks)), 1)
 
 
-def _figure(source: "pd.DataFrame", blocks: list[tuple[str, int]], results: Results) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _figure(source: pd.DataFrame, blocks: list[tuple[str, int]], results: Results) -> Figure:
     looks = _looks(source)
-    across = 2 if len(blocks) == 4 else min(3, len(blocks))
-    down = math.ceil(len(blocks) / across)
+    across, down = beside_each_other(len(blocks))
     width = PAGE if across > 1 else COLUMN
     keys = _keys(looks, bool(source["what"].str.endswith(PARTITIONED).any()))
-    columns = max(1, min(5, int(width / (0.36 + 0.06 * max(len(str(key.get_label())) for key in keys)))))
+    columns = columns_for((key.get_label() for key in keys), width, key=0.36, letter=0.06, most=5)
     foot = 0.75 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.3 + badge_room(caveat(results), width)
     height = head - 0.05 + down * 1.5 + foot
     figure = Figure(figsize=(width, height))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    figure.subplots_adjust(
-        left=0.58 / width, right=1 - 0.12 / width, top=1 - head / height, bottom=foot / height, hspace=0.48, wspace=0.1
-    )
-    places = [axes for line in grid for axes in line]
-    for axes, (company, block) in zip(places, blocks, strict=False):
+    places = sharing(figure, len(blocks), left=0.58, top=head, bottom=foot, between=0.48)
+    for axes, (company, block) in zip(places, blocks, strict=True):
         own = source[(source["company"] == company) & (source["block"] == block)]
         _panel(axes, own, looks)
         axes.set_title(_title(source, str(own["lead"].iloc[0]), company, block), loc="left", pad=3)
-    for axes in places[len(blocks) :]:
-        axes.remove()
     middle = (foot + height - head) / 2
     figure.text(
         0.07 / width, middle / height, "rate / median solo rate", rotation=90, va="center", ha="left", fontsize=8
     )
     figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
-    figure.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, (foot - 0.46) / height), ncols=columns,
-        handletextpad=0.2, columnspacing=1.4,
-    )  # fmt: skip
-    figure.text(0.1 / width, 0.05 / height, stamp(results.platforms, results.name), fontsize=SMALL, color=GREY)
-    badge(figure, caveat(results))
-    return figure
+    legend(figure, keys, (foot - 0.46) / height, columns)
+    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), va="baseline")
 
 
-def _title(source: "pd.DataFrame", lead: str, company: str, block: int) -> str:
+def _title(source: pd.DataFrame, lead: str, company: str, block: int) -> str:
     """dlrm, block 3; with the end of its company's name where the lead has several companies."""
     several = source.loc[source["lead"] == lead, "company"].nunique() > 1
     place = f", block {block}" + (f" of {company.rpartition('-')[2]}" if several else "")
     return squeezed(plain(lead), max(8, TITLE - len(place)), 1) + place
 
 
-def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look]) -> None:
+def _panel(axes: Axes, source: pd.DataFrame, looks: dict[str, Look]) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
     there = set(source["what"].str.removesuffix(PARTITIONED))
     for what, (colour, marker) in looks.items():
@@ -146,13 +161,10 @@ def _panel(axes: "Axes", source: "pd.DataFrame", looks: dict[str, Look]) -> None
             linewidths=0.8,
         )  # fmt: skip
     axes.margins(x=0.04, y=0.08)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
+    lines_across(axes, "y")
 
 
-def _keys(looks: dict[str, Look], partitioned: bool) -> "list[Line2D]":
-    from matplotlib.lines import Line2D
-
+def _keys(looks: dict[str, Look], partitioned: bool) -> list[Line2D]:
     def key(colour: str, marker: str, label: str, face: str) -> Line2D:
         return Line2D(
             [], [], linestyle="", marker=marker, markersize=4.5, markeredgecolor=colour, markerfacecolor=face,

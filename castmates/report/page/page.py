@@ -6,12 +6,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
+
 import castmates
 from castmates.analysis.effects.rejections import BIAS_LEVEL, BIAS_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report.figures.style import plain
+from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import contents, figure_parts
 from castmates.report.page.long_tables import folded
@@ -30,7 +33,7 @@ from castmates.report.text import (
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
-from castmates.study.figure_names import figure_names
+from castmates.report.text.words import plain
 
 TEMPLATES = files("castmates.report.page") / "templates"
 
@@ -55,8 +58,6 @@ def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Text
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
     """What all pages are made with."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
     made = Environment(
         loader=PackageLoader("castmates.report.page"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -70,8 +71,6 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
     """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
-    from markupsafe import Markup, escape
-
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -99,8 +98,6 @@ def _size(head: str) -> str:
 
 
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    from markupsafe import Markup
-
     names = shown(results)
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
     parts, rejections = figure_parts(names), health.rejections(results.windows)
@@ -144,7 +141,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
-        "notes": list(results.plan.get("notes") or ()),
+        "notes": list(results.plan.notes),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
@@ -177,12 +174,13 @@ def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
 def _blocks(results: Results) -> list[dict[str, Any]]:
     """The blocks, with what each found out about its settle time."""
     nan = float("nan")
-    found = health.settles(results)
+    settles = health.settles(results)
     rows = []
     for row in records(results.blocks):
-        settle = found.get((row["company"], row["block"]), {})
-        steady = settle.get("steady_after")
-        rows.append({**row, "settle": settle.get("seconds", nan), "steady_after": nan if steady is None else steady})
+        settle = settles.get((row["company"], row["block"]))
+        steady = settle.steady_after if settle else None
+        times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
+        rows.append(row | times)
     return rows
 
 
@@ -191,14 +189,14 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
     rows = [("Study", results.name)]
     if results.study:
         rows.append(("Seed", str(results.study.seed)))
-    rows += [("Blocks in the plan", str(len(results.plan.get("blocks") or []))), ("Castmates", castmates.__version__)]
+    rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
-    found: dict[str, set[str]] = {}
+    recorded: dict[str, set[str]] = {}
     for record in results.records:
-        for name, version in (record.get("versions") or {}).items():
-            found.setdefault(str(name), set()).add(str(version))
-    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(found.items())]
-    freezers = sorted({str(record["freezer"]) for record in results.records if record.get("freezer")})
+        for name, version in record.versions.items():
+            recorded.setdefault(name, set()).add(version)
+    rows += [(f"{name}, when measured", ", ".join(sorted(versions))) for name, versions in sorted(recorded.items())]
+    freezers = sorted({record.freezer for record in results.records} - {""})
     return [*rows, ("Members are frozen by", ", ".join(freezers))] if freezers else rows
 
 

@@ -12,10 +12,10 @@ def as_bibtex(citation: Mapping[str, Any], version: str) -> str:
     """The tool, in the version that measured; only what the citation file tells."""
     people = citation.get("authors") or []
     names = [
-        f"{{{escaped(str(one['name']))}}}"
-        if one.get("name")
-        else escaped(", ".join(str(one[part]) for part in ("family-names", "given-names") if one.get(part)))
-        for one in people
+        f"{{{escaped(str(person['name']))}}}"
+        if person.get("name")
+        else escaped(", ".join(str(person[part]) for part in ("family-names", "given-names") if person.get(part)))
+        for person in people
     ]
     fields = {
         "author": " and ".join(names),

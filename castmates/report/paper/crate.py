@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
+from castmates.report.facts import BlockRecord
+from castmates.results.columns.block import RECORD
+
 Entity = dict[str, Any]
-Facts = Mapping[str, Any]
 # RO-Crate has no term for a digest; the vocabulary of its profiles for runs has.
 CONTEXT = [
     "https://w3id.org/ro/crate/1.1/context",
@@ -29,7 +31,6 @@ TYPES = {
     "yaml": "application/yaml",
     "txt": "text/plain",
 }
-RECORD = "block.json"
 DESCRIPTOR = {
     "@id": "ro-crate-metadata.json",
     "@type": "CreativeWork",
@@ -37,6 +38,7 @@ DESCRIPTOR = {
     "about": {"@id": "./"},
 }
 ANALYSIS = "#analysis"
+UNKNOWN = "not recorded"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Run:
 
     top: str
     inputs: Sequence[str]  # the paths of what was given: the study file and, where it is there, its plan
-    records: Mapping[str, Facts]  # of its blocks, by the path of their file
+    records: Mapping[str, BlockRecord]  # of its blocks, by the path of their file
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,18 @@ class About:
 def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity:
     """The content of ro-crate-metadata.json."""
     records = {path: record for run in runs for path, record in run.records.items()}
-    given = [path for run in runs for path in run.inputs]
+    inputs = [path for run in runs for path in run.inputs]
     measured = _beside(records, parts)
-    versions = dict.fromkeys(map(_version, records.values()))
+    versions = dict.fromkeys(record.castmates for record in records.values())
     tools = {version: _tool(version) for version in dict.fromkeys([*versions, about.version])}
     actions = [_block(path, record, run, measured[path]) for run in runs for path, record in run.records.items()]
     of_blocks = [path for paths in measured.values() for path in paths]
-    apart = {*given, *of_blocks}
+    apart = {*inputs, *of_blocks}
     made = [part.id for part in parts if part.path not in apart]
-    actions.append(_analysis(about, [quote(path) for path in (*given, *of_blocks)], made))
+    actions.append(_analysis(about, [quote(path) for path in (*inputs, *of_blocks)], made))
     software = _software(records.values())
     for tool in tools.values():
-        tool["softwareRequirements"] = _references(one["@id"] for one in software)
+        tool["softwareRequirements"] = _references(entity["@id"] for entity in software)
     licence = _licence(about.licence)
     people = [
         {"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(about.authors, 1)
@@ -106,7 +108,7 @@ def metadata(about: About, parts: Sequence[Part], runs: Sequence[Run]) -> Entity
         "mentions": _references(action["@id"] for action in actions),
     }
     if people:
-        root["author"] = _references(one["@id"] for one in people)
+        root["author"] = _references(entity["@id"] for entity in people)
     return {
         "@context": CONTEXT,
         "@graph": [
@@ -162,13 +164,13 @@ def _tool_id(version: str) -> str:
     return f"#castmates-{quote(version or 'of-no-known-version')}"
 
 
-def _software(records: Iterable[Facts]) -> list[Entity]:
+def _software(records: Iterable[BlockRecord]) -> list[Entity]:
     """What ran beside us, in each version that a block recorded."""
-    found: dict[tuple[str, str], None] = {}
+    named: dict[tuple[str, str], None] = {}
     for record in records:
-        for name, version in (record.get("versions") or {}).items():
-            if name != "castmates" and version:
-                found.setdefault((str(name), str(version)))
+        for name, version in record.versions.items():
+            if name != "castmates":
+                named.setdefault((name, version))
     return [
         {
             "@id": f"#{quote(name)}-{quote(version)}",
@@ -176,48 +178,39 @@ def _software(records: Iterable[Facts]) -> list[Entity]:
             "name": name,
             "softwareVersion": version,
         }
-        for name, version in sorted(found)
+        for name, version in sorted(named)
     ]
 
 
 def _beside(records: Iterable[str], parts: Sequence[Part]) -> dict[str, list[str]]:
     """The files of each block: its record, and what lies beside it."""
-    found: dict[str, list[str]] = {path.removesuffix(RECORD): [] for path in records}
+    files: dict[str, list[str]] = {path.removesuffix(RECORD): [] for path in records}
     for part in parts:
-        if (own := found.get(part.path[: part.path.rfind("/") + 1])) is not None:
+        if (own := files.get(part.path[: part.path.rfind("/") + 1])) is not None:
             own.append(part.path)
-    return {f"{place}{RECORD}": paths for place, paths in found.items()}
+    return {f"{place}{RECORD}": paths for place, paths in files.items()}
 
 
-def _block(path: str, record: Facts, run: Run, measured: Sequence[str]) -> Entity:
+def _block(path: str, record: BlockRecord, run: Run, measured: Sequence[str]) -> Entity:
     """One launch; of a failed one its reason."""
     place = path.removeprefix(run.top).removeprefix("blocks/").removesuffix(f"/{RECORD}")
     place = f"{run.top}{place}"
-    failed = record.get("status") == "failed"
-    modelled = record.get("platform") == "modelled"
+    modelled = record.platform == "modelled"
     action: Entity = {
         "@id": f"#block-{quote(place)}",
         "@type": "CreateAction",
         "name": f"Block {place}" + (" (modelled: no program was started)" if modelled else ""),
-        "description": f"Platform: {_known(record, 'platform')}; host: {_known(record, 'host')}.",
-        "instrument": {"@id": _tool_id(_version(record))},
-        "object": _references(quote(one) for one in run.inputs),
-        "result": _references(quote(one) for one in measured),
-        "actionStatus": f"http://schema.org/{'Failed' if failed else 'Completed'}ActionStatus",
+        "description": f"Platform: {record.platform or UNKNOWN}; host: {record.host or UNKNOWN}.",
+        "instrument": {"@id": _tool_id(record.castmates)},
+        "object": _references(quote(file) for file in run.inputs),
+        "result": _references(quote(file) for file in measured),
+        "actionStatus": f"http://schema.org/{'Failed' if record.failed else 'Completed'}ActionStatus",
     }
-    if failed:
-        action["error"] = str(record.get("reason", ""))
-    if record.get("started"):
-        action |= _times(str(record["started"]), (record.get("seconds") or {}).get("total"))
+    if record.failed:
+        action["error"] = record.reason
+    if record.started:
+        action |= _times(record.started, record.seconds)
     return action
-
-
-def _version(record: Facts) -> str:
-    return str((record.get("versions") or {}).get("castmates", ""))
-
-
-def _known(record: Facts, name: str) -> str:
-    return str(record.get(name) or "not recorded")
 
 
 def _times(started: str, seconds: float | None) -> Entity:
@@ -227,14 +220,14 @@ def _times(started: str, seconds: float | None) -> Entity:
     return times
 
 
-def _analysis(about: About, given: Sequence[str], made: Sequence[str]) -> Entity:
+def _analysis(about: About, inputs: Sequence[str], made: Sequence[str]) -> Entity:
     return {
         "@id": ANALYSIS,
         "@type": "CreateAction",
         "name": "Analysis, figures and tables",
         "description": "Effects and their intervals were estimated from all blocks, drawn, and written for a paper.",
         "instrument": {"@id": _tool_id(about.version)},
-        "object": _references(given),
+        "object": _references(inputs),
         "result": _references(made),
         "endTime": about.published,
     }
@@ -254,5 +247,5 @@ def _licence(stated: str) -> Entity:
 
 def _references(ids: Iterable[str]) -> list[Entity] | Entity:
     """A list; one reference stands by itself, as the specification recommends."""
-    found = [{"@id": one} for one in ids]
-    return found[0] if len(found) == 1 else found
+    references = [{"@id": id} for id in ids]
+    return references[0] if len(references) == 1 else references

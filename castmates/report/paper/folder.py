@@ -38,13 +38,13 @@ class Folder:
         """Copy a file of the study."""
         target = self.place / path
         if not (target.exists() and target.samefile(source)):
-            with source.open("rb") as given, writing(target):
-                replace(target, lambda temporary: _pour(given, temporary))
+            with source.open("rb") as opened, writing(target):
+                replace(target, lambda temporary: _pour(opened, temporary))
         self.about[path] = about
 
     def parts(self) -> list[Part]:
         """All files, as they lie there."""
-        return [_part(self.place, path, said) for path, said in self.about.items()]
+        return [_part(self.place, path, about) for path, about in self.about.items()]
 
     def begin(self, crate: dict[str, Any]) -> None:
         """Mark a new folder as ours before anything lies in it: a run that is ended amid it can be repeated."""
@@ -70,9 +70,9 @@ def may_write(folder: Path) -> None:
     refuse_foreign(folder, METADATA, lambda text: bool(_analysis(_entities(text))), "castmates paper")
 
 
-def _pour(given: IO[bytes], target: Path) -> None:
+def _pour(source: IO[bytes], target: Path) -> None:
     with target.open("wb") as opened:
-        shutil.copyfileobj(given, opened)
+        shutil.copyfileobj(source, opened)
 
 
 def _part(place: Path, path: str, about: str) -> Part:
@@ -88,7 +88,7 @@ def _digest(file: Path) -> str:
 def _entities(text: str) -> Entities:
     """What a crate describes; nothing where this is none."""
     try:
-        return {one["@id"]: one for one in json.loads(text)["@graph"]}
+        return {entity["@id"]: entity for entity in json.loads(text)["@graph"]}
     except (ValueError, KeyError, TypeError):
         return {}
 
@@ -110,15 +110,15 @@ def _written(metadata: Path) -> dict[str, str]:
         return {}
     action = _analysis(graph)
     inputs = _references(action.get("object"))
-    found = {unquote(id): graph.get(id, {}).get("sha256") for id in (*inputs, *_references(action.get("result")))}
+    digests = {unquote(id): graph.get(id, {}).get("sha256") for id in (*inputs, *_references(action.get("result")))}
     studies = {unquote(id) for id in inputs if id.endswith(".yaml")}
-    return {path: digest for path, digest in found.items() if digest and _may_be_ours(path, studies)}
+    return {path: digest for path, digest in digests.items() if digest and _may_be_ours(path, studies)}
 
 
 def _references(value: object) -> list[str]:
     """The @id of each that is referred to: of one, or of a list."""
-    found = value if isinstance(value, list) else [value]
-    return [str(one["@id"]) for one in found if isinstance(one, dict) and "@id" in one]
+    referred = value if isinstance(value, list) else [value]
+    return [str(entity["@id"]) for entity in referred if isinstance(entity, dict) and "@id" in entity]
 
 
 def _may_be_ours(path: str, studies: Container[str]) -> bool:

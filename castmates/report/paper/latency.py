@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from castmates.report.figures.style import plain
 from castmates.report.paper import latex
 from castmates.report.paper.words import BETWEEN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import latency
-from castmates.report.text.words import number
+from castmates.report.text.words import number, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -21,11 +20,11 @@ def tables(results: Results) -> dict[str, str]:
     rows = _rows(results)
     managed = [row for row in rows if row["partition"] != UNMANAGED and row["role"] == "lead"]
     bare = [row for row in rows if row["partition"] == UNMANAGED]
-    found = {"latency.tex": _unmanaged(results, bare)} if bare else {}
+    texts = {"latency.tex": _unmanaged(results, bare)} if bare else {}
     for mix in dict.fromkeys(row["mix"] for row in managed if row["mix"]):
         own = [row for row in managed if row["mix"] == mix]
-        found[file_name("latency", mix)] = _under_partitions(results, mix, own)
-    return found
+        texts[file_name("latency", mix)] = _under_partitions(results, mix, own)
+    return texts
 
 
 def _rows(results: Results) -> list[Row]:
@@ -38,13 +37,13 @@ def _rows(results: Results) -> list[Row]:
 
 
 def _unmanaged(results: Results, rows: list[Row]) -> str:
-    caption = f"Step times without a partition. {_told(results, rows)}"
+    caption = f"Step times without a partition. {_method(results, rows)}"
     cells = list(_without_repeats(([plain(row["member"]), _beside(row)], _numbers(row)) for row in rows))
     return latex.tables("tab:castmates-latency", caption, ["Member", "Beside", *HEADS], "lllrrrrrr", cells)
 
 
 def _under_partitions(results: Results, mix: str, rows: list[Row]) -> str:
-    caption = f"{plain(mix)}: step times of the lead under partitions. {_told(results, rows)}"
+    caption = f"{plain(mix)}: step times of the lead under partitions. {_method(results, rows)}"
     cells = list(_without_repeats(([row["partition"]], _numbers(row)) for row in rows))
     label = f"tab:castmates-latency-{mix.replace('+', '-')}"
     return latex.tables(label, caption, ["Partition", *HEADS], "llrrrrrr", cells)
@@ -73,7 +72,7 @@ def _numbers(row: Row) -> list[str]:
     return [row["quantile"], *values, *ratio, str(row["blocks_paired"])]
 
 
-def _told(results: Results, rows: list[Row]) -> str:
+def _method(results: Results, rows: list[Row]) -> str:
     refused = (
         f" A quantile is refused below {latency.needed()} steps in a launch (p50, p95, p99), and where more than a "
         "tenth of the launches have fewer."

@@ -16,14 +16,13 @@ from castmates.study.cpus import format_cpu_list
 from castmates.study.schedule import block_seed
 from castmates.study.spec import UNMANAGED
 
-Facts = Mapping[str, Any]
 Paragraph = tuple[str, str]  # a heading and its sentences
 OF_BLOCKS = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}
 
 
 def paragraphs(results: Results) -> list[Paragraph]:
     """Heading by heading, in the past tense."""
-    found = {
+    parts = {
         "Origin": _origin(results),
         "Design": _design(results),
         "Members": _members(results),
@@ -34,18 +33,20 @@ def paragraphs(results: Results) -> list[Paragraph]:
         "Software": _software(results),
     }
     return [
-        (heading, " ".join(said)) for heading, sentences in found.items() if (said := [one for one in sentences if one])
+        (heading, " ".join(kept))
+        for heading, sentences in parts.items()
+        if (kept := [sentence for sentence in sentences if sentence])
     ]
 
 
-def as_markdown(found: Sequence[Paragraph]) -> str:
+def as_markdown(parts: Sequence[Paragraph]) -> str:
     """A paragraph per heading."""
-    return "".join(f"**{heading}.** {text}\n\n" for heading, text in found)
+    return "".join(f"**{heading}.** {text}\n\n" for heading, text in parts)
 
 
-def as_latex(found: Sequence[Paragraph]) -> str:
+def as_latex(parts: Sequence[Paragraph]) -> str:
     """The same for LaTeX."""
-    return "".join(f"\\paragraph{{{latex.escaped(heading)}.}} {latex.escaped(text)}\n\n" for heading, text in found)
+    return "".join(f"\\paragraph{{{latex.escaped(heading)}.}} {latex.escaped(text)}\n\n" for heading, text in parts)
 
 
 def _origin(results: Results) -> Iterable[str]:
@@ -60,7 +61,7 @@ def _origin(results: Results) -> Iterable[str]:
 
 
 def _hosts(results: Results) -> str:
-    hosts = sorted({str(record["host"]) for record in _measured(results) if record.get("host")})
+    hosts = sorted({record.host for record in results.measured_records} - {""})
     return (
         f"the host {hosts[0]}"
         if len(hosts) == 1
@@ -71,8 +72,8 @@ def _hosts(results: Results) -> str:
 
 
 def _design(results: Results) -> Iterable[str]:
-    blocks = _measured(results)
-    designs = [(record.get("spec") or {}).get("design") or {} for record in blocks]
+    blocks = results.measured_records
+    designs = [record.design for record in blocks]
     if not designs:
         return
     yield (
@@ -85,9 +86,9 @@ def _design(results: Results) -> Iterable[str]:
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
         yield f"Where needed a window was stretched, to {longest} s at most, for {steps} steps of every active member."
-    if all("rounds" in record for record in blocks):
-        complete = sum(int(record["rounds"]) for record in blocks)
-        yield f"The blocks hold {complete} rounds without a rejected window."
+    rounds_kept = [record.rounds for record in blocks if record.rounds is not None]
+    if len(rounds_kept) == len(blocks):
+        yield f"The blocks hold {sum(rounds_kept)} rounds without a rejected window."
     if (seed := _seed(results)) is not None:
         yield f"All random orders derive from the seed {seed}."
 
@@ -96,27 +97,22 @@ def _seed(results: Results) -> int | None:
     """The study's seed, where the seeds that the blocks recorded derive from it."""
     if results.study is None:
         return None
-    specs = [record.get("spec") or {} for record in _measured(results)]
-    derived = [
-        spec.get("seed")
-        == block_seed(results.study.seed, (spec.get("company") or {}).get("id", ""), spec.get("number", 0))
-        for spec in specs
-    ]
-    return results.study.seed if derived and all(derived) else None
+    seed, blocks = results.study.seed, results.measured_records
+    derived = [record.seed == block_seed(seed, record.company, record.number) for record in blocks]
+    return seed if derived and all(derived) else None
 
 
 def _members(results: Results) -> Iterable[str]:
     ours = {"lead": set(results.effects["lead"]), "antagonist": _antagonists(results)}
-    told: dict[str, dict[str, None]] = {"lead": {}, "antagonist": {}}
-    for record in _measured(results):
-        for member in ((record.get("spec") or {}).get("company") or {}).get("members") or ():
-            role, workload = str(member.get("role")), str(member.get("workload"))
-            cpus = format_cpu_list(member.get("cpus") or ())
+    named: dict[str, dict[str, None]] = {"lead": {}, "antagonist": {}}
+    for record in results.measured_records:
+        for member in record.members:
+            cpus = format_cpu_list(member.cpus)
             where = f"{'CPU' if cpus.isdigit() else 'CPUs'} {cpus}" if cpus else ""
-            only = "" if workload in ours.get(role, ()) else "in the controls only"
-            facts = "; ".join(filter(None, [f"unit of progress: {member.get('unit')}", where, only]))
-            told.setdefault(role, {}).setdefault(f"{workload} ({facts})")
-    for role, names in told.items():
+            only = "" if member.workload in ours.get(member.role, ()) else "in the controls only"
+            facts = "; ".join(filter(None, [f"unit of progress: {member.unit}", where, only]))
+            named.setdefault(member.role, {}).setdefault(f"{member.workload} ({facts})")
+    for role, names in named.items():
         if names:
             yield (
                 f"The {role}s were {listed(list(names))}." if len(names) > 1 else f"The {role} was {next(iter(names))}."
@@ -135,16 +131,13 @@ def _machine(results: Results) -> Iterable[str]:
         return
     terms = [term for term in known if term not in ("Host", "Read at")]
     yield "As recorded: " + "; ".join(f"{_lower(term)} {known[term]}" for term in terms) + "."
-    siblings = (facts.get("topology") or {}).get("siblings")
-    if siblings == []:
+    siblings = facts.topology.siblings
+    if siblings == ():
         yield "No CPU was reported to share its core with another one."
     elif siblings:
-        yield f"CPUs reported to share a core: {'; '.join(map(str, siblings))}."
-    lacking = [
-        what
-        for key, what in (("governors", "the frequency governor"), ("turbo", "turbo"))
-        if key in facts and facts[key] is None
-    ]
+        yield f"CPUs reported to share a core: {'; '.join(siblings)}."
+    lacking = ["the frequency governor"] if facts.recorded("governors") and facts.governors is None else []
+    lacking += ["turbo"] if facts.recorded("turbo") and facts.turbo is None else []
     if lacking:
         yield f"Not readable there: {listed(lacking)}."
 
@@ -154,31 +147,25 @@ def _lower(term: str) -> str:
 
 
 def _isolation(results: Results) -> Iterable[str]:
-    blocks = _measured(results)
+    blocks = results.measured_records
     measured = results.platforms == ["measured"]
-    if measured and any(_cpus(record) for record in blocks):
+    if measured and any(record.pinned for record in blocks):
         yield "Every program was bound to the CPUs named above."
-    if measured and (freezers := _distinct(record.get("freezer") for record in blocks)):
+    if measured and (freezers := _distinct(record.freezer for record in blocks)):
         yield f"Members that took no part in a scene were frozen by {listed(freezers)}."
-    hardware = [record.get("hardware") or {} for record in blocks]
-    allocators = _distinct((one.get("allocator") or {}).get("allocation") for one in hardware)
+    allocators = _distinct(record.allocation for record in blocks)
     partitions = [name for name in dict.fromkeys(results.effects["partition"]) if name != UNMANAGED]
     if partitions:
         by = f" by {listed(allocators)}" if allocators else ""
         yield f"The last-level cache was shared out{by} in {counted(len(partitions), 'partition')}."
-        ways = _distinct((one.get("allocator") or {}).get("ways") for one in hardware)
+        ways = _distinct(record.ways for record in blocks)
         yield f"Its ways: {ways[0]}." if len(ways) == 1 else ""
-        witnessed = _distinct((one.get("masks") or {}).get("masks") for one in hardware)
+        witnessed = _distinct(record.witnessed for record in blocks)
         yield f"Masks were {witnessed[0]}." if len(witnessed) == 1 else ""
         yield results.masks[1] if results.masks else ""
     else:
         yield f"No cache partition was set ({'; '.join(allocators)})." if allocators else "No cache partition was set."
-    prepared = _distinct(
-        f"{knob} {value}"
-        for record in blocks
-        for knob, value in (record.get("prepared") or {}).items()
-        if isinstance(value, str)
-    )
+    prepared = _distinct(f"{knob} {value}" for record in blocks for knob, value in record.prepared.items())
     yield f"Set for the blocks and put back after them: {listed(prepared)}." if prepared else ""
 
 
@@ -241,26 +228,18 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
 
 
 def _software(results: Results) -> Iterable[str]:
-    found = {
-        name: _distinct((record.get("versions") or {}).get(key) for record in _measured(results))
+    recorded = {
+        name: _distinct(record.versions.get(key, "") for record in results.measured_records)
         for key, name in OF_BLOCKS.items()
     }
-    told = [f"{name} {' and '.join(versions)}" for name, versions in found.items() if versions]
-    yield f"The blocks were run with {listed(told)}." if told else ""
+    programs = [f"{name} {' and '.join(versions)}" for name, versions in recorded.items() if versions]
+    yield f"The blocks were run with {listed(programs)}." if programs else ""
 
 
-def _measured(results: Results) -> list[Facts]:
-    return [record for record in results.records if record.get("status") == "measured"]
-
-
-def _cpus(record: Facts) -> bool:
-    return any((member or {}).get("cpus") for member in (record.get("members") or {}).values())
-
-
-def _values(designs: Sequence[Facts], name: str) -> str:
+def _values(designs: Sequence[Mapping[str, Any]], name: str) -> str:
     """3; or 3 and 4 where designs differ."""
     return listed(_distinct(f"{design[name]:g}" for design in designs if design.get(name) is not None) or [""])
 
 
-def _distinct(values: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(str(value) for value in values if value))
+def _distinct(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(value for value in values if value))

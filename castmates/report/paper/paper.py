@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 import castmates
-from castmates.report import captions
-from castmates.report.figures.index import draw_figure
+from castmates.report.facts import BlockRecord
+from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import shown
 from castmates.report.paper import citation, crate, latex, methods
 from castmates.report.paper.folder import Folder, may_write
@@ -20,7 +20,6 @@ from castmates.report.text.stamps import first_words
 from castmates.report.text.words import platform_words
 from castmates.results.confirming import folder_of, study_files
 from castmates.results.find import find
-from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 
 CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
@@ -45,9 +44,9 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     inputs = _inputs(folder, results, study_file)
     figures = _figures(folder, results)
     tables = _tables(folder, results)
-    said = methods.paragraphs(results)
-    folder.text("methods.md", methods.as_markdown(said), "The methods paragraph, in Markdown.")
-    folder.text("methods.tex", methods.as_latex(said), "The methods paragraph, in LaTeX.")
+    paragraphs = methods.paragraphs(results)
+    folder.text("methods.md", methods.as_markdown(paragraphs), "The methods paragraph, in Markdown.")
+    folder.text("methods.tex", methods.as_latex(paragraphs), "The methods paragraph, in LaTeX.")
     _citation(folder, results)
     folder.text(
         "paper.tex", _document(results, figures, tables), "A document with all of it, to look at and to cut from."
@@ -60,60 +59,59 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
     """The study file and the plan, and what else the study recorded of itself and its machine."""
     if study_file is not None:
         folder.copy(study_file, f"{results.name}.yaml", "The study file.")
-    given = [*folder.about, "plan.json"]
-    folder.copy(results.folder / "plan.json", "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
-    if (results.folder / "machine.json").is_file():
-        folder.copy(results.folder / "machine.json", "machine.json", "The machine's facts, as they were read.")
-    for file in sorted((results.folder / "tables").glob("*.*")):
+    inputs = [*folder.about, "plan.json"]
+    folder.copy(results.folder.plan_file, "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
+    if results.folder.machine_file.is_file():
+        folder.copy(results.folder.machine_file, "machine.json", "The machine's facts, as they were read.")
+    for file in sorted(results.folder.tables.glob("*.*")):
         if about := TABLES.get(file.suffix[1:]):
             folder.copy(file, f"data/{file.name}", about.format(name=file.stem))
-    return given
+    return inputs
 
 
-def _figures(folder: Folder, results: Results) -> list[str]:
-    """Copies of what the study drew; what it has not drawn yet, or only from older tables, is drawn here."""
+def _figures(folder: Folder, results: Results) -> dict[str, str]:
+    """Copy what the study drew; draw what it has not drawn yet, or only from older tables. Captions by name."""
     names = shown(results)
-    analysed = max((file.stat().st_mtime for file in (results.folder / "tables").glob("*.parquet")), default=0.0)
-    told = captions.captions(results, names)
+    analysed = max((file.stat().st_mtime for file in results.folder.tables.glob("*.parquet")), default=0.0)
+    captions = {name: texts_for(name, results).caption for name in names}
     for name in names:
-        drawn = {suffix: results.folder / "figures" / f"{name}.{suffix}" for suffix in DRAWN}
+        drawn = {suffix: results.folder.figures / f"{name}.{suffix}" for suffix in DRAWN}
         if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
             for suffix, file in drawn.items():
-                folder.copy(file, f"figures/{name}.{suffix}", told[name])
+                folder.copy(file, f"figures/{name}.{suffix}", captions[name])
         else:
             draw_figure(name, results, folder.place / "figures" / name)
             (folder.place / "figures" / f"{name}.rst").unlink(missing_ok=True)  # for Snakemake's own report alone
-            folder.about |= {f"figures/{name}.{suffix}": told[name] for suffix in DRAWN}
-    return names
+            folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
+    return captions
 
 
 def _tables(folder: Folder, results: Results) -> list[str]:
-    found = paper_tables(results)
-    for name, text in found.items():
+    texts = paper_tables(results)
+    for name, text in texts.items():
         folder.text(
             f"tables/{name}", text, f"{first_words(results)}A table for LaTeX, with the packages booktabs and graphicx."
         )
-    return list(found)
+    return list(texts)
 
 
 def _citation(folder: Folder, results: Results) -> None:
     """The tool's own entry, where the project has a citation file."""
     if CITATION.is_file():
         cited = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
-        versions = {str((record.get("versions") or {}).get("castmates", "")) for record in results.records} - {""}
+        versions = {record.castmates for record in results.records} - {""}
         version = versions.pop() if len(versions) == 1 else castmates.__version__
         folder.text("castmates.bib", citation.as_bibtex(cited, version), "How to cite Castmates, for BibTeX.")
         folder.copy(CITATION, "CITATION.cff", "How to cite Castmates.")
 
 
-def _document(results: Results, figures: Sequence[str], tables: Sequence[str]) -> str:
+def _document(results: Results, figures: Mapping[str, str], tables: Sequence[str]) -> str:
     """A document that sets everything, so that it can be seen to compile."""
-    told = captions.captions(results, figures)
     drawn = [
         "\\begin{figure}\n\\centering\n"
         f"\\includegraphics[width=\\linewidth,height=0.7\\textheight,keepaspectratio]{{figures/{name}.pdf}}\n"
-        f"\\caption{{{latex.escaped(told[name])}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
-        for name in figures
+        f"\\caption{{{latex.escaped(caption)}}}\n\\label{{fig:castmates-{name}}}\n\\end{{figure}}\n\\clearpage"
+        for name, caption in figures.items()
     ]
     set_ = [f"\\input{{tables/{name.removesuffix('.tex')}}}\n\\clearpage" for name in tables]
     parts = [
@@ -145,11 +143,10 @@ def _about(results: Results, licence: str, authors: Sequence[str]) -> crate.Abou
 
 
 def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate.About) -> None:
-    records: dict[str, Mapping[str, Any]] = {}
-    for record in results.records:
-        spec = record.get("spec") or {}
-        path = f"blocks/{(spec.get('company') or {}).get('id')}/{spec.get('number')}/{crate.RECORD}"
-        folder.copy(results.folder / path, path, OF_A_BLOCK)
+    records: dict[str, BlockRecord] = {}
+    for file, record in zip(results.record_files, results.records, strict=True):
+        path = str(file.relative_to(results.folder.path))
+        folder.copy(file, path, OF_A_BLOCK)
         records[path] = record
     runs = [crate.Run("", inputs, records), *_confirming(folder, results)]
     folder.finish(crate.metadata(about, folder.parts(), runs))
@@ -158,9 +155,8 @@ def _crate(folder: Folder, results: Results, inputs: Sequence[str], about: crate
 def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
     """The fresh blocks behind confirmed numbers: their study, and what each measured."""
     runs = []
-    confirmed = StudyFolder(results.folder)
-    for file in study_files(confirmed):
-        fresh, top = folder_of(file, confirmed), f"confirm/{file.stem}/"
+    for file in study_files(results.folder):
+        fresh, top = folder_of(file, results.folder), f"confirm/{file.stem}/"
         folder.copy(file, f"{top}{file.name}", "The study of fresh blocks that confirm a partition.")
         records = {}
         for record in fresh.record_files():
@@ -170,6 +166,6 @@ def _confirming(folder: Folder, results: Results) -> list[crate.Run]:
             folder.copy(
                 windows, f"{top}{windows.relative_to(fresh.path)}", "What the block measured, window by window."
             )
-            records[path] = read_record(record)
+            records[path] = BlockRecord(read_record(record))
         runs.append(crate.Run(top, [f"{top}{file.name}"], records))
     return runs

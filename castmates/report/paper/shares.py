@@ -5,24 +5,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.partitions import recommendation as verdicts
-from castmates.report.figures.style import plain
 from castmates.report.paper import latex
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, ends, source
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import count_of, knee_words, measured_ways
-from castmates.report.text.words import interval, number
+from castmates.report.text.words import interval, number, plain
 
 Row = Mapping[str, Any]
 
 
 def tables(results: Results) -> dict[str, str]:
     """Name of the file -> LaTeX."""
-    found = {
+    texts = {
         "sensitivity.tex": _sensitivity(results),
         "knees.tex": _knees(results),
         "recommendations.tex": _recommendations(results),
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _sensitivity(results: Results) -> str:
@@ -100,16 +99,16 @@ def _advice(row: Row) -> list[list[str]]:
         return [[plain(row["mix"]), *["–"] * 6, str(row["blocks"]), row["verdict"]]]
     ways = f"{row['lead_ways']} of {row['cache_ways']}" if count_of(row["cache_ways"]) > 0 else str(row["lead_ways"])
     waits = f", {verdicts.NOT_YET}" if row["confirmation"] == verdicts.NOT_YET else ""
-    found = [
+    lines = [
         [plain(row["mix"]), row["partition"], ways, "search", _with_ends(row, "loss"), number(row["bound_pct"]),
          _with_ends(row, "kept"), str(row["blocks"]), row["verdict"] + waits]
     ]  # fmt: skip
     if row["confirmed_in"]:
-        found.append(
+        lines.append(
             ["", "", "", "fresh launches", _with_ends(row, "confirmed_loss"), "–", _with_ends(row, "confirmed_kept"),
              str(row["confirmed_blocks"]), row["confirmation"]]
         )  # fmt: skip
-    return found
+    return lines
 
 
 def _with_ends(row: Row, name: str) -> str:

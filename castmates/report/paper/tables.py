@@ -5,12 +5,11 @@ from typing import Any
 
 from castmates.analysis.effects.system import ANTT, STP, UNFAIRNESS
 from castmates.analysis.partitions.attribution_parts import TOTAL
-from castmates.report.figures.style import plain
 from castmates.report.paper import latency, latex, shares
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
-from castmates.report.text.words import interval, number, percent_of, within
+from castmates.report.text.words import interval, number, percent_of, plain, within
 from castmates.study.spec import UNMANAGED
 
 SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
@@ -20,7 +19,7 @@ HEADS = ["Member", "Beside", "Against", "Degradation (%)", "95 % interval", "n",
 
 def paper_tables(results: Results) -> dict[str, str]:
     """Name of the file -> LaTeX."""
-    found = {
+    texts = {
         "effects.tex": _effects(results, "lead", "the leads"),
         "antagonists.tex": _effects(results, "antagonist", "the antagonists"),
         "attribution.tex": _attribution(results),
@@ -30,8 +29,8 @@ def paper_tables(results: Results) -> dict[str, str]:
         "controls.tex": _controls(results),
     }
     for mix in dict.fromkeys(results.effects.loc[results.effects["partition"] != UNMANAGED, "mix"]):
-        found[file_name("partitions", mix)] = _partitions(results, mix)
-    return {name: text for name, text in found.items() if text}
+        texts[file_name("partitions", mix)] = _partitions(results, mix)
+    return {name: text for name, text in texts.items() if text}
 
 
 def _effects(results: Results, role: str, who: str) -> str:
@@ -40,7 +39,7 @@ def _effects(results: Results, role: str, who: str) -> str:
     if not rows:
         return ""
     caption = (
-        f"Degradation of {who} without a partition, in per cent of the rate of the baseline. {_told(results, rows)}"
+        f"Degradation of {who} without a partition, in per cent of the rate of the baseline. {_method(results, rows)}"
     )
     cells = [[plain(row["member"]), beside(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{role}s", caption, HEADS, "lllrrrl", cells)
@@ -53,7 +52,7 @@ def _partitions(results: Results, mix: str) -> str:
     heads = ["Partition", "Ways", "Against", *HEADS[3:]]
     caption = (
         f"{plain(mix)}: degradation of the lead under partitions, in per cent of the rate of the baseline; against "
-        f"unmanaged, negative numbers are what the partition gives back. {_told(results, rows)}"
+        f"unmanaged, negative numbers are what the partition gives back. {_method(results, rows)}"
     )
     cells = [[row["partition"], _ways(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
@@ -138,7 +137,7 @@ def _numbers(row: Row) -> list[str]:
     return [number(row["degradation_pct"]), shown, str(row["blocks"]), row["verdict"]]
 
 
-def _told(results: Results, rows: list[dict[str, Any]]) -> str:
+def _method(results: Results, rows: list[dict[str, Any]]) -> str:
     few = any(row["verdict"] == "too few blocks" for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (

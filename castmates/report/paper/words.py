@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from castmates.report.figures.style import plain
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words, stamped
-from castmates.report.text.words import interval, listed
+from castmates.report.text.words import interval, listed, plain
 
 WITHIN, BIASED = "†", "‡"
 BETWEEN = "Intervals are 95 % t intervals between launches; n is the number of launches"

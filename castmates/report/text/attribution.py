@@ -7,10 +7,9 @@ from typing import Any
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
 from castmates.analysis.partitions.isolated import NAMED, ONLY
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
-from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of
+from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
 
 Row = Mapping[str, Any]
 WORDS = {"slower": "a loss", "faster": "a gain"}  # verdicts of a part
@@ -124,10 +123,10 @@ def _interval(row: Row) -> str:
 
 def rows(results: Results) -> list[dict[str, Any]]:
     """The lines of the page's table, one for each part of each mix."""
-    found = []
+    lines = []
     for total, parts in mixes(results):
         for row in [total, *parts]:
-            found.append(
+            lines.append(
                 {
                     **row,
                     "who": who(total),
@@ -137,4 +136,4 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     "isolation": isolation(total),
                 }
             )
-    return found
+    return lines

@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.design.costs import costs
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
 from castmates.report.text.words import interval, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DIGITS = 2
 
@@ -18,50 +17,40 @@ DIGITS = 2
 def rows(results: Results) -> list[dict[str, Any]]:
     """The lines of the table: those with pairs first, then those that work at the edges of windows alone."""
     pairs, edges = pairs_of(results), _edges(results)
-    found = [_told(row) for row in records(costs(pairs))] if len(pairs) else []
-    known = {row["collector"] for row in found}
-    without = sorted({name for _, name, _ in _entries(results)} - known - set(edges))
-    found += [_line(name, said="no pair of windows counts") for name in without]
-    return found + [
-        _line(name, said=f"none: {number(1e3 * seconds)} ms for its two reads, outside the window")
+    lines = [_pooled(row) for row in records(costs(pairs))] if len(pairs) else []
+    known = {line["collector"] for line in lines}
+    without = sorted({name for record in results.measured_records for name in record.costs} - known - set(edges))
+    lines += [_line(name, verdict="no pair of windows counts") for name in without]
+    return lines + [
+        _line(name, verdict=f"none: {number(1e3 * seconds)} ms for its two reads, outside the window")
         for name, seconds in sorted(edges.items())
     ]
 
 
-def pairs_of(results: Results) -> "pd.DataFrame":
+def pairs_of(results: Results) -> pd.DataFrame:
     """Every pair of every block: the log of the lead's rate with the collector over the rate without it."""
-    import pandas as pd
-
-    found = [
-        {"collector": name, "company": block["company"]["id"], "block": block["number"], "difference": log}
-        for block, name, one in _entries(results)
-        for log in one.get("logs") or ()
+    pairs = [
+        {"collector": name, "company": record.company, "block": record.number, "difference": log}
+        for record in results.measured_records
+        for name, cost in record.costs.items()
+        for log in cost.logs
     ]
-    return pd.DataFrame(found, columns=["collector", "company", "block", "difference"])
-
-
-def _entries(results: Results) -> list[tuple[Mapping[str, Any], str, Mapping[str, Any]]]:
-    """What each block that was measured says of each collector."""
-    return [
-        (record["spec"], str(name), one)
-        for record in results.records
-        if record.get("status") == "measured"
-        for name, one in (record.get("costs") or {}).items()
-    ]
+    return pd.DataFrame(pairs, columns=["collector", "company", "block", "difference"])
 
 
 def _edges(results: Results) -> dict[str, float]:
     """The mean seconds that the two reads of a window take, of those who do nothing in between."""
-    found: dict[str, list[float]] = {}
-    for _, name, one in _entries(results):
-        if one.get("seconds") is not None:
-            found.setdefault(name, []).append(float(one["seconds"]))
-    return {name: math.fsum(seconds) / len(seconds) for name, seconds in found.items()}
+    seconds: dict[str, list[float]] = {}
+    for record in results.measured_records:
+        for name, cost in record.costs.items():
+            if cost.seconds is not None:
+                seconds.setdefault(name, []).append(cost.seconds)
+    return {name: math.fsum(reads) / len(reads) for name, reads in seconds.items()}
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
     low, high = row["low"], row["high"]
-    said = {
+    verdict = {
         "costs": "slower with it",
         "speeds up": "faster with it",
         "none seen": "none seen",
@@ -70,13 +59,14 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
     }[row["verdict"]]
     marked = interval(low, high, DIGITS) + ("" if row["between_launches"] else WITHIN)
     return _line(
-        row["collector"], row["change_pct"], "–" if math.isnan(low) else marked, said, row["pairs"], row["blocks"]
+        row["collector"], row["change_pct"], "–" if math.isnan(low) else marked, verdict, row["pairs"], row["blocks"]
     )
 
 
 def _line(
-    name: str, change_pct: float = math.nan, between: str = "–", said: str = "", pairs: int = 0, blocks: int = 0
+    name: str, change_pct: float = math.nan, between: str = "–", verdict: str = "", pairs: int = 0, blocks: int = 0
 ) -> dict[str, Any]:
     return {
-        "collector": name, "change_pct": change_pct, "interval": between, "said": said, "pairs": pairs, "blocks": blocks
+        "collector": name, "change_pct": change_pct, "interval": between, "said": verdict, "pairs": pairs,
+        "blocks": blocks,
     }  # fmt: skip

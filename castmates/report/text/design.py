@@ -1,68 +1,62 @@
-"""The plan as the report tells it: who plays, with which design, and which blocks belong to it."""
+"""The plan as the report shows it: who plays, and with which design."""
 
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from castmates.report.text.words import counted
 from castmates.study.cpus import format_cpu_list
+from castmates.study.spec import Design, Member, Plan
 
-Plan = Mapping[str, Any]
-Design = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
-CAST = ("workload", "command", "unit", "environment")  # what makes two members the same entry of the cast
-
-
-def places(plan: Plan) -> list[str]:
-    """Where the plan's blocks lie below results/<study>/blocks."""
-    named = ((_company(block).get("id"), block.get("number")) for block in _blocks(plan))
-    return [f"{company}/{number}" for company, number in named if company is not None and number is not None]
+Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
 
 
 def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
     """Rounds and spare rounds of every block, by company and number."""
-    found = {}
-    for block in _blocks(plan):
-        design, place = block.get("design") or {}, (_company(block).get("id"), block.get("number"))
-        if None not in place and "rounds" in design:
-            found[str(place[0]), int(str(place[1]))] = (int(design["rounds"]), int(design.get("spare_rounds", 0)))
-    return found
+    return {(block.company.id, block.number): (block.design.rounds, block.design.spare_rounds) for block in plan.blocks}
 
 
-def designs(plan: Plan) -> list[Design]:
+def designs(plan: Plan) -> list[Shown]:
     """The distinct designs in the plan's order; measured blocks keep the one that they were measured with."""
-    found: list[tuple[Mapping[str, Any], int]] = []
-    blocks = [block["design"] for block in _blocks(plan) if block.get("design")]
-    for design in {id(one): one for one in blocks}.values():  # blocks may share one
-        if design not in [known for known, _ in found]:
-            found.append((design, blocks.count(design)))
-    return [(_heading(count, len(found)), _pairs(design)) for design, count in found]
+    blocks = [block.design for block in plan.blocks]
+    distinct: list[Design] = []
+    for design in {id(design): design for design in blocks}.values():  # blocks may share one
+        if design not in distinct:
+            distinct.append(design)
+    return [(_heading(blocks.count(design), len(distinct)), _pairs(design)) for design in distinct]
 
 
 def cast(plan: Plan) -> list[dict[str, str]]:
     """A row per workload, in the order of the titles, with all roles and CPUs that it has in the plan."""
-    titles = plan.get("titles") or {}
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Member]] = {}
     for member in _members(plan):
-        groups.setdefault(tuple(_told(member)[key] for key in CAST), []).append(member)
-    order = {name: place for place, name in enumerate(titles)}
-    return [
-        dict(zip(CAST, told, strict=True))
+        groups.setdefault(tuple(_entry(member).values()), []).append(member)
+    order = {name: place for place, name in enumerate(plan.titles)}
+    rows = [
+        _entry(members[0])
         | {
-            "title": str(titles.get(told[0]) or "–"),
-            "roles": _distinct(str(member.get("role", "–")) for member in members),
-            "cpus": _distinct((format_cpu_list(member.get("cpus") or ()) or "–" for member in members), "; "),
+            "title": plan.titles.get(members[0].workload) or "–",
+            "roles": _distinct(member.role for member in members),
+            "cpus": _distinct((format_cpu_list(member.cpus) or "–" for member in members), "; "),
         }
-        for told, members in sorted(groups.items(), key=lambda group: order.get(group[0][0], len(order)))
+        for members in groups.values()
     ]
+    return sorted(rows, key=lambda row: order.get(row["workload"], len(order)))
 
 
-def _told(member: Mapping[str, Any]) -> dict[str, str]:
+def _entry(member: Member) -> dict[str, str]:
+    """What makes two members the same entry of the cast."""
     return {
-        "workload": str(member.get("workload", "–")),
-        "command": shlex.join(map(str, member.get("command") or ())) or "–",
-        "unit": str(member.get("unit", "–")),
-        "environment": str(member.get("environment") or "–"),
+        "workload": member.workload,
+        "command": shlex.join(member.command) or "–",
+        "unit": member.unit,
+        "environment": member.environment or "–",
     }
+
+
+def _members(plan: Plan) -> list[Member]:
+    """The members of every company, once however many blocks share it; a company's may differ from block to block."""
+    companies = {id(block.company): block.company for block in plan.blocks}
+    return [member for company in companies.values() for member in company.members]
 
 
 def _heading(count: int, of: int) -> str:
@@ -70,8 +64,8 @@ def _heading(count: int, of: int) -> str:
     return f"Design of {which} (times in seconds)"
 
 
-def _pairs(design: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(_spaced(key), _text(value)) for key, value in design.items()]
+def _pairs(design: Design) -> list[tuple[str, str]]:
+    return [(_spaced(key), _text(value)) for key, value in design.model_dump(mode="json").items()]
 
 
 def _text(value: object) -> str:
@@ -80,8 +74,8 @@ def _text(value: object) -> str:
         return ", ".join(map(_text, value)) or "none"
     if not isinstance(value, Mapping):
         return str(value)
-    told = [(_spaced(key), one) for key, one in value.items() if one is not None]
-    parts = [f"{key} ({_text(one)})" if isinstance(one, Mapping) else f"{key} {_text(one)}" for key, one in told]
+    known = [(_spaced(key), part) for key, part in value.items() if part is not None]
+    parts = [f"{key} ({_text(part)})" if isinstance(part, Mapping) else f"{key} {_text(part)}" for key, part in known]
     return ", ".join(parts) or "nothing"
 
 
@@ -91,17 +85,3 @@ def _spaced(key: object) -> str:
 
 def _distinct(texts: Iterable[str], between: str = ", ") -> str:
     return between.join(dict.fromkeys(texts))
-
-
-def _blocks(plan: Plan) -> list[Mapping[str, Any]]:
-    return plan.get("blocks") or []
-
-
-def _company(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    return block.get("company") or {}
-
-
-def _members(plan: Plan) -> list[Mapping[str, Any]]:
-    """The members of every company, once however many blocks share it."""
-    companies = {id(company): company for company in map(_company, _blocks(plan))}
-    return [member for company in companies.values() for member in company.get("members") or ()]

@@ -4,12 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
-from castmates.report.figures.style import plain
-from castmates.report.once_per_results import once
+from castmates.report.facts import Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.words import (
@@ -19,13 +20,11 @@ from castmates.report.text.words import (
     kinds_of,
     listed,
     number,
+    plain,
     rejection_sentence,
 )
 from castmates.study.looks import reached_words
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
 WITHIN = " within launch"
@@ -50,20 +49,20 @@ def summary(results: Results) -> list[tuple[str, str]]:
 
 def checks(results: Results) -> list[tuple[str, str]]:
     """What the verdict at the top must not leave out, each with its state: bad news, and how much was lost."""
-    found = [(results.stamp[0], results.stamp[1])]
+    answers = [(results.stamp[0], results.stamp[1])]
     if results.sensitivity[0] != SENSITIVE:
-        found.append((results.sensitivity[0], results.sensitivity[1]))
+        answers.append((results.sensitivity[0], results.sensitivity[1]))
     if results.masks and results.masks[0] != VERIFIED:
-        found.append((results.masks[0], results.masks[1]))
+        answers.append((results.masks[0], results.masks[1]))
     if (results.carryover["verdict"] == SEEN).any():
-        found.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
+        answers.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
     if results.effects["possibly_biased"].any():
-        found.append(("biased", biased_sentence(records(results.effects))))
+        answers.append(("biased", biased_sentence(records(results.effects))))
     lost = rejection_sentence(results.blocks, results.windows)
-    return [*found, ("", f"{lost} {failure_sentence(results.blocks)}")]
+    return [*answers, ("", f"{lost} {failure_sentence(results.blocks)}")]
 
 
-def rejections(windows: "pd.DataFrame") -> list[dict[str, Any]]:
+def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
     """Windows kept and rejected by kind of scene, with the kinds of reasons; a window is counted once."""
     once = windows.drop_duplicates(["company", "block", "window"])
     rows = []
@@ -108,17 +107,17 @@ def compared(row: Row) -> str:
 
 def carryover_sentence(rows: Sequence[Row]) -> str:
     """What the leads' windows say of the scene before, and whether any antagonist's say more."""
-    told = []
+    parts = []
     for role, who in (("lead", ""), ("antagonist", "the antagonist ")):
         own = [row for row in rows if row["role"] == role]
         seen = [f"{who}{plain(row['member'])} ({_change(row)})" for row in own if row["verdict"] == SEEN]
-        told += [f"{SEEN} for {listed(seen)}"] if seen else []
+        parts += [f"{SEEN} for {listed(seen)}"] if seen else []
         if role == "lead":
             none = [f"{plain(row['member'])} (±{_bound(row)} %)" for row in own if row["verdict"] == NONE_SEEN]
             few = [plain(row["member"]) for row in own if row["verdict"] == TOO_FEW_WINDOWS]
-            told += [f"{NONE_SEEN} for {listed(none)}"] if none else []
-            told += [f"{TOO_FEW_WINDOWS} for {listed(few)}"] if few else []
-    return f"From the scene before: {'; '.join(told)}." if told else ""
+            parts += [f"{NONE_SEEN} for {listed(none)}"] if none else []
+            parts += [f"{TOO_FEW_WINDOWS} for {listed(few)}"] if few else []
+    return f"From the scene before: {'; '.join(parts)}." if parts else ""
 
 
 def carryover(row: Row) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def _largest_excess(rows: Sequence[Row]) -> str:
     known = [(points, row) for points, row in excess if not math.isnan(points)]
     if not known:
         return ""
-    points, row = max(known, key=lambda one: one[0])
+    points, row = max(known, key=lambda pair: pair[0])
     if points <= 0:
         return "No scene was rejected more often than its baseline."
     most = f"{number(100 * points)} points ({_effect(row)})"
@@ -159,7 +158,7 @@ def _effect(row: Row) -> str:
     return f"{plain(row['member'])} in {row['mix']}{under} against {row['baseline']}"
 
 
-def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
+def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
     """How many of the spare rounds were used to repeat rounds with a rejected window."""
     begun = (
         windows[["company", "block", "round"]].sort_values("round").drop_duplicates(["company", "block"], keep="last")
@@ -173,45 +172,38 @@ def spare_sentence(windows: "pd.DataFrame", designed: Mapping[tuple[str, int], t
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
 
 
-@once
-def settles(results: Results) -> dict[tuple[str, int], Row]:
+def settles(results: Results) -> dict[tuple[str, int], Settled]:
     """What each block found out about its settle time, as far as it says so."""
-    found: dict[tuple[str, int], Row] = {}
-    for record in results.records:
-        spec, settle = record.get("spec") or {}, record.get("settle")
-        if isinstance(settle, Mapping) and "seconds" in settle:
-            asked = (spec.get("design") or {}).get("settle")
-            found[(spec.get("company") or {}).get("id", ""), spec.get("number", 0)] = {**settle, "asked": asked}
-    return found
+    return {record.place: record.settled for record in results.records if record.settled}
 
 
-def settle_sentence(found: Mapping[tuple[str, int], Row]) -> str:
+def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
     """Which settle times were used, when rates were seen to be steady, and where they were not."""
-    if not found:
+    if not settled:
         return ""
-    blocks = list(found.values())
-    never = [f"{company}/{block}" for (company, block), one in found.items() if one.get("unsteady")]
-    steady = [one["steady_after"] for one in blocks if not one.get("unsteady") and one.get("steady_after") is not None]
+    blocks = list(settled.values())
+    never = [f"{company}/{block}" for (company, block), settle in settled.items() if settle.unsteady]
+    steady = [block.steady_after for block in blocks if not block.unsteady and block.steady_after is not None]
     unseen = len(blocks) - len(never) - len(steady)
-    said = [f"{_seconds([one['seconds'] for one in blocks])} waited after a change of scene"]
+    parts = [f"{_seconds([block.seconds for block in blocks])} waited after a change of scene"]
     if steady:
-        slowest = Counter(plain(str(one["slowest"])) for one in blocks if one.get("slowest"))
+        slowest = Counter(plain(block.slowest) for block in blocks if block.slowest)
         who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
-        said.append(f"rates were steady after {_seconds(steady)}{who}")
+        parts.append(f"rates were steady after {_seconds(steady)}{who}")
     if unseen:
         where = f" in {unseen} of {counted(len(blocks), 'block')}" if unseen < len(blocks) else ""
-        said.append(f"it was not seen when rates became steady{where}")
+        parts.append(f"it was not seen when rates became steady{where}")
     if never:
-        said.append(
+        parts.append(
             f"rates did not become steady within the longest settle time in {len(never)} of "
             f"{counted(len(blocks), 'block')}: {listed(never)}"
         )
-    return f"{'; '.join(said)}.{_raise_it(blocks)}"
+    return f"{'; '.join(parts)}.{_raise_it(blocks)}"
 
 
-def _raise_it(blocks: Sequence[Row]) -> str:
+def _raise_it(blocks: Sequence[Settled]) -> str:
     """What to do where most blocks lost a round because they had to wait longer than they were told to."""
-    raised = [one["seconds"] for one in blocks if one.get("asked") is not None and one["seconds"] > one["asked"] + 1e-4]
+    raised = [block.seconds for block in blocks if block.asked is not None and block.seconds > block.asked + 1e-4]
     if 2 * len(raised) <= len(blocks):
         return ""
     longest = math.ceil(round(100 * max(raised), 6)) / 100

@@ -3,23 +3,22 @@
 from typing import Any
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, listed, number
+from castmates.report.text.words import counted, interval, listed, number, plain
 
 Row = dict[str, Any]
 
 
 def rows(results: Results) -> list[Row]:
     """A row per member, scene and platform, with a cell for each quantile."""
-    found: dict[tuple[str, str, str], Row] = {}
-    for one in records(results.latency):
-        row = found.setdefault(
-            (one["member"], one["scene"], one["platform"]),
-            one | {"cells": {}, "launches": one["blocks"] + one["blocks_few"]},
+    lines: dict[tuple[str, str, str], Row] = {}
+    for quantile in records(results.latency):
+        row = lines.setdefault(
+            (quantile["member"], quantile["scene"], quantile["platform"]),
+            quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
         )
-        row["cells"][one["quantile"]] = _cell(one)
-    return [row | {"cells": [row["cells"][name] for name in QUANTILES], "step": _step(row)} for row in found.values()]
+        row["cells"][quantile["quantile"]] = _cell(quantile)
+    return [row | {"cells": [row["cells"][name] for name in QUANTILES], "step": _step(row)} for row in lines.values()]
 
 
 def needed() -> str:
@@ -32,14 +31,14 @@ def refusals(results: Results) -> list[str]:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in records(results.latency):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
-    said = []
+    sentences = []
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
-            said.append(
+            sentences.append(
                 f"{quantile} of {plain(member)} is refused in {_which(len(refused), len(scenes))}; "
                 f"in {refused[0]['scene']}: {refused[0]['refused']}."
             )
-    return said
+    return sentences
 
 
 def _which(refused: int, scenes: int) -> str:

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number
-
-if TYPE_CHECKING:
-    import pandas as pd
+from castmates.report.text.words import counted, interval, number, plain
 
 Row = Mapping[str, Any]
 
@@ -144,8 +142,8 @@ def _apart(row: Row) -> str:
     """How the fresh blocks were measured where that differs, and how many other studies measured some."""
     others = int(row["confirmed_studies"]) - 1
     more = f"{others} other confirming stud{'y' if others == 1 else 'ies'} with no more blocks" if others > 0 else ""
-    told = "; ".join(filter(None, [row["confirmed_design"], more]))
-    return f" ({told})" if told else ""
+    remarks = "; ".join(filter(None, [row["confirmed_design"], more]))
+    return f" ({remarks})" if remarks else ""
 
 
 def knee_words(row: Row) -> str:
@@ -163,14 +161,14 @@ def knee_words(row: Row) -> str:
 def measured_ways(row: Row, results: Results) -> str:
     """4 to 8; a lead alone also keeps its rate with the whole cache, for that is what its rates are held against."""
     fewest, most = row["fewest_ways"], row["most_ways"]
-    found = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    every = (results.plan.get("cache") or {}).get("ways")
+    measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    every = results.plan.cache.ways if results.plan.cache else 0
     if row["antagonists"] or not every or most >= every:
-        return found
-    return f"{found}, and all {every} (the baseline itself)"
+        return measured
+    return f"{measured}, and all {every} (the baseline itself)"
 
 
-def refusals(pareto: "pd.DataFrame") -> list[str]:
+def refusals(pareto: pd.DataFrame) -> list[str]:
     """Which blocks of confirming studies do not count, and why."""
     return [
         f"{counted(int(row['refused']), 'block')} of {row['source']} ({row['mix']} under {row['partition']}) "
@@ -181,12 +179,12 @@ def refusals(pareto: "pd.DataFrame") -> list[str]:
 
 def _row(row: Row) -> dict[str, Any]:
     """A line of the table: search-time and confirmed estimate side by side."""
-    found: dict[str, object] = {"ways": count_of(row["lead_ways"])}
+    cells: dict[str, object] = {"ways": count_of(row["lead_ways"])}
     for prefix in ("", "confirmed_"):
         for name, digits in (("loss", 1), ("kept", 1), ("stp", 2)):
             low, high = row[f"{prefix}{name}_low"], row[f"{prefix}{name}_high"]
-            found[f"{prefix}{name}_interval"] = "" if math.isnan(low) else interval(low, high, digits)
-    return {**row, **found}
+            cells[f"{prefix}{name}_interval"] = "" if math.isnan(low) else interval(low, high, digits)
+    return {**row, **cells}
 
 
 def _percent(value: float) -> str:
@@ -206,10 +204,10 @@ def _there(value: object) -> bool:
     return str(value) not in ("<NA>", "nan", "None")
 
 
-def texts(advice: "pd.DataFrame", command: str, refused: Sequence[str]) -> str:
+def texts(advice: pd.DataFrame, command: str, refused: Sequence[str]) -> str:
     """What the command line prints."""
     rows = records(advice)
     platforms = sorted({row["platform"] for row in rows})
-    said = [f"{row['mix']} ({row['platform']}): {sentence(row, command)}" for row in rows]
+    lines = [f"{row['mix']} ({row['platform']}): {sentence(row, command)}" for row in rows]
     note = "" if platforms == ["measured"] else f"Not measured: {', '.join(platforms)}.\n"
-    return note + "\n".join([*said, *refused]) + "\n"
+    return note + "\n".join([*lines, *refused]) + "\n"

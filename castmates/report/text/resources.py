@@ -36,17 +36,17 @@ def _texts(row: Row) -> Row:
     size, name, digits = SHOWN[row["unit"]]
     if row["scale"] == "points":
         change, bounds = number(row["change"]), _ends(row["change_low"], row["change_high"], 1)
-        said = f"{change} points"
+        words = f"{change} points"
     else:
         bounds = _ends(row["change_low"], row["change_high"], 3)
-        said = f"× {number(row['change'], 3)}"
+        words = f"× {number(row['change'], 3)}"
     return {
         "unit_shown": name,
         "value_text": number(row["value"] / size, digits),
         "value_ends": _ends(row["value_low"] / size, row["value_high"] / size, digits),
         "baseline_text": number(row["baseline_value"] / size, digits),
         "baseline_ends": _ends(row["baseline_low"] / size, row["baseline_high"] / size, digits),
-        "change_text": said,
+        "change_text": words,
         "change_ends": bounds,
     }
 

@@ -4,6 +4,7 @@ from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, origin_word
 from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW
 from castmates.report.results import Results
+from castmates.report.text.words import listed
 
 _STAMPS = {TOO_FEW: "too few blocks for the controls", NO_DATA: "no data for the controls"}
 _SENSITIVITY = {TOO_FEW: "too few blocks for the positive control", NOT_MEASURED: "sensitivity not measured"}
@@ -46,5 +47,12 @@ def stamped(results: Results) -> str:
 
 def first_words(results: Results) -> str:
     """What every caption and alternative text begins with: "" where all is measured."""
-    said = origin(results)
-    return f"{said[:1].upper()}{said[1:]}. " if said else ""
+    word = origin(results)
+    return f"{word[:1].upper()}{word[1:]}. " if word else ""
+
+
+def source(results: Results) -> str:
+    """The end of every caption: platforms, host and stamps."""
+    host = f", on {results.machine.hostname}" if results.machine.hostname else ""
+    platforms = listed(results.platforms) if results.platforms else "no numbers"
+    return f"Source: {platforms}{host}. {stamped(results)}"

@@ -4,9 +4,8 @@ import math
 from typing import Any
 
 from castmates.analysis.effects.system import ANTT, HARMONIC, JAIN, MAX_SLOWDOWN, STP, UNFAIRNESS
-from castmates.report.figures.style import plain
 from castmates.report.results import Results, records
-from castmates.report.text.words import BIASED, counted, interval, number
+from castmates.report.text.words import BIASED, counted, interval, number, plain
 from castmates.study.spec import UNMANAGED
 
 COLUMNS = {  # in the order of the table: heading, digits
@@ -23,19 +22,19 @@ Row = dict[str, Any]
 
 def rows(results: Results) -> list[Row]:
     """A row per mix, partition and platform, with a cell for each metric."""
-    found: dict[tuple[str, str, str], Row] = {}
-    for one in records(results.system):
-        row = found.setdefault((one["mix"], one["partition"], one["platform"]), one | {"cells": []})
-        digits = COLUMNS[one["metric"]][1]
-        known = not math.isnan(one["low"])
+    lines: dict[tuple[str, str, str], Row] = {}
+    for entry in records(results.system):
+        row = lines.setdefault((entry["mix"], entry["partition"], entry["platform"]), entry | {"cells": []})
+        digits = COLUMNS[entry["metric"]][1]
+        known = not math.isnan(entry["low"])
         row["cells"].append(
             {
-                "value": one["value"],
-                "text": number(one["value"], digits),
-                "interval": interval(one["low"], one["high"], digits) if known else "",
+                "value": entry["value"],
+                "text": number(entry["value"], digits),
+                "interval": interval(entry["low"], entry["high"], digits) if known else "",
             }
         )
-    return list(found.values())
+    return list(lines.values())
 
 
 def sentences(results: Results) -> list[str]:
@@ -43,22 +42,22 @@ def sentences(results: Results) -> list[str]:
     table = results.system
     stp = records(table[(table["metric"] == STP) & (table["partition"] == UNMANAGED)])
     known = sorted((row for row in stp if not math.isnan(row["low"])), key=lambda row: row["value"] / row["members"])
-    said = [_sentence(row) for row in known[:SAID]]
+    lines = [_sentence(row) for row in known[:SAID]]
     if len(known) > SAID:
-        said.append(f"{counted(len(known) - SAID, 'further mix')} in the table.")
+        lines.append(f"{counted(len(known) - SAID, 'further mix')} in the table.")
     few = [row for row in stp if math.isnan(row["low"])]
     if few:
-        said.append(
+        lines.append(
             f"{counted(len(few), 'mix')} {'has' if len(few) == 1 else 'have'} fewer than three launches in which every "
             "member has a valid pair: no interval."
         )
     lost = sum(row["blocks_incomplete"] for row in records(table[table["metric"] == STP]))
     if lost:
-        said.append(
+        lines.append(
             f"{counted(lost, 'time')} a launch was left out of a mix or partition, because one of its members has no "
             "valid pair in it."
         )
-    return said
+    return lines
 
 
 def _sentence(row: Row) -> str:

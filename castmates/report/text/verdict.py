@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.report.figures.style import plain
 from castmates.report.results import Results
 from castmates.report.text import recommendation, words
 from castmates.report.text.attribution import given_back
+from castmates.report.text.words import plain
 from castmates.study.spec import UNMANAGED
 
 READABLE = 14  # so many sentences, or so many mixes, stand as they are; more are folded behind the worst
@@ -88,8 +88,8 @@ def _worst(results: Results, rows: Sequence[Row], ends: Ends) -> list[str]:
     slower = _slower(rows)
     leads = words.counted(len({row["lead"] for row in rows}), "lead")
     few = "" if len(slower) <= WORST else f" The {WORST} largest of {len(slower)} losses:"
-    said = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
-    return said + [
+    lines = [f"{words.counted(len(rows), 'mix')} of {leads}: {words.listed(_counts(rows))}.{few}"] if rows else []
+    return lines + [
         sentence
         for row in slower[:WORST]
         for sentence in words.lead_sentences(row["lead"], [row], results.margin, _comparisons(results), ends)

@@ -1,15 +1,14 @@
 """Numbers -> plain sentences; pure, so that what the page claims can be tested."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from castmates.report.figures.style import plain
+import pandas as pd
+
 from castmates.study.spec import UNMANAGED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
@@ -18,8 +17,14 @@ PLATFORMS = {
 }
 NO_PLATFORM = "No numbers: nothing was measured."
 BIASED = " (possibly biased by rejected windows)"
+READ_ALOUD = 12  # values that an alternative text names; the table has them all
 NEARLY = "nearly clear"  # unclear, though the interval by itself excludes zero
 Row = Mapping[str, Any]
+
+
+def plain(name: str) -> str:
+    """A member's name without its CPUs: stream@1 is stream."""
+    return re.sub(r"@[\d.]+", "", name)
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -94,7 +99,7 @@ def lead_sentences(
     groups: dict[str, list[Row]] = {}
     for row in ordered:
         groups.setdefault(NEARLY if _nearly(row) else row["verdict"], []).append(row)
-    said = {
+    phrases = {
         "slower": _changed("loses", 1),
         "faster": _changed("gains", -1),
         "equivalent": lambda group: _equivalent(group, margin),
@@ -107,8 +112,8 @@ def lead_sentences(
     if ended:
         groups["slower"] = [row for row in groups["slower"] if row not in ended]
     return [
-        *(f"{plain(lead)} {said['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
-        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in said.items() if groups.get(verdict)),
+        *(f"{plain(lead)} {phrases['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
+        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in phrases.items() if groups.get(verdict)),
     ]
 
 
@@ -123,12 +128,12 @@ def partition_sentences(rows: Iterable[Row]) -> list[str]:
         if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
             mixes.setdefault((row["lead"], row["antagonists"], row["platform"]), []).append(row)
     several = len({platform for _, _, platform in mixes}) > 1
-    said = []
-    for (lead, beside, platform), found in mixes.items():
+    sentences = []
+    for (lead, beside, platform), losses in mixes.items():
         who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
         who += f" ({platform})" if several else ""
-        said.append(f"{who} loses {_under_one(found[0]) if len(found) == 1 else _under_several(found)}.")
-    return said
+        sentences.append(f"{who} loses {_under_one(losses[0]) if len(losses) == 1 else _under_several(losses)}.")
+    return sentences
 
 
 def _under_one(row: Row) -> str:
@@ -212,7 +217,7 @@ def _value(row: Row) -> str:
     return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
 
 
-def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
+def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:
     """How many windows were rejected, and the commonest reasons."""
     total, rejected = int(blocks["windows"].sum()), int(blocks["windows_rejected"].sum())
     if not total:
@@ -224,7 +229,7 @@ def rejection_sentence(blocks: "pd.DataFrame", windows: "pd.DataFrame") -> str:
     return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
 
 
-def _reasons(windows: "pd.DataFrame") -> str:
+def _reasons(windows: pd.DataFrame) -> str:
     """The commonest kinds of reasons ("kind: detail")."""
     refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
     top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
@@ -237,7 +242,7 @@ def kinds_of(reasons: str) -> list[str]:
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
-def failure_sentence(blocks: "pd.DataFrame") -> str:
+def failure_sentence(blocks: pd.DataFrame) -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
@@ -250,7 +255,7 @@ def failure_sentence(blocks: "pd.DataFrame") -> str:
     return f"{first} {_unclean(unclean, after_failures=not failed.empty)}" if unclean else first
 
 
-def _failures(failed: "pd.DataFrame") -> str:
+def _failures(failed: pd.DataFrame) -> str:
     """The first reasons."""
     reasons = list(dict.fromkeys(reason.rstrip(".") for reason in failed["reason"] if reason))
     more = f"; and {len(reasons) - 3} further reasons, in the table of blocks" if len(reasons) > 3 else ""
@@ -258,10 +263,10 @@ def _failures(failed: "pd.DataFrame") -> str:
 
 
 def _unclean(count: int, after_failures: bool) -> str:
-    said = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
+    sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
     if after_failures:
-        return f"{said}; `castmates retry` forgets {_them(count)} too."
-    return f"{said}. {_retry(count)}"
+        return f"{sentence}; `castmates retry` forgets {_them(count)} too."
+    return f"{sentence}. {_retry(count)}"
 
 
 def _retry(count: int) -> str:

@@ -1,14 +1,15 @@
 """The figures `phases` and `evolution` show what the tables say; the results are made up."""
 
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.analysis.statistics import change_points
-from castmates.report.captions import alternatives, captions
 from castmates.report.figures import evolution, phases
+from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results, read_results
 from castmates.results.columns.block import STEPS
 from castmates.results.columns.study import frame
@@ -73,9 +74,9 @@ def test_the_figure_of_phases_says_which_loses(usual):
     assert found["stream", "step"] == pytest.approx(10, abs=1)
     words = texts(figure)
     assert {"dlrm-train", "alone", "beside stream", "beside chase", "input", "forward", "rest"} <= set(words)
-    assert "forward loses most, 10" in alternatives(usual, ["phases"])["phases"]
-    assert "the parts add up to the loss of the step" in captions(usual, ["phases"])["phases"]
-    assert "dashed" not in captions(usual, ["phases"])["phases"]
+    assert "forward loses most, 10" in texts_for("phases", usual).alternative
+    assert "the parts add up to the loss of the step" in texts_for("phases", usual).caption
+    assert "dashed" not in texts_for("phases", usual).caption
 
 
 def test_with_two_launches_the_interval_is_the_one_within_launch_and_says_so(tmp_path):
@@ -83,7 +84,7 @@ def test_with_two_launches_the_interval_is_the_one_within_launch_and_says_so(tmp
     figure, source = phases.draw(told)
     assert source["loss_low"].isna().all()
     assert source["within_low"].notna().all()
-    assert "dashed, is the one within launch" in captions(told, ["phases"])["phases"]
+    assert "dashed, is the one within launch" in texts_for("phases", told).caption
     assert any(line.get_linestyle() == "--" for axes in figure.axes for line in axes.lines)
 
 
@@ -92,7 +93,7 @@ def test_without_phases_the_figure_says_so(tmp_path):
     figure, source = phases.draw(told)
     assert source.empty
     assert "reported phases" in " ".join(texts(figure)).replace("\n", " ")
-    assert alternatives(told, ["phases"])["phases"] == phases.why_empty(told)
+    assert texts_for("phases", told).alternative == phases.why_empty(told)
 
 
 @needs_ruptures
@@ -104,8 +105,8 @@ def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
         last = launch.loc[launch["warm_up"].astype(bool), "iteration"].max()
         assert last == pytest.approx(5 * 40, abs=6), "the first round has five windows of forty steps"
         assert launch["change"].sum() == 1
-    assert "warm-up until 2" in alternatives(told, ["evolution"])["evolution"]
-    assert "about one launch in twenty, at worst, has a false alarm" in captions(told, ["evolution"])["evolution"]
+    assert "warm-up until 2" in texts_for("evolution", told).alternative
+    assert "about one launch in twenty, at worst, has a false alarm" in texts_for("evolution", told).caption
 
 
 @needs_ruptures
@@ -123,7 +124,7 @@ def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monk
     assert not source["change"].any()
     assert source["level"].isna().all()
     assert "level changes" not in texts(figure)
-    for said in (captions(told, ["evolution"])["evolution"], alternatives(told, ["evolution"])["evolution"]):
+    for said in astuple(texts_for("evolution", told)):
         assert change_points.MISSING in said
 
 
@@ -132,7 +133,7 @@ def test_of_many_launches_six_are_shown_and_the_caption_says_so(tmp_path):
     figure, source = evolution.draw(told)
     assert sorted(source["block"].unique()) == [1, 3, 4, 6, 7, 9]
     assert sum("block" in word for word in texts(figure)) == 6
-    assert "6 of 9 launches are shown" in captions(told, ["evolution"])["evolution"]
+    assert "6 of 9 launches are shown" in texts_for("evolution", told).caption
 
 
 def test_a_long_launch_is_thinned_but_keeps_its_changes(tmp_path, monkeypatch):

@@ -1,0 +1,289 @@
+"""What the report asks of machine.json and of each block.json, by name and type: any fact may be missing there."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+
+
+class Facts(BaseModel):
+    """Facts of which each may be missing; what is of another type than a fact counts as missing."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _missing_where_odd(cls, value: object, usual: ValidatorFunctionWrapHandler, about: ValidationInfo) -> Any:  # noqa: ANN401 (any field)
+        try:
+            return usual(value)
+        except ValidationError:
+            return cls.model_fields[str(about.field_name)].get_default(call_default_factory=True)
+
+
+class CacheFacts(Facts):
+    """A last-level cache."""
+
+    level: int | None = None
+    bytes: int | None = None
+    ways: int | None = None
+    cpus: str = "?"
+
+
+class TopologyFacts(Facts):
+    """The CPUs."""
+
+    allowed: str | None = None  # that may be used
+    cores: int | None = None
+    packages: int | None = None
+    llcs: tuple[CacheFacts, ...] = ()
+    siblings: tuple[str, ...] | None = None  # CPUs that share a core
+
+
+class TurboFacts(Facts):
+    """Whether turbo is on."""
+
+    on: bool | None = None
+
+
+class PerfFacts(Facts):
+    """What perf can count."""
+
+    hardware: str | None = None
+    why: str | None = None
+
+
+class ResctrlFacts(Facts):
+    """Whether caches can be shared out."""
+
+    kernel: bool | None = None
+    mounted: bool | str | None = None
+    writable: bool | None = None
+    delegated: Any = None
+
+
+class MachineFacts(Facts):
+    """The machine that measured; of a modelled one its model."""
+
+    read_at: str | None = None
+    hostname: str | None = None
+    cpu_model: str | None = None
+    kernel: str | None = None
+    distribution: str | None = None
+    topology: TopologyFacts = TopologyFacts()
+    memory_bytes: int | None = None
+    steal_share: float | None = None
+    turbo: TurboFacts | None = None
+    governors: Mapping[str, str] | None = None
+    transparent_hugepages: str | None = None
+    hypervisor_flag: bool | None = None
+    virtualisation: Mapping[str, str | None] = {}
+    perf: PerfFacts | None = None
+    resctrl: ResctrlFacts = ResctrlFacts()
+    model: Mapping[str, Any] = {}
+    calibration: Mapping[str, Any] | None = None  # what the trial of way masks found
+
+    def recorded(self, name: str) -> bool:
+        """Whether the file has this fact, though it may say that it is not known."""
+        return name in self.model_fields_set
+
+
+class MemberFacts(Facts):
+    """A member as a block's spec has it."""
+
+    workload: str = "–"
+    role: str = "–"
+    unit: str = "–"
+    cpus: tuple[int, ...] = ()
+
+
+class CollectorCost(Facts):
+    """What a collector did to the lead's rate in one block."""
+
+    logs: tuple[float, ...] = ()  # of each pair: the rate with it over the rate without it
+    seconds: float | None = None  # of the two reads of a window, where it does nothing in between
+
+
+class Settled(Facts):
+    """What a block found out about its settle time."""
+
+    seconds: float = math.nan  # waited after a change of scene
+    steady_after: float | None = None  # when rates were seen to be steady
+    slowest: str | None = None  # the member whose rate was the last to be
+    unsteady: bool = False  # they never were
+    asked: float | None = None  # by the design
+
+
+class BlockRecord:
+    """The block.json of one block.
+
+    It reads from the mapping when it is asked: thousands of records share most of what they hold.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+
+    def _mapping(self, name: str) -> Mapping[str, Any]:
+        return _mapping(self._facts, name)
+
+    def _text(self, name: str) -> str:
+        return str(self._facts.get(name) or "")
+
+    @property
+    def measured(self) -> bool:
+        """Whether it measured anything."""
+        return bool(self._facts.get("status") == "measured")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended before it was whole."""
+        return bool(self._facts.get("status") == "failed")
+
+    @property
+    def reason(self) -> str:
+        """Why it failed."""
+        return self._text("reason")
+
+    @property
+    def platform(self) -> str:
+        """Measured, emulated or modelled."""
+        return self._text("platform")
+
+    @property
+    def host(self) -> str:
+        """The machine's name."""
+        return self._text("host")
+
+    @property
+    def freezer(self) -> str:
+        """What froze its members."""
+        return self._text("freezer")
+
+    @property
+    def started(self) -> str:
+        """When, in ISO 8601."""
+        return self._text("started")
+
+    @property
+    def seconds(self) -> float | None:
+        """How long all of it took."""
+        total = self._mapping("seconds").get("total")
+        return float(total) if total is not None else None
+
+    @property
+    def rounds(self) -> int | None:
+        """Rounds without a rejected window."""
+        rounds = self._facts.get("rounds")
+        return int(rounds) if rounds is not None else None
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What ran, by program."""
+        return {str(name): str(version) for name, version in self._mapping("versions").items() if version}
+
+    @property
+    def castmates(self) -> str:
+        """The Castmates that measured it; "" where that is not known."""
+        return self.versions.get("castmates", "")
+
+    @property
+    def company(self) -> str:
+        """The id of its company."""
+        return str(_mapping(self._spec, "company").get("id") or "")
+
+    @property
+    def protocol(self) -> int | None:
+        """The version of the way of measuring."""
+        protocol = _mapping(self._spec, "company").get("protocol")
+        return int(protocol) if protocol is not None else None
+
+    @property
+    def number(self) -> int:
+        """Its number in the company."""
+        return int(self._spec.get("number") or 0)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Company and number, as the tables have them."""
+        return self.company, self.number
+
+    @property
+    def seed(self) -> int | None:
+        """What its random orders derive from."""
+        return self._spec.get("seed")
+
+    @property
+    def design(self) -> Mapping[str, Any]:
+        """The design's fields by name, as the block was measured with them."""
+        return _mapping(self._spec, "design")
+
+    @property
+    def members(self) -> list[MemberFacts]:
+        """The members that it was to launch."""
+        members = _mapping(self._spec, "company").get("members")
+        return [MemberFacts.model_validate(member) for member in members] if isinstance(members, list | tuple) else []
+
+    @property
+    def pinned(self) -> bool:
+        """Whether members had CPUs of their own."""
+        return any(isinstance(member, Mapping) and member.get("cpus") for member in self._mapping("members").values())
+
+    @property
+    def packages(self) -> set[tuple[str, str]]:
+        """The packages of its members' programs, with their versions."""
+        packages = [_mapping(member, "package") for member in self._mapping("members").values()]
+        return {(str(name), str(version)) for package in packages for name, version in package.items() if version}
+
+    @property
+    def environments(self) -> dict[str, str]:
+        """The keys of the environments that it used."""
+        built = self._mapping("environments")
+        keys = {name: _mapping(built, name).get("key") for name in built}
+        return {str(name): str(key) for name, key in keys.items() if key}
+
+    @property
+    def prepared(self) -> dict[str, str]:
+        """The knobs of the machine that were set for it."""
+        return {str(knob): value for knob, value in self._mapping("prepared").items() if isinstance(value, str)}
+
+    @property
+    def allocation(self) -> str:
+        """What shared out the cache."""
+        return str(_mapping(self._mapping("hardware"), "allocator").get("allocation") or "")
+
+    @property
+    def ways(self) -> str:
+        """The ways of the cache, in the allocator's words."""
+        return str(_mapping(self._mapping("hardware"), "allocator").get("ways") or "")
+
+    @property
+    def witnessed(self) -> str:
+        """How its masks were watched."""
+        return str(_mapping(self._mapping("hardware"), "masks").get("masks") or "")
+
+    @property
+    def costs(self) -> dict[str, CollectorCost]:
+        """What its collectors cost, by collector."""
+        return {str(name): CollectorCost.model_validate(cost) for name, cost in self._mapping("costs").items()}
+
+    @property
+    def settled(self) -> Settled | None:
+        """What it found out about its settle time, where it did."""
+        settle = self._mapping("settle")
+        return Settled.model_validate({**settle, "asked": self.design.get("settle")}) if "seconds" in settle else None
+
+    @property
+    def _spec(self) -> Mapping[str, Any]:
+        return self._mapping("spec")
+
+
+def _mapping(facts: object, name: str) -> Mapping[str, Any]:
+    value = facts.get(name) if isinstance(facts, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
