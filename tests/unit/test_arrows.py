@@ -13,7 +13,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "study": set(),
     COLUMNS: set(),
     "linux": {"study"},
-    "inside": set(),
+    "inside": {"linux"},  # its table of events alone: see below
     "workloads": {"inside"},
     "machine": {"linux", "study"},
     "counters": {"linux", "study"},
@@ -82,6 +82,16 @@ def test_pure_rooms_touch_neither_files_nor_hardware(room):
 def test_what_other_interpreters_import_needs_nothing_of_ours(module):
     for name in house.imports()[f"castmates.workloads.{module}"]:
         assert name.startswith("castmates.workloads"), name
+
+
+def test_a_process_that_counts_itself_needs_the_standard_library_alone():
+    used = {
+        name for module, names in house.imports().items() if module.startswith("castmates.inside") for name in names
+    }
+    others = {name for name in used if not name.startswith("castmates.inside")}
+    assert others == {"castmates.linux.perf_event", "castmates.linux.event_names", "castmates.errors"}
+    for name in others - {"castmates.errors"}:
+        assert house.imports()[name] <= {"castmates.linux.event_names", "castmates.errors"}, name
 
 
 def test_modules_stay_small():
