@@ -18,7 +18,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations figures-check lab lab-test browser compilers \
+.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test browser compilers \
   lint format schemas lock benchmarks clean
 
 help: ## list the commands
@@ -66,6 +66,11 @@ soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (
 
 durations: $(VENV)/dev.stamp ## note in tests/durations.json how long the tests of each tier take (on a quiet machine)
 	@CASTMATES_LAB=required CASTMATES_BROWSER=required $(PYTEST) -q --write-durations -m "not nightly"
+
+mutants: $(VENV)/dev.stamp ## what the pure tests notice of 300 small faults, beside what they noticed before (30 minutes)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/mutation/environment.lock
+	@python -m tests.mutation run --output .cache/mutation/after.json --mutants tests/mutation/before.json \
+	  --renames tests/mutation/renames.txt && python -m tests.mutation compare tests/mutation/before.json .cache/mutation/after.json
 
 figures-check: $(VENV)/dev.stamp ## compare the simulated figures in docs/ with what their tests print (nightly; minutes)
 	@$(PYTEST) -n $(WORKERS) tests/unit/test_documented_figures.py
