@@ -162,7 +162,7 @@ def git_state(project: Path) -> dict[str, Any] | None:
     if head is None or head[0] != 0:
         return None
     changes = output_of(*git, "status", "--porcelain", "--untracked-files=no")
-    described = output_of(*git, "describe", "--always", "--dirty", "--match", "v[0-9]*")
+    described = output_of(*git, "describe", "--tags", "--always", "--dirty", "--match", "v[0-9]*")
     return {
         "commit": head[1],
         "modified": bool(changes[1]) if changes and changes[0] == 0 else None,
