@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations figures-check lab lab-test browser compilers \
-  lint format schemas lock benchmarks clean
+  lint format schemas lock wheel benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -101,6 +101,10 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
+
+wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty environment and measure with it (1 minute)
+	python -m hatchling build --target wheel --directory dist
+	@$(PYTEST) -q tests/workflow/test_wheel.py
 
 benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (50 minutes on a quiet machine)
 	python -m benchmarks.all --output docs/benchmarks.md
