@@ -73,7 +73,7 @@ def _inflated(pdf):
 
 def test_the_style_is_a_file_that_any_script_can_use_by_name():
     before = dict(mpl.rcParams)
-    with styles.context("castmates.report.castmates"):
+    with styles.context("castmates.report.figures.castmates"):
         assert mpl.rcParams["pdf.fonttype"] == 42
         assert mpl.rcParams["figure.figsize"][0] == COLUMN
         assert mpl.rcParams["axes.prop_cycle"].by_key()["color"] == list(COLOURS)

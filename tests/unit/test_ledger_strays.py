@@ -1,9 +1,9 @@
 """Time of members' processes that left their family, and reasons with more than one colon."""
 
 import pytest
-from castmates.runner.ledger_summary import summary
 
 from castmates.protocols import Sample
+from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load
 from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.surroundings import Surroundings

@@ -13,7 +13,7 @@ from castmates.study import mixes
 from castmates.study.companies import Room
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.planning import active_mixes, extend
+from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
 from tests.unit.caches import cache
@@ -198,7 +198,7 @@ def test_a_sweep_that_is_taken_out_costs_nothing_and_neither_does_its_return():
     before = swept(SPLIT)
     less = swept({}, measured=before.blocks)
     assert paths(less) == paths(before)
-    assert [mix.partitions for mix in active_mixes(less, less.blocks[0].company)] == [()]
+    assert [mix.partitions for mix in less.mixes] == [()]
     assert swept(SPLIT, measured=before.blocks) == before
 
 
@@ -268,7 +268,7 @@ def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
         planned = {block.path: block for block in now.blocks}
         assert len(planned) == len(now.blocks)
         for path, block in measured.items():
-            if active_mixes(now, block.company):
+            if now.wanted.keys() & {mix.identity for mix in block.company.mixes}:
                 assert planned[path] == block
         for mix in now.mixes:
             assert sum(mix in block.company.mixes for block in now.blocks) >= 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import castmates
 from castmates import analysis, report
+from castmates.results import columns
 from tests.unit.printed_intervals import assert_told, listed, row_of
 
 HERE = Path(__file__).parent
@@ -17,16 +17,14 @@ KNOWN_ELSEWHERE = {"costs", "trial of masks", "figure topdown, the largest"}  # 
 
 
 def modules(package):
-    for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        name = found.name.rpartition(".")[2]
-        if package is not castmates or name.startswith("tables"):
-            yield name, importlib.import_module(found.name)
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        yield found.name.rpartition(".")[2], importlib.import_module(found.name)
 
 
 def contracts():
     """What tables and figures print, by name: each list of columns once, where it is made."""
     seen = set()
-    for package in (castmates, analysis, report):
+    for package in (columns, analysis, report):
         for module, content in modules(package):
             for name, value in vars(content).items():
                 if not name.isupper() or name.startswith("_") or id(value) in seen:
@@ -39,21 +37,21 @@ def contracts():
 def printed_as(package, module, name):
     if package is report:
         return f"figure {module.removesuffix('_rows')}"
-    return name if package is castmates or module == name else f"{module}.{name}"
+    return name if package is columns or module == name else f"{module}.{name}"
 
 
-def lower_ends(columns):
-    return [one for one in columns if isinstance(one, str) and (one == "low" or one.endswith("_low"))]
+def lower_ends(names):
+    return [one for one in names if isinstance(one, str) and (one == "low" or one.endswith("_low"))]
 
 
-@pytest.mark.parametrize(("printed", "columns"), [pytest.param(*one, id=one[0]) for one in contracts()])
-def test_every_interval_is_in_the_list(printed, columns):
-    for column in columns:
+@pytest.mark.parametrize(("printed", "ends"), [pytest.param(*one, id=one[0]) for one in contracts()])
+def test_every_interval_is_in_the_list(printed, ends):
+    for column in ends:
         assert row_of(printed, column).tests
 
 
 def test_the_list_has_nothing_that_is_not_printed():
-    known = {(printed, column) for printed, columns in contracts() for column in columns}
+    known = {(printed, column) for printed, ends in contracts() for column in ends}
     assert len(known) > 40
     for row in listed():
         here = [one for one in known if one[0] in row.printed and one[1] in row.columns]

@@ -9,7 +9,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from castmates.project import read_plan
+from castmates.results.plans import read_plan
 from castmates.study.schedule import round_order
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps

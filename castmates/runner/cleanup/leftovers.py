@@ -81,10 +81,9 @@ def stale_folders() -> Iterator[Path]:
 
 def stale_groups() -> Iterator[Path]:
     """Find control groups that we may remove and whose maker is gone."""
-    own = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
     # All the way down: the killed run may have been in another session, and so in another group, than we are.
     folders = (
-        Path(folder, name) for home in cgroups.candidates(*own) for folder, names, _ in os.walk(home) for name in names
+        Path(folder, name) for home in cgroups.everywhere() for folder, names, _ in os.walk(home) for name in names
     )
     for group in dict.fromkeys(folders):
         if (maker := maker_of_group(group.name)) and is_gone(maker) and _may_remove(group):
