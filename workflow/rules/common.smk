@@ -52,6 +52,7 @@ FIGURES = figure_names(
     watched=PLAN.cache is not None and bool(PLAN.cache.events),
 )
 
+
 wildcard_constraints:
     study=STUDY,
     look=r"\d+",
