@@ -18,7 +18,7 @@ AREAS = {
     "study": (80, ["castmates/study/*.py"], []),
     "ledger and settling": (
         40,
-        [f"castmates/runner/*{name}.py" for name in ("ledger", "ledger_load", "ledger_readings", "ledger_summary")]
+        [f"castmates/runner/*{name}.py" for name in ("ledger", "ledger_load", "ledger_readings")]
         + ["castmates/runner/*settling.py"],
         [],
     ),

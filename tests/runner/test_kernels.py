@@ -293,7 +293,7 @@ def test_content_follows_a_kernel_and_what_it_includes_and_nothing_else(monkeypa
     def changed(file: str) -> set[str]:
         before = {kernel: native.content(kernel) for kernel in native.KERNELS}
         with (tmp_path / file).open("a") as text:
-            text.write("/* more */\n")
+            text.write("extern int more;\n")
         return {kernel for kernel in native.KERNELS if native.content(kernel) != before[kernel]}
 
     assert changed("spin.c") == {"spin"}

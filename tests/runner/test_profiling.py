@@ -74,11 +74,6 @@ def answering(how: str):
     return counter().model_copy(update={"command": [PYTHON, "-c", ANSWERING, how]})
 
 
-@pytest.fixture(scope="module")
-def cache(kernels):
-    return kernels.parents[2]
-
-
 @needs_two
 def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_path, cache, capsys):
     record, found, _ = measured(answering("well"), tmp_path, cache, capsys)

@@ -44,7 +44,6 @@ def wide(finished, tmp_path_factory):
     return sweeps, done.stderr
 
 
-@pytest.mark.core
 def test_a_workload_is_added_as_the_readme_shows(project):
     (name, workload), *none = readme_example().items()
     assert not none
