@@ -18,8 +18,8 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test browser compilers \
-  lint format schemas lock benchmarks clean
+.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
+  browser compilers lint format schemas lock wheel benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -58,7 +58,7 @@ test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the 
 	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \
 	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && \
 	  CASTMATES_RANDOM=1 $(PURE) pure && \
-	  CASTMATES_LAB=all CASTMATES_BROWSER=required CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
+	  CASTMATES_LAB=$${CASTMATES_LAB:-all} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
 	  $(REAL) "nightly and not pure or lab or chaos"
 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
@@ -106,6 +106,10 @@ schemas: $(VENV)/run.stamp ## write the JSON Schemas of the YAML files
 
 lock: $(VENV)/run.stamp ## resolve all dependencies anew
 	scripts/lock.sh
+
+wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty environment and measure with it (1 minute)
+	python -m hatchling build --target wheel --directory dist
+	@$(PYTEST) -q tests/workflow/test_wheel.py
 
 benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (50 minutes on a quiet machine)
 	python -m benchmarks.all --output docs/benchmarks.md

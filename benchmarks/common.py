@@ -19,7 +19,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.facts import cpu_model, hypervisor_flag
-from castmates.machine.probes import detect_virtualisation
+from castmates.machine.probes import detect_virtualisation, our_git_state
 from castmates.machine.topology import read_topology
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.study.cpus import format_cpu_list
@@ -150,8 +150,10 @@ def machine() -> str:
     kind = next((word for key in ("vm", "container") if (word := found.get(key)) and word != "none"), None)
     virtual = hypervisor_flag(Path("/"))
     where = f"virtual ({kind or 'a hypervisor'})" if virtual or kind else "not virtual, as far as can be seen"
+    checkout = our_git_state()
+    commit = f" (commit {checkout['described']})" if checkout else ""
     return (
-        f"Castmates {castmates.__version__}; {cpu_model(Path('/')) or platform.machine()}, "
+        f"Castmates {castmates.__version__}{commit}; {cpu_model(Path('/')) or platform.machine()}, "
         f"{len(topology.cores())} cores usable (CPUs {format_cpu_list(topology.allowed)}), Linux {platform.release()}, "
         f"{where}"
     )

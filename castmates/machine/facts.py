@@ -68,7 +68,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
         "pqos": probes.find_pqos,
         "compiler": probes.find_compiler,
         "tensorflow_python": probes.find_tensorflow_python,
-        "git": lambda: probes.git_state(Path(castmates.__file__).parents[1]),
+        "git": probes.our_git_state,
     }
     if not here:
         return dict.fromkeys(tries)

@@ -154,11 +154,22 @@ def detect_virtualisation() -> dict[str, str | None]:
 
 
 def git_state(project: Path) -> dict[str, Any] | None:
-    """Return the commit of the project's checkout and whether tracked files differ from it."""
+    """Return the commit of the project's checkout, whether tracked files differ from it, and its name for people."""
     if not (project / ".git").exists():
         return None
-    head = output_of("git", "-C", project, "rev-parse", "HEAD")
+    git = ("git", "--no-optional-locks", "-C", project)
+    head = output_of(*git, "rev-parse", "HEAD")
     if head is None or head[0] != 0:
         return None
-    changes = output_of("git", "-C", project, "status", "--porcelain", "--untracked-files=no")
-    return {"commit": head[1], "modified": bool(changes[1]) if changes and changes[0] == 0 else None}
+    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no")
+    described = output_of(*git, "describe", "--tags", "--always", "--dirty", "--match", "v[0-9]*")
+    return {
+        "commit": head[1],
+        "modified": bool(changes[1]) if changes and changes[0] == 0 else None,
+        "described": described[1] if described and described[0] == 0 else head[1],
+    }
+
+
+def our_git_state() -> dict[str, Any] | None:
+    """Return the state of the checkout that this package is run from; None where it is installed from a wheel."""
+    return git_state(Path(__file__).parents[2])

@@ -12,6 +12,7 @@ from castmates import __version__
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id, born_of
+from castmates.machine.probes import our_git_state
 from castmates.results.columns.block import (
     BLOCK_TABLES,
     COUNTERS,
@@ -229,8 +230,13 @@ def _reasons(windows: list[Window]) -> list[dict[str, Any]]:
 
 def _versions() -> dict[str, str]:
     names = ("numpy", "pandas", "pyarrow", "pydantic", "snakemake")
-    return {"castmates": __version__, "python": platform.python_version(), "kernel": platform.release()} | {
-        name: version(name) for name in names
+    checkout = our_git_state()  # the version alone is the same for many commits
+    return {
+        "castmates": __version__,
+        **({"commit": checkout["described"]} if checkout else {}),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        **{name: version(name) for name in names},
     }
 
 

@@ -1,5 +1,7 @@
 """The golden study's tables and page: made from its frozen blocks, and put into a form that can be compared."""
 
+import csv
+import io
 import json
 import tarfile
 from collections.abc import Iterator
@@ -102,6 +104,29 @@ def alike(golden: object, found: object) -> bool:
     except ValueError:
         return golden == found
     return one == other or abs(one - other) <= 1e-9 * max(1.0, abs(one)) or (one != one and other != other)
+
+
+def kept(golden: object, found: object) -> object:
+    """What is found, with the golden digits wherever a number is alike: another processor differs in the last ones."""
+    if isinstance(found, dict):
+        parts = golden if isinstance(golden, dict) else {}
+        return {name: kept(parts.get(name), part) for name, part in found.items()}
+    if isinstance(found, list) and isinstance(golden, list) and len(golden) == len(found):
+        return [kept(one, other) for one, other in zip(golden, found, strict=True)]
+    return golden if alike(golden, found) else found
+
+
+def kept_table(golden: str, found: str) -> str:
+    """The same of a table; one with other rows is as it is found."""
+    before, rows = (list(csv.reader(io.StringIO(text))) for text in (golden, found))
+    if len(before) != len(rows):
+        return found
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    for old, row in zip(before, rows, strict=True):
+        cells = dict(zip(before[0], old, strict=True))
+        writer.writerow(kept(cells.get(name), cell) for name, cell in zip(rows[0], row, strict=True))
+    return written.getvalue()
 
 
 class _Reader(HTMLParser):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.golden.report import PAGE, TABLES, alike, content, differences, left_out, make
+from tests.golden.report import PAGE, TABLES, alike, content, differences, kept, kept_table, left_out, make
 
 ADVICE = """
 Where this is wanted, `python -m tests.golden` writes the golden files anew: look at `git diff`, and say why."""
@@ -59,6 +59,20 @@ def test_the_golden_page_is_worth_comparing():
 def test_what_differs_is_seen_and_what_is_new_is_not(changed, seen):
     assert bool(list(differences({"a": ["1"]}, changed))) is seen
     assert alike("nan", "nan")
+
+
+def test_renewing_keeps_what_is_alike_and_nothing_else():
+    golden = {"a": ["1", "2", "nan"], "gone": "x"}
+    found = {"a": ["1.0000000000001", "2.1", "nan"], "new": "3"}
+    assert kept(golden, found) == {"a": ["1", "2.1", "nan"], "new": "3"}
+    table = 'name,x\n"a, b",1.5\nc,2.5\n'
+    assert kept_table(table, table.replace("1.5", "1.5000000000001").replace("2.5", "2.6")) == table.replace(
+        "2.5", "2.6"
+    )
+    assert kept_table(table, "name,x,y\na,1.5,0\nc,2.5,1\n") == "name,x,y\na,1.5,0\nc,2.5,1\n"
+    assert kept_table(table, "name,x\na,2\n") == "name,x\na,2\n"
+    for file in TABLES.glob("*.csv"):
+        assert kept_table(file.read_text(), file.read_text()) == file.read_text()
 
 
 def test_a_sentence_that_is_gone_or_moved_is_seen():

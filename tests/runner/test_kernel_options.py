@@ -143,7 +143,7 @@ def test_bad_arguments_are_one_sentence_and_status_2(kernels, arguments, words):
     assert words in err
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in native.KERNELS if kernel not in ("loop", "lines", "mix")])
+@pytest.mark.parametrize("kernel", [kernel for kernel in native.KERNELS if kernel not in (*native.KEEPERS, "mix")])
 def test_help_names_every_option_that_is_taken_and_no_other(kernels, kernel):
     _, help_text, _ = run([kernels / kernel, "--help"])
     for option in ("bytes", "rate", "threads", "parallel", "writes", "huge", "mode", "directory", "units"):

@@ -167,6 +167,11 @@ int main(void)
 """
 
 
+def test_every_kernel_that_has_a_result_notices_damage():
+    without = {*native.KEEPERS, "spin", "mix"}  # no result; those of its parts
+    assert {kernel for kernel, _, damage, _ in DAMAGES if damage} == {*native.KERNELS} - without
+
+
 @pytest.fixture(scope="module")
 def spoiler(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One program for all damages: compiled once."""

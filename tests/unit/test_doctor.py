@@ -268,8 +268,11 @@ def test_the_commit_of_a_checkout(tmp_path):
     subprocess.run([*git, "commit", "-qm", "one"], check=True)
     state = git_state(tmp_path)
     assert (len(state["commit"]), state["modified"]) == (40, False)
+    assert state["commit"].startswith(state["described"])
+    subprocess.run([*git, "tag", "v1.2.3"], check=True)
     (tmp_path / "file").write_text("b")
-    assert git_state(tmp_path)["modified"] is True
+    state = git_state(tmp_path)
+    assert (state["modified"], state["described"]) == (True, "v1.2.3-dirty")
 
 
 def test_the_table_fits_80_columns_and_keeps_brackets_without_colour(server):

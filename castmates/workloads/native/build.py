@@ -14,15 +14,11 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 
-KERNELS: tuple[str, ...] = (
-    *("stream", "chase", "capacity", "bandwidth", "gather", "stencil", "spmv", "hashjoin", "tree", "tlb"),  # memory
-    *("compute", "spin", "integer", "avx", "search", "icache"),  # the core
-    *("sharing", "pagefault", "fileio"),  # other threads, and the kernel
-    "mix",
-    *("loop", "lines"),  # keepers of programs without a heartbeat
-)
-TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 SOURCES = Path(__file__).parent
+TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
+KEEPERS = ("loop", "lines")  # of programs without a heartbeat
+# A C file is a program; these are what a workload's command may begin with.
+KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS)))
 AT_ONCE = 2  # compilers
 
 # pipe2 and the clocks need the GNU dialect; a multiplication and an addition stay two instructions unless a kernel asks

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -202,9 +203,11 @@ JOB = "from castmates.workloads.phases import mark, phase\nwith phase('a'):\n   
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(None, ""), ("", ""), ("/nowhere/file", "Cannot open"), ("/etc/hostname", "is not a Castmates")]
+    ("value", "said"), [(None, ""), ("", ""), ("/nowhere/file", "Cannot open"), ("foreign", "is not a Castmates")]
 )
-def test_a_job_goes_on_where_nobody_listens(value, said):
+def test_a_job_goes_on_where_nobody_listens(tmp_path, monkeypatch, value, said):
+    monkeypatch.chdir(tmp_path)
+    Path("foreign").write_text("a file of somebody else's\n")
     variables = {key: text for key, text in os.environ.items() if key != phase_file.VARIABLE}
     variables |= {} if value is None else {phase_file.VARIABLE: value}
     done = subprocess.run([sys.executable, "-c", JOB], env=variables, capture_output=True, text=True, check=True)

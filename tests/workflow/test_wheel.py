@@ -1,0 +1,97 @@
+"""A wheel, built here and installed in an empty environment elsewhere, has all of the package and measures a study."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import MODELLED
+from tests.workflow.sweeps import ROOT, Sweeps
+
+
+class Installed(Sweeps):
+    """A project folder without the package, and an environment that has it from a wheel."""
+
+    interpreter: Path
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        path = os.pathsep.join([str(self.interpreter.parent), os.defpath])
+        return kept | {"PATH": path, "CASTMATES_CACHE": str(self.cache)}
+
+    def print(self, program: str) -> str:
+        done = self._call(str(self.interpreter), "-c", program)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+def call(*words: str | Path) -> None:
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    call(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder)
+    (built,) = folder.glob("castmates-*-py3-none-any.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """Nothing but the wheel and its locked dependencies; uv takes what it has had before from its cache."""
+    folder = tmp_path_factory.mktemp("installed")
+    uv, python = Path(sys.executable).with_name("uv"), folder / "environment/bin/python"
+    call(uv, "venv", "--quiet", "--python", sys.executable, folder / "environment")
+    install = (uv, "pip", "install", "--quiet", "--python", python)
+    call(*install, "--require-hashes", "-r", ROOT / "envs/castmates.lock")
+    call(*install, "--no-deps", wheel)
+    sweeps = Installed.make(folder / "project", folder / "cache")
+    sweeps.interpreter = python
+    (sweeps.folder / "castmates").unlink()
+    sweeps.write_study(MODELLED)
+    return sweeps
+
+
+def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel):
+    """Templates, the style of the figures, the sources in C and Perl among them."""
+    files = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "castmates").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if ".dist-info/" not in name} == files
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_command_runs_outside_of_a_checkout(installed, tmp_path):
+    command = installed.interpreter.with_name("castmates")
+    for words, shown in (("--version", "castmates "), ("--help", "doctor"), ("doctor", "compiler")):
+        done = subprocess.run(
+            [command, words], cwd=tmp_path, env=installed.environment(), capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, shown in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_what_lies_beside_the_modules_is_found(installed):
+    assert Path(installed.print("import castmates; print(castmates.__file__)")).is_relative_to(
+        installed.interpreter.parents[1]
+    )
+    installed.print(
+        "from castmates.report.figures.style import STYLE_FILE; from castmates.report.page.page import TEMPLATES; "
+        "from castmates.workloads.native import build; "
+        "assert STYLE_FILE.is_file() and (TEMPLATES / 'report.html.j2').is_file(); "
+        "assert build.fingerprint() and build.content('chase')"
+    )
+
+
+def test_with_the_projects_folders_beside_it_a_sweep_runs(installed):
+    installed.sweep()
+    assert "not a measurement" in (installed.results / "report/index.html").read_text()
+    machine = installed.print("import json; print(json.load(open('results/small/machine.json'))['castmates'])")
+    assert machine == installed.print("import castmates; print(castmates.__version__)")
