@@ -31,10 +31,10 @@ help: ## list the commands
 sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=config/config.yaml)
 	@snakemake --cores $(CORES) --config study=$(STUDY)
 
-plan: $(VENV)/run.stamp ## say what a study comes to, and how long it takes
+plan: $(VENV)/run.stamp ## show what a study consists of, and how long it takes
 	@castmates plan $(STUDY)
 
-doctor: $(VENV)/run.stamp ## say what this machine can and cannot do
+doctor: $(VENV)/run.stamp ## show what this machine can and cannot do
 	@castmates doctor
 
 # Times are of two quiet cores, after the set-up. tests/README.md says what belongs where.
