@@ -7,7 +7,7 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor, Say
@@ -47,7 +47,7 @@ def refuse_hopeless(request: CacheRequest) -> None:
         raise CastmatesError(f"no partition can be applied: {why}")
 
 
-def choose(request: CacheRequest, say: Say = tell) -> tuple[Allocator, Monitor]:
+def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator, Monitor]:
     """Take the allocator and the monitor for a block."""
     silent = NoMonitor("none: the study wants no readings of the cache")
     if request.driver == "pqos" and request.shares:
@@ -58,7 +58,9 @@ def choose(request: CacheRequest, say: Say = tell) -> tuple[Allocator, Monitor]:
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
-def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = tell) -> Allocator:
+def choose_allocator(
+    shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = print_progress
+) -> Allocator:
     """Take resctrl where the study gives out shares and the machine lets us; who gives none leaves it untouched."""
     if not shares:
         return NoAllocator("none: the study gives out no shares of the cache")
@@ -77,7 +79,7 @@ def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a s
     return NoAllocator(_let_go(held, why, say))
 
 
-def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell) -> Monitor:
+def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = print_progress) -> Monitor:
     """Take resctrl where the machine can count and lets us."""
     try:
         held = lease(purpose=purpose)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.pqos_text import State
 from castmates.protocols import Held, Say
 from castmates.rdt.pqos.classes import DEFAULT, Arrangement, arrange, as_state, schemata_of
@@ -21,7 +21,7 @@ class PqosAllocator:
 
     name = "pqos"
 
-    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = tell) -> None:
+    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = print_progress) -> None:
         self.session, self.tasks, self.say = session, tasks, say
         self._members: Mapping[str, Held] = {}
         self._given: Arrangement | None = None

@@ -12,7 +12,7 @@ from castmates.linux.host import file_systems
 from castmates.linux.kernel_files import below
 from castmates.machine import pqos_state, pqos_text
 from castmates.machine.journal import Change, Entry, Journal
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.pqos_text import State
 from castmates.machine.pqos_tool import Interface, Pqos
 from castmates.machine.resctrl_state import ALSO, FSTYPE, MOUNTED
@@ -32,7 +32,9 @@ SUPPORTED = re.compile(r"[4-9]\.|\d\d+\.")  # earlier ones have no --iface
 class PqosSession:
     """Found the machine in one state, leaves it in the same."""
 
-    def __init__(self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Say = tell) -> None:
+    def __init__(
+        self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Say = print_progress
+    ) -> None:
         self.tool, self.journal, self.purpose, self.say = tool, journal or Journal(), purpose, say
         self.version = ""
         self.pause: Callable[[], None] = lambda: None  # of the series, which steps aside for every other call
@@ -158,7 +160,7 @@ def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | 
     )
 
 
-def open_session(purpose: str, say: Say = tell) -> PqosSession:
+def open_session(purpose: str, say: Say = print_progress) -> PqosSession:
     """Make the one session of a block."""
     refuse_beside_others()
     return PqosSession(Pqos(choose_interface()), purpose=purpose, say=say)

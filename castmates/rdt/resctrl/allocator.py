@@ -8,7 +8,7 @@ from functools import partial
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.protocols import Held, Say
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
@@ -36,7 +36,7 @@ class ResctrlAllocator:
         journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         options: Sequence[str] = (),
-        say: Say = tell,
+        say: Say = print_progress,
         release: Callable[[], list[str]] = list,
     ) -> None:
         self.tree, self.tasks, self.journal = tree, tasks, journal

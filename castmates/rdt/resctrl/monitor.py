@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.protocols import Held, Sample, Say
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
@@ -64,7 +64,7 @@ class ResctrlMonitor:
         journal: ResctrlJournal,
         domain_of: Mapping[int, int],  # CPU -> its last-level cache
         rate: float = RATE,
-        say: Say = tell,
+        say: Say = print_progress,
         release: Callable[[], list[str]] = list,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:

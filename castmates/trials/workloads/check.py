@@ -62,7 +62,7 @@ def check(workloads: Mapping[str, Workload], places: Places, seconds: float, bui
     """Check these workloads one after the other; `build` makes environments that are not there."""
     environments.build(environments.NATIVE, places.envs, places.cache)
     results = []
-    with machine_lock(WHAT, report=say), guarded() as warden:
+    with machine_lock(WHAT, say=say), guarded() as warden:
         heal_or_refuse(say)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
             say(f"{number} of {len(workloads)}: {name}")
