@@ -48,13 +48,13 @@ def calling_shell(grantee: Grantee) -> int | None:
 
 
 def uid_of(pid: int) -> int | None:
-    """The real user of a process; sudo's own is root's by then."""
+    """Return the real user of a process; sudo's own is root's by then."""
     words = status_of(pid).get("Uid", "").split()
     return int(words[0]) if words and set(words[:3]) == {words[0]} else None
 
 
 def group_name(grantee: Grantee) -> str:
-    """What the user's part is called."""
+    """Return the name of the user's part."""
     return f"castmates-{grantee.uid}"
 
 

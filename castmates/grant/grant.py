@@ -11,7 +11,7 @@ NOTHING = "nothing is granted"
 
 
 def give(user: str | None, groups: int, default_group: bool, shell: int | None, tell: Say) -> None:
-    """Give a user what sweeps need, saying each step; what is refused is an error at the end."""
+    """Give a user what sweeps need, showing each step; what is refused is an error at the end."""
     must_be_root("grant")
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), tell)

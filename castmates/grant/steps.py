@@ -1,4 +1,4 @@
-"""Gives one thing after the other, written down before it is given, and says what was done and how to undo it."""
+"""Gives one thing after the other, written down before it is given, and shows what was done and how to undo it."""
 
 import os
 import pwd
@@ -32,7 +32,7 @@ class Grantee:
 
 @dataclass
 class Granting:
-    """One run of `castmates grant`: what is told, what could not be done, and the record that outlives it."""
+    """One run of `castmates grant`: what is shown, what could not be done, and the record that outlives it."""
 
     grantee: Grantee
     journal: Journal
@@ -40,7 +40,7 @@ class Granting:
     refused: list[str] = field(default_factory=list)
 
     def give(self, what: str, kind: str, target: Path, new: str, undo: str, advice: str = "") -> bool:
-        """Set one thing, unless it is so already; where the kernel refuses, say so and return False."""
+        """Set one thing, unless it is so already; where the kernel refuses, show that and return False."""
         error = self.attempt(what, kind, target, new, undo)
         if error is not None:
             self.refuse(f"{what}: {target}: {error.strerror or error}", advice)
@@ -74,14 +74,14 @@ class Granting:
 
 
 def record() -> Journal:
-    """The record of what is granted: its owner is the machine's first process, so that it is stale after a restart."""
+    """Return the record of what is granted. Its owner is the machine's first process, so a restart makes it stale."""
     chosen = os.environ.get("CASTMATES_STATE")
     folder = Path(chosen).absolute() / "grants" if chosen else FOLDER
     return Journal(folder, Owner(INIT, born_of(INIT) or 0, boot_id(), myself().space))
 
 
 def granted() -> list[Entry]:
-    """What is granted now, oldest first."""
+    """Return what is granted now, oldest first."""
     return [entry for entry in record().entries() if not entry.stale]
 
 
@@ -94,7 +94,7 @@ def find_grantee(name: str | None, environment: Mapping[str, str] = os.environ) 
     """Find the user that was named, or who called sudo."""
     name = name or environment.get("SUDO_USER")
     if not name:
-        raise CastmatesError("say who is to run sweeps: sudo castmates grant --user NAME")
+        raise CastmatesError("name who is to run sweeps: sudo castmates grant --user NAME")
     try:
         found = pwd.getpwnam(name)
     except KeyError:

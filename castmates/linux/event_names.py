@@ -54,7 +54,7 @@ TABLE = _tabled()
 
 
 def look_up(words: str) -> Attr | None:
-    """The event of this name, with perf's modifiers u, k and h; None where the table has none."""
+    """Return the event of this name, with perf's modifiers u, k and h; None where the table has none."""
     found = _MODIFIERS.fullmatch(words)
     if found is None:
         return None

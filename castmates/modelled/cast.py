@@ -30,7 +30,7 @@ def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
 
 
 def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
-    """By CPU, the bytes to read there: one for each cache with members, where some scene has way masks."""
+    """Return the bytes to read, by CPU: one for each cache with members, where some scene has way masks."""
     if not has_masks(company):
         return {}
     taken = [cpu for member in company.members for cpu in member.cpus]

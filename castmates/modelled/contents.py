@@ -49,7 +49,7 @@ def run(
 def _stretch(
     held: Floats, numbers: Sequence[int], wanted: Floats, balance: Balance, machine: MachineModel, left: float
 ) -> Stretch:
-    """The rates that what they hold allows, for as long as that hardly changes."""
+    """Return the rates that what they hold allows, for as long as that hardly changes."""
     cache = machine.way_lines * machine.ways
     rows = list(numbers)
     change = np.abs(held[rows] - wanted[rows]).sum(axis=2)
@@ -77,7 +77,7 @@ def _fills(
 
 
 def filled(held: Floats, wanted: Floats, brought: Floats, way_lines: float) -> Floats:
-    """What lies there after so many lines (by process and cache) were brought in."""
+    """Return what lies there after so many lines (by process and cache) were brought in."""
     lacking = np.clip(wanted - held, 0, None)
     total = lacking.sum(axis=2)
     part = np.divide(brought, total, out=np.zeros_like(total), where=total > 0)

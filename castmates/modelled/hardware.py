@@ -28,7 +28,7 @@ POINT = Path("/modelled/resctrl")  # nothing is there; entries would name it, an
 
 
 def shape_of(machine: MachineModel) -> Shape:
-    """The machine as its kernel sees it."""
+    """Return the machine as its kernel sees it."""
     classes = machine.groups + 1
     return Shape(
         domains={number: tuple(machine.around(number)) for number in range(machine.domains)},
@@ -54,15 +54,15 @@ class Feed:
         self._counted: dict[str, list[str]] = {}  # group -> whose events it counts; found anew with every grant
 
     def occupancy(self, group: Group, domain: int) -> float:
-        """The bytes that lie in a domain's cache for a group."""
+        """Return the bytes that lie in a domain's cache for a group."""
         return sum(self._world.occupancy(name, domain) for name in self._within(group))
 
     def traffic(self, group: Group, domain: int, local: bool) -> float:  # noqa: ARG002 (the kernel asks so)
-        """The bytes that a group has moved through a domain, local or all: no memory is far."""
+        """Return the bytes that a group has moved through a domain, local or all: no memory is far."""
         return sum(self._world.moved(name, domain) for name in self._within(group))
 
     def grants(self) -> dict[str, Grant]:
-        """What the kernel lets everybody take."""
+        """Return what the kernel lets everybody take."""
         self._counted.clear()
         grants = {}
         for name, pid in self._pids.items():
@@ -100,12 +100,12 @@ class KernelsTasks:
         return {leader: self._kernel.processes.threads(leader) for leader in leaders}
 
     def place(self, tid: int) -> Place | None:
-        """Where a thread is."""
+        """Return where a thread is."""
         return parse_place(self._kernel.proc(f"{tid}/cpu_resctrl_groups"))
 
 
 class ModelledMonitor(ResctrlMonitor):
-    """The real one, but that it looks when the modelled clock rings rather than in a thread of its own."""
+    """The real one, but that it looks when the modelled clock rings rather than in a separate thread."""
 
     def __init__(
         self, world: World, kernel: FakeResctrl, tasks: KernelsTasks, journal: ResctrlJournal, rate: float
@@ -164,7 +164,7 @@ def _domain_of(kernel: FakeResctrl) -> dict[int, int]:
 
 
 def grant_of(share: Share, cpus: Collection[int], machine: MachineModel) -> Grant:
-    """What a share of a plan comes to on this machine: its mask holds on the caches of these CPUs."""
+    """Return what a share of a plan comes to on this machine: its mask holds on the caches of these CPUs."""
     own = {machine.domain_of(cpu) for cpu in cpus}
     mask = machine.full if share.ways is None else share.ways
     masks = tuple(mask if number in own else machine.full for number in range(machine.domains))

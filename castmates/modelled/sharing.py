@@ -43,12 +43,12 @@ class Held:
         return max(self.ways.bit_count(), 1)
 
     def misses(self, user: User) -> float:
-        """The share of its accesses that miss."""
+        """Return the share of its accesses that miss."""
         return user.reuse.misses(self.age, self.degrees)
 
 
 def share_out(users: Sequence[User], way_lines: float) -> list[Held]:
-    """What each user holds when nothing changes any more."""
+    """Return what each user holds when nothing changes any more."""
     held: dict[int, Held] = {}
     free = -1  # all bits
     while len(held) < len(users):
@@ -65,7 +65,7 @@ def share_out(users: Sequence[User], way_lines: float) -> list[Held]:
 
 
 def _tightest(users: Sequence[User], left: Sequence[int], free: int, way_lines: float) -> tuple[float, int, list[int]]:
-    """The shortest time after which lines are evicted, the ways where that is so, and whose they are."""
+    """Return the shortest time after which lines are evicted, the ways where that is so, and whose they are."""
     unions = {0}
     for mask in {users[number].mask & free for number in left}:
         unions |= {mask | other for other in unions}
@@ -86,7 +86,7 @@ def _part(user: User, ways: int) -> tuple[Reuse, float, int]:
 
 
 def spread(users: Sequence[User], held: Sequence[Held], way_lines: float, ways: int) -> Floats:
-    """By user and way, the lines there: every user has its lines, no way has more than it can hold."""
+    """Return the lines, by user and way: every user has its lines, no way has more than it can hold."""
     table = np.zeros((len(users), ways))
     for row, each in zip(table, held, strict=True):
         mine = [way for way in range(ways) if each.ways >> way & 1]

@@ -31,7 +31,7 @@ class CacheRequest:
     """What a block wants of the cache."""
 
     shares: bool = False  # some scene gives out shares
-    cdp: bool = False  # with masks of their own for code
+    cdp: bool = False  # with separate masks for code
     rate: float = RATE  # readings a second; 0 for none
     driver: Literal["resctrl", "pqos"] = "resctrl"
     purpose: str = "a study"

@@ -96,7 +96,7 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
 
 
 def _cache_request(block: Block) -> CacheRequest:
-    """What the block wants of the cache."""
+    """Return what the block wants of the cache."""
     shares = [share for scene in block.company.scenes for share in scene.shares]
     return CacheRequest(
         shares=bool(shares),

@@ -115,7 +115,7 @@ def verified(facts: Mapping[str, Any]) -> Check:
 
 
 def features(facts: Mapping[str, Any]) -> list[Check]:
-    """One row for each feature, from info/ where mounted, else from the processor's flags."""
+    """Return one row for each feature, from info/ where mounted, else from the processor's flags."""
     info: Info | None = facts["resctrl"]["info"]
     if info is None:
         return [_announced(feature, facts) for feature in FEATURES]

@@ -28,7 +28,7 @@ class Processes:
             self._threads[pid] = {pid: Thread(pid, pid, 0, 0)}
 
     def fork(self, parent: int = 1, pid: int | None = None, uid: int | None = None) -> int:
-        """Begin a process that inherits its parent thread's groups, and its user unless told otherwise."""
+        """Begin a process that inherits its parent thread's groups, and its user unless one is given."""
         born = self._inherit(parent, self._number(pid), uid)
         born.pid = born.tid
         self._threads[born.pid] = {born.tid: born}

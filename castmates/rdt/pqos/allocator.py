@@ -103,7 +103,7 @@ class PqosAllocator:
                     )
 
     def _differences(self, state: State) -> list[str]:
-        """What is not as it was given; throttles may be rounded up."""
+        """Return what is not as it was given; throttles may be rounded up."""
         assert self._given is not None
         cache, told = self.session.cache, []
         for number, schemata in self._given.classes.items():

@@ -52,7 +52,7 @@ def arrange(shares: Sequence[Share], members: Mapping[str, Held], found: State, 
 
 
 def domains_of(members: Mapping[str, Held], found: State) -> dict[str, set[int]]:
-    """The last-level caches on which each member has CPUs, in pqos' numbers; REST has all that members use."""
+    """Return the last-level caches on which each member has CPUs, in pqos' numbers; REST has all that members use."""
     result: dict[str, set[int]] = {}
     for name, held in members.items():
         if unknown := set(held.cpus) - set(found.cores):
@@ -64,7 +64,7 @@ def domains_of(members: Mapping[str, Held], found: State) -> dict[str, set[int]]
 
 
 def schemata_of(state: State, number: int, cache: Cache) -> Schemata:
-    """What a class has, in the kernel's words."""
+    """Return what a class has, in the kernel's words."""
     masks = {domain: mask for (domain, its), mask in state.masks.items() if its == number}
     result: Schemata = {}
     if masks and cache.cdp:
@@ -77,7 +77,7 @@ def schemata_of(state: State, number: int, cache: Cache) -> Schemata:
 
 
 def as_state(arrangement: Arrangement, found: State) -> State:
-    """The whole machine as it is to be: classes that are not used stay as they were found."""
+    """Return the whole machine as it is to be: classes that are not used stay as they were found."""
     masks, throttles = dict(found.masks), dict(found.throttles)
     for number, schemata in arrangement.classes.items():
         for domain, data in schemata.get(DATA, schemata.get(L3, {})).items():
@@ -96,7 +96,7 @@ def _class_for(wanted: Schemata, classes: dict[int, Schemata], cache: Cache) -> 
     if number > cache.groups:
         raise CastmatesError(
             f"the shares of one scene need more than the {cache.groups + 1} classes that this processor has; give "
-            f"several members the same share ({name_of(REST)} has one class of its own)."
+            f"several members the same share ({name_of(REST)} has a separate class)."
         )
     classes[number] = wanted
     return number

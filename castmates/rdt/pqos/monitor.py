@@ -89,7 +89,7 @@ class PqosMonitor:
             "monitoring": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
             "rate": f"{self.rate:g} Hz",
             "events": ", ".join(self._events()),
-            "times": "pqos tells seconds only: samples are counted from its start, an interval apart",
+            "times": "pqos prints seconds only: samples are counted from its start, an interval apart",
             "series": "interrupted whenever masks are read back, for only one pqos may run",
         }
 

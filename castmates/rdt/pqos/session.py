@@ -59,7 +59,7 @@ class PqosSession:
         return self._cache
 
     def state(self) -> State:
-        """What is in force now."""
+        """Return what is in force now."""
         with self._undisturbed():
             return pqos_state.state_of(self.tool)
 

@@ -208,7 +208,7 @@ class ResctrlAllocator:
                 self._told.add(told)
 
     def _write_down(self, name: str, path: str, schemata: Schemata) -> None:
-        """Tell the journal what a group that is not ours will have; ours goes with everything it has."""
+        """Note in the journal what a group that is not ours will have; ours goes with everything it has."""
         if name == REST:
             self._former.setdefault("", self._base[REST])
         if path in self._former:

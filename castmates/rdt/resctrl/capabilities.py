@@ -1,4 +1,4 @@
-"""What a mounted resctrl says that can be shared out and watched; reading changes nothing.
+"""What a mounted resctrl can share out and watch; reading changes nothing.
 
 This is used while a Snakefile is parsed, so it imports the standard library and pydantic only.
 """

@@ -31,7 +31,7 @@ class Foreign:
     """A group of somebody else."""
 
     path: str  # "COS1", "mon_groups/x", "COS1/mon_groups/y"
-    owner: str  # in words; "" where the name tells nothing
+    owner: str  # in words; "" where the name shows nothing
     tasks: int
     exclusive: bool  # nobody else's mask may overlap with its
 

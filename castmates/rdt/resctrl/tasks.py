@@ -12,7 +12,7 @@ UNMOUNTED = "no group: resctrl is not mounted any more"
 
 
 class Place(NamedTuple):
-    """The groups of a thread; "" is the default control group, or no monitoring group of its own."""
+    """The groups of a thread; "" is the default control group, or no separate monitoring group."""
 
     control: str
     monitoring: str
@@ -70,13 +70,13 @@ class KernelTasks:
 
 
 def parse_place(text: str) -> Place:
-    """Read `res:<group>` and `mon:<group>`: the default group is "/", and nothing is said where none is mounted."""
+    """Read `res:<group>` and `mon:<group>`: the default group is "/", and both are empty where none is mounted."""
     said = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return Place(said.get("res", "").strip("/") if said.get("res") else UNMOUNTED, said.get("mon", ""))
 
 
 def listed(tree: Tree, path: str) -> set[int]:
-    """List the threads in a group as its own file tells it."""
+    """List the threads in a group as its own file lists them."""
     return {int(word) for word in tree.read(f"{path}/tasks".lstrip("/")).split()}
 
 

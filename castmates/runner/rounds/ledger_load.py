@@ -79,7 +79,7 @@ class Load:
         return busy - self._runners(domain.neighbours, readings)
 
     def _runners(self, cpus: Iterable[int], readings: Readings) -> float:
-        """The runner's own time, where it sits on one of these CPUs."""
+        """Return the runner's own time, where it sits on one of these CPUs."""
         return (readings.get("runner", "cpu_s") or 0.0) if self.runner_cpus & set(cpus) else 0.0
 
     def _cpus(self) -> set[int]:
@@ -87,7 +87,7 @@ class Load:
 
 
 def _share(seconds: float, readings: Readings) -> float:
-    """The share of the window: all of it at most, though edges that are read late make more of it."""
+    """Return the share of the window: all of it at most, though edges that are read late make more of it."""
     return min(seconds / readings.seconds, 1.0)
 
 

@@ -11,9 +11,9 @@ SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # me
 
 
 def number_of_ways(schemata: str) -> int | None:
-    """How many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
+    """Return how many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
 
-    With masks of their own for code and data it is the ways of either, as it is in the effects' `lead_ways`.
+    With separate masks for code and data it is the ways of either, as it is in the effects' `lead_ways`.
     """
     masks = parse("\n".join(schemata.split()))
     filled: dict[int, int] = {}
@@ -60,5 +60,5 @@ class MaskWitness:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """How masks are proved."""
+        """Return how masks are proved."""
         return {"masks": "read back at both edges of every window, and every thread looked for in its group"}

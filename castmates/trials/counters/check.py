@@ -72,7 +72,7 @@ def _suits_perf_stat(trial: Trial) -> bool:
 
 
 def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
-    """The result of each trial, and what they come to for each event."""
+    """Return the result of each trial, and what they come to for each event."""
     return {
         "identity": trial_records.COUNTERS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -84,17 +84,17 @@ def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
 
 
 def wrong(record: trial_records.Record) -> list[str]:
-    """The events whose counts are wrong."""
+    """Return the events whose counts are wrong."""
     return [event for event, verdict in record["events"].items() if verdict == "wrong"]
 
 
 def page_bytes() -> int:
-    """The size of a page here."""
+    """Return the size of a page here."""
     return os.sysconf("SC_PAGESIZE")
 
 
 def _of_event(event: str, outcomes: Sequence[Outcome]) -> str:
-    """A zero alone verifies nothing: at least one task must have made it count."""
+    """Return the verdict on an event. Zeros alone verify nothing: at least one task must have made it count."""
     own = [(trial, judged) for trial, judged, _ in outcomes if trial.event == event]
     if any(judged.verdict == "wrong" for _, judged in own):
         return "wrong"
@@ -124,5 +124,5 @@ def raise_if_wrong(record: trial_records.Record) -> None:
     if events := wrong(record):
         raise CastmatesError(
             f"wrong counts: {', '.join(events)}; do not believe them on this machine. Is somebody else counting, or is "
-            "the processor emulated? `perf list` says what an event is here."
+            "the processor emulated? `perf list` shows what an event is here."
         )

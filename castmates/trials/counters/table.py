@@ -11,7 +11,7 @@ STYLES = {"verified": "green", "wrong": "red", "not checked": "yellow"}
 
 
 def as_table(record: Record) -> "Group":
-    """What was counted, why the rest was not, what is wrong, and how many events can be believed."""
+    """Return what was counted, why the rest was not, what is wrong, and how many events can be believed."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -33,7 +33,7 @@ def as_table(record: Record) -> "Group":
 
 
 def summary(record: Record) -> str:
-    """How many events can be believed here."""
+    """Return how many events can be believed here."""
     verdicts = list(record["events"].values())
     counts = (
         f"{verdicts.count('verified')} of {len(verdicts)} events are verified here, {verdicts.count('wrong')} are wrong"
@@ -45,7 +45,7 @@ def summary(record: Record) -> str:
 
 
 def _notes(record: Record) -> list[tuple[str, str]]:
-    """What is wrong, line by line; what was not checked, reason by reason."""
+    """Return what is wrong, line by line; what was not checked, reason by reason."""
     notes = [
         (f"wrong: {row['event']}, {row['task']}: {row['why']} ({row['band']})", STYLES["wrong"])
         for row in record["trials"]

@@ -66,7 +66,7 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
 
 
 def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
-    """A count is right only if it is right by every method that counted it."""
+    """Judge a count: it is right only if it is right by every method that counted it."""
     if ours.verdict == "verified" and perf_stat is not None and perf_stat.verdict == "wrong":
         return Judged("wrong", ours.found, ours.account, f"perf stat says {perf_stat.found:.6g}: {perf_stat.why}")
     return ours
@@ -75,7 +75,7 @@ def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
 def _slope(
     short: Sequence[Portion], long: Sequence[Portion], at_short: Sequence[float | None], at_long: Sequence[float | None]
 ) -> float | None:
-    """By how much the least grows with each unit; None where something is not known."""
+    """Return by how much the least grows with each unit; None where something is not known."""
     few, many = [v for v in at_short if v is not None], [v for v in at_long if v is not None]
     units = long[0].units - short[0].units
     if len(few) < len(short) or len(many) < len(long) or units <= 0:
@@ -84,7 +84,7 @@ def _slope(
 
 
 def _agree(trial: Trial, found: float, account: float, units: int) -> bool:
-    """Whether the kernel's own account agrees, but for a few at the edges."""
+    """Check whether the kernel's own account agrees, but for a few at the edges."""
     if trial.account == "CPU time":
         return abs(found - account) <= CLOCKS_IN_DOUBT * account
     return abs(found - account) <= max(APART / units, APART_SHARE * account)

@@ -26,7 +26,7 @@ class Subject(Protocol):
 
 
 def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
-    """Measure pairs until a look decides; a coin says which of the two windows comes first."""
+    """Measure pairs until a look decides; a coin decides which of the two windows comes first."""
     few, order = mask_of(cache, fewest(cache)), random.Random(seed)
     taken: dict[int, list[float]] = {few: [], cache.full: []}
     for pairs in rule.looks:
@@ -54,7 +54,7 @@ def plateaus(subject: Subject, cache: Cache, way_bytes: int) -> tuple[Plateau, .
 
 
 def fewest(cache: Cache) -> int:
-    """How few ways a mask may have here."""
+    """Return how few ways a mask may have here."""
     return max(1, cache.least_ways)
 
 

@@ -57,7 +57,7 @@ class Ratio:
 
 
 def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
-    """The mean of the pairs' log ratios, with Student's interval."""
+    """Return the mean of the pairs' log ratios, with Student's interval."""
     logs = np.log(np.asarray(times.few) / np.asarray(times.all))
     mean = float(logs.mean())
     error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
@@ -67,7 +67,7 @@ def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
 
 
 def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
-    """Whether occupancy follows the masks: near ways x way size, more with more ways; None where it is not known."""
+    """Check whether occupancy follows the masks: near ways x way size, more with more ways; None where not known."""
     known = sorted((p.ways, p.found, p.found / p.expected) for p in plateaus if p.found is not None)
     if len(known) < 2:
         return None
@@ -77,7 +77,7 @@ def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
 
 
 def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
-    """The verdict."""
+    """Return the verdict."""
     if ratio.high < rule.least_ratio:
         return NO_EFFECT
     if ratio.low < rule.least_ratio:
@@ -86,7 +86,7 @@ def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
 
 
 def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau], rule: Rule = RULE) -> str:
-    """The result, in one paragraph."""
+    """Return the result, in one paragraph."""
     sentence = {
         WORKS: "Way masks work on this machine.",
         NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
@@ -112,7 +112,7 @@ def _occupancy(plateaus: Sequence[Plateau]) -> str:
 
 
 def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule = RULE) -> dict[str, Any]:
-    """Everything that was measured, for the record."""
+    """Return everything that was measured, for the record."""
     return {
         "rule": asdict(rule),
         "ns_per_load": asdict(times),

@@ -39,7 +39,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return {
             "workload": self.workload,
             "verdict": self.verdict,
@@ -141,7 +141,7 @@ def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...
 
 
 def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
-    """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
+    """Return the promise at which a workload failed: the first of which nothing is known, or else the last."""
     known = {finding.promise for finding in findings}
     unknown = (name for name in promises.NAMES if name not in known)
     return Finding(next(unknown, promises.NAMES[-1]), "failed", why)
