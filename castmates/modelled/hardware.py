@@ -15,6 +15,7 @@ from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.tasks import Place, parse_place
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.mask_witness import SOURCE as MASKS
@@ -90,7 +91,7 @@ class Feed:
 class KernelsTasks:
     """The threads of the modelled machine."""
 
-    tells = True
+    shows_places = True
 
     def __init__(self, kernel: FakeResctrl) -> None:
         self._kernel = kernel
@@ -107,10 +108,8 @@ class KernelsTasks:
 class ModelledMonitor(ResctrlMonitor):
     """The real one, but that it looks when the modelled clock rings rather than in a separate thread."""
 
-    def __init__(
-        self, world: World, kernel: FakeResctrl, tasks: KernelsTasks, journal: ResctrlJournal, rate: float
-    ) -> None:
-        super().__init__(kernel, tasks, journal, _domain_of(kernel), rate, clock=lambda: world.now_ns)
+    def __init__(self, world: World, mounted: Mounted, rate: float) -> None:
+        super().__init__(mounted, rate, clock=lambda: world.now_ns)
         self._world = world
         self._samples: list[Sample] = []
 
@@ -151,9 +150,10 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     kernel = feed.kernel = FakeResctrl(shape_of(world.machine), source=feed)
     for pid in pids.values():
         kernel.processes.fork(pid=pid)
-    tasks, journal = KernelsTasks(kernel), ResctrlJournal(None, POINT, "a modelled block")
-    allocator = ResctrlAllocator(kernel, tasks, journal, _domain_of(kernel))
-    monitor = ModelledMonitor(world, kernel, tasks, journal, rate) if rate else NoMonitor()
+    journal = ResctrlJournal(None, POINT, "a modelled block")
+    mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel))
+    allocator = ResctrlAllocator(mounted)
+    monitor = ModelledMonitor(world, mounted, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()
     return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)

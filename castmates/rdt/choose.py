@@ -20,6 +20,7 @@ from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.capabilities import capabilities, find_mount
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
 from castmates.rdt.resctrl.tasks import KernelTasks
 from castmates.rdt.resctrl.tree import KernelTree
@@ -72,8 +73,7 @@ def choose_allocator(
     try:
         why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
         if not why:
-            journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
-            return ResctrlAllocator(tree, KernelTasks(), journal, _domains(), held.options, say, held.release)
+            return ResctrlAllocator(_mounted(held, purpose, say))
     except OSError as error:
         why = _unreadable(tree, error)
     return NoAllocator(_let_go(held, why, say))
@@ -92,8 +92,7 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = prin
         why = _unreadable(tree, error)
     if why:
         return NoMonitor(_let_go(held, why, say))
-    journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
-    return ResctrlMonitor(tree, KernelTasks(), journal, _domains(), rate, say, held.release)
+    return ResctrlMonitor(_mounted(held, purpose, say), rate)
 
 
 def _hopeless_resctrl() -> str:
@@ -130,10 +129,8 @@ def _let_go(held: Lease, why: str, say: Say) -> str:
     return why
 
 
-def _machine_journal(held: Lease) -> Journal:
-    """Use one journal for the mount and for what lies below it, so that the mount goes last."""
-    return held.journal or Journal()
-
-
-def _domains() -> dict[int, int]:
-    return {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
+def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
+    """Return what we hold, with one journal for the mount and for what lies below it, so that the mount goes last."""
+    journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
+    domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
+    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release)

@@ -177,10 +177,10 @@ class FakeMachine:
 
     def group(self, path: str) -> Group:
         """Find a group by its path."""
-        found = next((group for group in self.groups if group.path == path), None)
-        if found is None:
+        group = next((group for group in self.groups if group.path == path), None)
+        if group is None:
             raise refusal(errno.ENOENT)
-        return found
+        return group
 
     def ways(self, group: Group, domain: int, code: bool = False) -> int:
         """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished."""

@@ -46,8 +46,8 @@ def _bandwidth(text: str, state: State) -> Bandwidth | None:
 
 
 def _number(text: str, pattern: str) -> int:
-    found = re.search(pattern, text)
-    return int(found[1]) if found else 0
+    match = re.search(pattern, text)
+    return int(match[1]) if match else 0
 
 
 def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:

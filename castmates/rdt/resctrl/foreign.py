@@ -36,9 +36,9 @@ class Foreign:
     exclusive: bool  # nobody else's mask may overlap with its
 
     def __str__(self) -> str:
-        told = [f"made by {self.owner}"] if self.owner else []
-        told.append(f"{self.tasks} tasks" if self.tasks else "empty")
-        return f"{self.path} ({', '.join([*told, 'exclusive'] if self.exclusive else told)})"
+        words = [f"made by {self.owner}"] if self.owner else []
+        words.append(f"{self.tasks} tasks" if self.tasks else "empty")
+        return f"{self.path} ({', '.join([*words, 'exclusive'] if self.exclusive else words)})"
 
 
 def control_groups(tree: Tree) -> list[str]:

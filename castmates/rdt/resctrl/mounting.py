@@ -42,7 +42,7 @@ class Lease:
         undone = self.journal.restore(
             lambda entry: entry.owner == mine and (entry.change.kind, entry.change.target) == (KIND, target)
         )
-        return [str(one) for one in undone if one.how != "restored"]
+        return [str(entry) for entry in undone if entry.how != "restored"]
 
 
 _leases: dict[Path, Lease] = {}  # what this process uses now, by mount point
