@@ -117,6 +117,6 @@ def paranoid() -> str:
 
 @functools.cache
 def _syscall() -> Callable[..., int]:
-    found = ctypes.CDLL(None, use_errno=True).syscall
-    found.restype = ctypes.c_long
-    return found
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    return syscall

@@ -70,7 +70,7 @@ class Feed:
             kernel, domains = self._kernel, range(self._world.machine.domains)
             group, _ = kernel.ruling(pid, self._world.processes[name].cpus[0])
             throttle = min(kernel.bandwidth(group, domain) for domain in domains) / 100
-            grants[name] = Grant(tuple(kernel.ways(group, domain) for domain in domains), throttle)
+            grants[name] = Grant(tuple(kernel.mask(group, domain) for domain in domains), throttle)
         return grants
 
     @property

@@ -182,7 +182,7 @@ class FakeMachine:
             raise refusal(errno.ENOENT)
         return group
 
-    def ways(self, group: Group, domain: int, code: bool = False) -> int:
+    def mask(self, group: Group, domain: int, code: bool = False) -> int:
         """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished."""
         return self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
 

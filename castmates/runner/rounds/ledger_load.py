@@ -38,9 +38,9 @@ class Load:
 
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
-        taken = {cpu for name in active for cpu in self.places[name]}
+        own_cpus = {cpu for name in active for cpu in self.places[name]}
         watched = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
-        watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - taken)]
+        watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - own_cpus)]
         reasons = []
         for cpus, own in watched:
             busy = readings.busy(cpus)

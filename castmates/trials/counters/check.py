@@ -78,7 +78,9 @@ def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "castmates": castmates.__version__,
         "platform": platform_here(),
-        "events": {event: _of_event(event, outcomes) for event in dict.fromkeys(one.event for one, _, _ in outcomes)},
+        "events": {
+            event: _of_event(event, outcomes) for event in dict.fromkeys(trial.event for trial, _, _ in outcomes)
+        },
         "trials": [_row(*outcome) for outcome in outcomes],
     }
 
@@ -109,10 +111,10 @@ def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
         "expected": trial.per_unit,
         "low": trial.low,
         "high": trial.high,
-        "found": judged.found,
+        "measured": judged.measured,
         "account": judged.account,
         "account_of": trial.account,
-        "perf_stat": theirs.found if theirs else None,
+        "perf_stat": theirs.measured if theirs else None,
         "verdict": judged.verdict,
         "why": judged.why,
         "band": trial.why,

@@ -44,7 +44,7 @@ class Plateau:
 
     ways: int
     expected: int  # bytes
-    found: float | None  # bytes; None where the machine does not show it
+    measured: float | None  # bytes; None where the machine does not show it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
 
 def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
     """Check whether occupancy follows the masks: near ways x way size, more with more ways; None where not known."""
-    known = sorted((p.ways, p.found, p.found / p.expected) for p in plateaus if p.found is not None)
+    known = sorted((p.ways, p.measured, p.measured / p.expected) for p in plateaus if p.measured is not None)
     if len(known) < 2:
         return None
     low, high = rule.plateau
@@ -103,12 +103,12 @@ def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau]
 
 
 def _occupancy(plateaus: Sequence[Plateau]) -> str:
-    known = [p for p in plateaus if p.found is not None]
+    known = [p for p in plateaus if p.measured is not None]
     if not known:
         return "This machine does not show occupancy, so time alone was judged."
-    each = ", ".join(f"{p.ways} ways: {p.found / p.expected:.2f}" for p in known if p.found is not None)
+    each = ", ".join(f"{p.ways} ways: {p.measured / p.expected:.2f}" for p in known if p.measured is not None)
     state = "follows" if follows(plateaus) else "does not follow"
-    return f"Occupancy {state} the masks (found over ways x way size; {each})."
+    return f"Occupancy {state} the masks (measured over ways x way size; {each})."
 
 
 def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule = RULE) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from castmates.workloads import environments, inputs, programs
 class Lack:
     """Something without which a workload cannot be started here."""
 
-    said: str
+    what: str
     remedy: str
     environment: str | None = None  # that can be built
 

@@ -60,7 +60,7 @@ def test_groups_are_made_once_and_removed_again(root):
 
 def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
     asked = []
-    monkeypatch.setattr(Granting, "give", lambda *given: asked.append(given[2:4]) or True)
+    monkeypatch.setattr(Granting, "give", lambda _, step, *_more: asked.append((step.kind, step.target)) or True)
     for default in (False, True):
         asked.clear()
         resctrl.give(granting()[0], 1, default, root)
