@@ -53,8 +53,8 @@ def check_workloads(
     from castmates.trials.workloads.check import Places, check
 
     chosen = _chosen(read_catalogue(catalogue), names or [], everything or installed)
-    places = Places(ENVIRONMENTS, cache_folder())
-    results = check(chosen, places, seconds, build=not installed, say=lambda line: typer.echo(line, err=True))
+    places = Places(ENVIRONMENTS, cache_folder(), build=not installed)
+    results = check(chosen, places, seconds, say=lambda line: typer.echo(line, err=True))
     if as_json:
         typer.echo(tables.as_json([result.about() for result in results]))
     else:

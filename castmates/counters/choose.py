@@ -23,7 +23,7 @@ def choose_collectors(
     around: Mapping[str, Sequence[int]] | None = None,
     is_ours: Callable[[int], bool] = lambda _pid: False,
 ) -> list[Collector]:
-    """What can be collected for a block on `cpus`, its siblings (`quiet`) and its neighbours in each cache domain.
+    """Return what can be collected for a block: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
 
     `is_ours` knows the members' processes that are no longer anybody's children.
     The first is read furthest from the window: whole tables first, what the rates are held against last.
@@ -42,15 +42,15 @@ def choose_collectors(
 
 
 def choose_counters(counting: Counting, cpus: Sequence[int], say: Say, rounds_before: int = 0) -> list[Counter]:
-    """What is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns.
+    """Return what is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns.
 
     The last is read nearest to the window: our own counters, so that their edges lie within those that perf answers.
     """
     rota = Rota(rounds_before)
-    found: list[Counter] = []
+    chosen: list[Counter] = []
     if counters := Counters.choose(counting, cpus, rota, say):
-        found.append(counters)
-    return [*choose_topdown(counting.topdown, counting.how, counting.series, rota, say), *found]
+        chosen.append(counters)
+    return [*choose_topdown(counting.topdown, counting.how, counting.series, rota, say), *chosen]
 
 
 def _perf() -> Collector:

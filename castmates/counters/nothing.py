@@ -6,7 +6,7 @@ from castmates.protocols import Sample
 
 
 class NoCollector:
-    """Counts nothing and says why."""
+    """Counts nothing and explains why."""
 
     def __init__(self, reason: str = "this machine gives no counters", name: str = "none") -> None:
         self.name = name  # of what would be collected

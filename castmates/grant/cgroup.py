@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.grant.steps import Grantee, Granting
+from castmates.grant.steps import Grantee, Granting, Step
 from castmates.linux import cgroups, group_folder
 from castmates.linux.owner import born_of
 from castmates.linux.processes import status_of
@@ -27,13 +27,13 @@ def give(granting: Granting, shell: int | None) -> None:
             f"--shell {shell}: this is no process of {granting.grantee.name}; give the number that `echo $$` prints in "
             "the shell from which sweeps are to be started"
         )
-    found = False
+    is_given = False
     for what, place in (("freeze", cgroups.unified), ("bound", cgroups.pids_of_version_1)):
         home = cgroups.group_of(shell, place)
         if home is not None and home.is_dir():
-            found = True
+            is_given = True
             _delegate(granting, home, shell, what)
-    if not found:
+    if not is_given:
         granting.leave("nothing to give: no control groups are mounted here, so members are stopped by signals")
 
 
@@ -48,13 +48,13 @@ def calling_shell(grantee: Grantee) -> int | None:
 
 
 def uid_of(pid: int) -> int | None:
-    """The real user of a process; sudo's own is root's by then."""
+    """Return the real user of a process; sudo's own is root's by then."""
     words = status_of(pid).get("Uid", "").split()
     return int(words[0]) if words and set(words[:3]) == {words[0]} else None
 
 
 def group_name(grantee: Grantee) -> str:
-    """What the user's part is called."""
+    """Return the name of the user's part."""
     return f"castmates-{grantee.uid}"
 
 
@@ -63,14 +63,14 @@ def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     group = home if home.name == group_name(grantee) else home / group_name(grantee)
     undo = f"rmdir {group}, when nobody is in it"
     advice = "inside a container /sys/fs/cgroup must be writable"
-    said = f"a control group in which {grantee.name} may {what} processes"
-    if not granting.give(said, "group", group, group_folder.THERE, undo, advice):
+    words = f"a control group in which {grantee.name} may {what} processes"
+    if not granting.give(Step(words, "group", group, group_folder.THERE, undo), advice):
         return
     for name in cgroups.DELEGATED:
         file = group / name
-        if file.exists() and not granting.give(
-            f"{file.name} belongs to {grantee.name}", "owner", file, grantee.owner, f"chown root:root {file}", advice
-        ):
+        words = f"{file.name} belongs to {grantee.name}"
+        step = Step(words, "owner", file, grantee.owner, f"chown root:root {file}")
+        if file.exists() and not granting.give(step, advice):
             return
     _move(granting, group, shell)
 
@@ -85,8 +85,8 @@ def _move(granting: Granting, group: Path, shell: int) -> None:
     except OSError as problem:
         granting.refuse(f"moving the shell (process {shell}) into {group}: {problem.strerror}")
         return
-    granting.tell(f"  the shell (process {shell}) is now in {group}, and so is all that it starts")
-    granting.tell(f"      undo: echo {shell} > {group.parent / cgroups.PROCESSES}")
+    granting.say(f"  the shell (process {shell}) is now in {group}, and so is all that it starts")
+    granting.say(f"      undo: echo {shell} > {group.parent / cgroups.PROCESSES}")
 
 
 def _ancestors() -> Iterator[int]:

@@ -10,48 +10,48 @@ from castmates.runner.cleanup.restore import heal
 NOTHING = "nothing is granted"
 
 
-def give(user: str | None, groups: int, default_group: bool, shell: int | None, tell: Say) -> None:
-    """Give a user what sweeps need, saying each step; what is refused is an error at the end."""
+def give(user: str | None, groups: int, default_group: bool, shell: int | None, say: Say) -> None:
+    """Give a user what sweeps need, showing each step; what is refused is an error at the end."""
     must_be_root("grant")
     grantee = find_grantee(user)
-    granting = Granting(grantee, record(), tell)
+    granting = Granting(grantee, record(), say)
     shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
     with machine_lock("castmates grant", wait=False):
         _forget_what_a_restart_undid()
-        tell(f"cache partitions (resctrl), for {grantee.name}:")
+        say(f"cache partitions (resctrl), for {grantee.name}:")
         resctrl.give(granting, groups, default_group)
-        tell(f"control groups, for {grantee.name}:")
+        say(f"control groups, for {grantee.name}:")
         cgroup.give(granting, shell)
-        tell("perf events, for everybody:")
+        say("perf events, for everybody:")
         perf.give(granting)
     if granted():
-        tell(LASTS)
+        say(LASTS)
     if lacking := resctrl.not_given(grantee):
-        tell(lacking)
+        say(lacking)
     if granting.refused:
         raise CastmatesError("; ".join(granting.refused))
 
 
-def undo(tell: Say) -> None:
+def undo(say: Say) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
     with machine_lock("castmates grant --undo", wait=False):
         # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().sentences:
-            tell(line)
+            say(line)
         undone = take_back()
-    for one in undone:
-        tell(str(one))
+    for entry in undone:
+        say(str(entry))
     if not undone:
-        tell(NOTHING)
-    if failed := [str(one) for one in undone if one.how == "failed"]:
+        say(NOTHING)
+    if failed := [str(entry) for entry in undone if entry.how == "failed"]:
         raise CastmatesError("; ".join(failed))
 
 
-def show(tell: Say) -> None:
+def show(say: Say) -> None:
     """Describe what is granted now."""
     for line in lines_of(granted()) or [NOTHING]:
-        tell(line)
+        say(line)
 
 
 def _forget_what_a_restart_undid() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from castmates.grant.steps import Granting
+from castmates.grant.steps import Granting, Step
 from castmates.linux.host import SYSCTL
 
 SETTING = f"{SYSCTL}/kernel/perf_event_paranoid"
@@ -22,11 +22,6 @@ def give(granting: Granting, root: Path = Path("/")) -> None:
     if level <= NEEDED:
         granting.leave(f"already: users may count their own processes (kernel.perf_event_paranoid is {level})")
         return
-    granting.give(
-        f"users may count events of their own processes: kernel.perf_event_paranoid {level} -> {NEEDED}",
-        "file",
-        file,
-        str(NEEDED),
-        f"sysctl kernel.perf_event_paranoid={level}",
-        "in a container set it on the host",
-    )
+    words = f"users may count events of their own processes: kernel.perf_event_paranoid {level} -> {NEEDED}"
+    step = Step(words, "file", file, str(NEEDED), f"sysctl kernel.perf_event_paranoid={level}")
+    granting.give(step, "in a container set it on the host")

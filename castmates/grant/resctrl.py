@@ -8,7 +8,7 @@ do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and w
 import errno
 from pathlib import Path
 
-from castmates.grant.steps import Grantee, Granting, granted
+from castmates.grant.steps import Grantee, Granting, Step, granted
 from castmates.linux import group_folder
 from castmates.linux.kernel_files import below
 from castmates.linux.owned_names import delegated_group_name
@@ -23,12 +23,12 @@ ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the proc
 
 def give(granting: Granting, groups: int, default_group: bool, root: Path = Path("/")) -> None:
     """Mount resctrl unless it is, make the groups, and hand their files over."""
-    found = facts_rdt.resctrl(root)
-    if not found["kernel"]:
+    facts = facts_rdt.resctrl(root)
+    if not facts["kernel"]:
         granting.leave("nothing to give: the kernel has no resctrl for this processor, so there are no partitions")
         return
-    here = below(root, found["mounted"] or POINT)
-    if found["mounted"] is None and not _mount(granting, here):
+    here = below(root, facts["mounted"] or POINT)
+    if facts["mounted"] is None and not _mount(granting, here):
         return
     for number in range(groups):
         if not _group(granting, here / delegated_group_name(granting.grantee.uid, number), number):
@@ -50,13 +50,13 @@ def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
 
 def _mount(granting: Granting, here: Path) -> bool:
     advice = "in a container mount it on the host, and start the container with -v /sys/fs/resctrl:/sys/fs/resctrl"
-    return granting.give("resctrl is mounted", "resctrl-mount", here, "mounted", f"umount {here}", advice)
+    return granting.give(Step("resctrl is mounted", "resctrl-mount", here, "mounted", f"umount {here}"), advice)
 
 
 def _group(granting: Granting, group: Path, made: int) -> bool:
     """Make one group and hand its files over; False where the processor has no class for it."""
-    what = f"a group of {granting.grantee.name}'s with masks of its own"
-    error = granting.attempt(what, "group", group, group_folder.THERE, f"rmdir {group}")
+    what = f"a group of {granting.grantee.name}'s with its own masks"
+    error = granting.attempt(Step(what, "group", group, group_folder.THERE, f"rmdir {group}"))
     if error is not None and error.errno == errno.ENOSPC and made:
         granting.leave(f"no more than {made} groups: the processor has no class for another one")
     elif error is not None:
@@ -69,7 +69,7 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
 
 def _hand_over_default(granting: Granting, file: Path) -> None:
     """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
-    noted = any((one.change.kind, one.change.target) == ("resctrl-schemata", str(file)) for one in granted())
+    noted = any((entry.change.kind, entry.change.target) == ("resctrl-schemata", str(file)) for entry in granted())
     what = "the masks of everybody who is in no group"
     try:
         masks = read_schemata(file)
@@ -85,5 +85,5 @@ def _hand_over_default(granting: Granting, file: Path) -> None:
 def _hand_over(granting: Granting, file: Path, what: str) -> bool:
     if not file.exists():
         return True
-    said = f"{what}: belongs to {granting.grantee.name}"
-    return granting.give(said, "owner", file, granting.grantee.owner, f"chown root:root {file}")
+    words = f"{what}: belongs to {granting.grantee.name}"
+    return granting.give(Step(words, "owner", file, granting.grantee.owner, f"chown root:root {file}"))

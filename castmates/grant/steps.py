@@ -1,4 +1,4 @@
-"""Gives one thing after the other, written down before it is given, and says what was done and how to undo it."""
+"""Gives one thing after the other, written down before it is given, and shows what was done and how to undo it."""
 
 import os
 import pwd
@@ -30,58 +30,69 @@ class Grantee:
         return f"{self.uid}:{self.gid}"
 
 
+@dataclass(frozen=True)
+class Step:
+    """One thing to be given."""
+
+    what: str  # in words
+    kind: str  # of the journal
+    target: Path
+    new: str  # its value then
+    undo: str  # the command that takes it back
+
+
 @dataclass
 class Granting:
-    """One run of `castmates grant`: what is told, what could not be done, and the record that outlives it."""
+    """One run of `castmates grant`: what is shown, what could not be done, and the record that outlives it."""
 
     grantee: Grantee
     journal: Journal
-    tell: Say
+    say: Say
     refused: list[str] = field(default_factory=list)
 
-    def give(self, what: str, kind: str, target: Path, new: str, undo: str, advice: str = "") -> bool:
-        """Set one thing, unless it is so already; where the kernel refuses, say so and return False."""
-        error = self.attempt(what, kind, target, new, undo)
+    def give(self, step: Step, advice: str = "") -> bool:
+        """Take a step, unless it is taken already; where the kernel refuses, show that and return False."""
+        error = self.attempt(step)
         if error is not None:
-            self.refuse(f"{what}: {target}: {error.strerror or error}", advice)
+            self.refuse(f"{step.what}: {step.target}: {error.strerror or error}", advice)
         return error is None
 
-    def attempt(self, what: str, kind: str, target: Path, new: str, undo: str) -> OSError | None:
-        """Set one thing, unless it is so already; return the kernel's refusal."""
+    def attempt(self, step: Step) -> OSError | None:
+        """Take a step, unless it is taken already; return the kernel's refusal."""
         try:
-            former = KINDS[kind].read(target)
+            former = KINDS[step.kind].read(step.target)
         except OSError as problem:
             return problem
-        if former == new:
-            self.tell(f"  already: {what} ({target})")
+        if former == step.new:
+            self.say(f"  already: {step.what} ({step.target})")
             return None
-        change = Change(what, kind, str(target), former, new)
-        error = self.journal.apply([change], f"{self.grantee.name}'s sweeps").get(str(target))
+        change = Change(step.what, step.kind, str(step.target), former, step.new)
+        error = self.journal.apply([change], f"{self.grantee.name}'s sweeps").get(str(step.target))
         if error is None:
-            self.tell(f"  {what} ({target})")
-            self.tell(f"      undo: {undo}")
+            self.say(f"  {step.what} ({step.target})")
+            self.say(f"      undo: {step.undo}")
         return error
 
     def refuse(self, what: str, advice: str = "") -> None:
         """Describe what could not be given, and what may help."""
-        said = f"not given: {what}" + (f"; {advice}" if advice else "")
-        self.refused.append(said)
-        self.tell(f"  {said}")
+        sentence = f"not given: {what}" + (f"; {advice}" if advice else "")
+        self.refused.append(sentence)
+        self.say(f"  {sentence}")
 
     def leave(self, why: str) -> None:
         """Describe what is not needed, or cannot be had on this machine."""
-        self.tell(f"  {why}")
+        self.say(f"  {why}")
 
 
 def record() -> Journal:
-    """The record of what is granted: its owner is the machine's first process, so that it is stale after a restart."""
+    """Return the record of what is granted. Its owner is the machine's first process, so a restart makes it stale."""
     chosen = os.environ.get("CASTMATES_STATE")
     folder = Path(chosen).absolute() / "grants" if chosen else FOLDER
     return Journal(folder, Owner(INIT, born_of(INIT) or 0, boot_id(), myself().space))
 
 
 def granted() -> list[Entry]:
-    """What is granted now, oldest first."""
+    """Return what is granted now, oldest first."""
     return [entry for entry in record().entries() if not entry.stale]
 
 
@@ -94,14 +105,14 @@ def find_grantee(name: str | None, environment: Mapping[str, str] = os.environ) 
     """Find the user that was named, or who called sudo."""
     name = name or environment.get("SUDO_USER")
     if not name:
-        raise CastmatesError("say who is to run sweeps: sudo castmates grant --user NAME")
+        raise CastmatesError("name who is to run sweeps: sudo castmates grant --user NAME")
     try:
-        found = pwd.getpwnam(name)
+        entry = pwd.getpwnam(name)
     except KeyError:
         raise CastmatesError(f"there is no user '{name}' on this machine; give --user a name of /etc/passwd") from None
-    if found.pw_uid == 0:
+    if entry.pw_uid == 0:
         raise CastmatesError(f"'{name}' is root, who needs no grant; name the user who is to run sweeps with --user")
-    return Grantee(name, found.pw_uid, found.pw_gid)
+    return Grantee(name, entry.pw_uid, entry.pw_gid)
 
 
 def must_be_root(what: str) -> None:

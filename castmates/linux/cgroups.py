@@ -129,11 +129,11 @@ def move(group: Path, pid: int) -> None:
 
 def processes(group: Path) -> list[int]:
     """List the processes in a group and in the groups inside it; one outside our PID namespace is a 0."""
-    found: list[int] = []
+    pids: list[int] = []
     for folder in [group, *(Path(path) for path, _, _ in os.walk(group) if Path(path) != group)]:
         with contextlib.suppress(OSError):
-            found += [int(pid) for pid in (folder / PROCESSES).read_text().split()]
-    return found
+            pids += [int(pid) for pid in (folder / PROCESSES).read_text().split()]
+    return pids
 
 
 def event(group: Path, key: str) -> bool:
@@ -222,16 +222,16 @@ def _here(places: Callable[[str, str], list[Path]]) -> list[Path]:
 def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list[Path]:
     lines = [line.split(":", 2) for line in own_groups.splitlines()]
     own = next((path for _, names, path in lines if controller in names.split(",")), "/")
-    found = []
+    places = []
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         mounted, _, options = right.split(" ", 2)
         if mounted == kind and (not controller or controller in options.split(",")):
             root, point = (unescape(part) for part in left.split()[3:5])
             with contextlib.suppress(ValueError):
-                found.append(Path(point) / PurePosixPath(own).relative_to(root))
-            found.append(Path(point))
-    return list(dict.fromkeys(found))
+                places.append(Path(point) / PurePosixPath(own).relative_to(root))
+            places.append(Path(point))
+    return list(dict.fromkeys(places))
 
 
 def _works(parent: Path) -> bool:

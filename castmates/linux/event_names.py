@@ -54,11 +54,11 @@ TABLE = _tabled()
 
 
 def look_up(words: str) -> Attr | None:
-    """The event of this name, with perf's modifiers u, k and h; None where the table has none."""
-    found = _MODIFIERS.fullmatch(words)
-    if found is None:
+    """Return the event of this name, with perf's modifiers u, k and h; None where the table has none."""
+    match = _MODIFIERS.fullmatch(words)
+    if match is None:
         return None
-    name, modifiers = found.groups()
+    name, modifiers = match.groups()
     raw = re.fullmatch(r"r([0-9a-f]{1,16})", name)
     plain = Attr(RAW, int(raw[1], 16)) if raw else TABLE.get(name)
     if plain is None or not modifiers:

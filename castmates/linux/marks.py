@@ -39,8 +39,8 @@ def number_of(pid: int, born: int) -> int:
 def mark_of(pid: int) -> Mark | None:
     """Read the mark of a process; None where it bears none, or has ended."""
     with contextlib.suppress(OSError):
-        if found := _LIMIT.search(read_kernel(f"/proc/{pid}/limits")):
-            return Mark(int(found[1]), int(found[2]))
+        if match := _LIMIT.search(read_kernel(f"/proc/{pid}/limits")):
+            return Mark(int(match[1]), int(match[2]))
     return None
 
 
@@ -73,17 +73,17 @@ class MarkedFamily(Family):
         fellows = super()._fellows(table)
         mark = number_of(self.leader, self.born)
         young = [process.pid for process in table.values() if process.born >= self.born]
-        return fellows + [pid for pid in young if (found := mark_of(pid)) and found.leader == mark]
+        return fellows + [pid for pid in young if (own := mark_of(pid)) and own.leader == mark]
 
 
 def bearers(path: Path) -> list[int]:
     """List who has this path in the environment or, where it is a runner's own scratch folder, bears its mark."""
     maker = maker_of_folder(path.name)
     runner = number_of(maker.pid, maker.born) if maker else None
-    found = []
+    pids = []
     for process in read_table().values():
         mark = mark_of(process.pid) if process.alive else None  # who has ended still bears it
         with contextlib.suppress(OSError):  # it has ended, or is another user's and so none of ours
             if (mark and mark.runner == runner) or bytes(path) in read_kernel(f"/proc/{process.pid}/environ"):
-                found.append(process.pid)
-    return found
+                pids.append(process.pid)
+    return pids

@@ -65,5 +65,5 @@ def _call(which: int, nodes: Sequence[int], *arguments: object) -> None:
 
 
 def _wide(value: object) -> object:
-    """A number as the kernel takes it: in a whole register."""
+    """Return a number as the kernel takes it: in a whole register."""
     return ctypes.c_long(value) if isinstance(value, int) else value

@@ -8,12 +8,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(kind: str, point: Path, options: str = "") -> None:
-    """Mount a file system that has no device; OSError says why not."""
+    """Mount a file system that has no device; OSError explains why not."""
     _check(_libc.mount(kind.encode(), bytes(point), kind.encode(), 0, options.encode() or None))
 
 
 def unmount(point: Path) -> None:
-    """Unmount what is mounted here; OSError says why not."""
+    """Unmount what is mounted here; OSError explains why not."""
     _check(_libc.umount2(bytes(point), 0))
 
 

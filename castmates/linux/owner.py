@@ -1,4 +1,4 @@
-"""Who did something: a process that can be told from every other, also after its death and after a restart."""
+"""Who did something: a process that can be distinguished from every other, also after its death and after a restart."""
 
 import os
 from dataclasses import dataclass

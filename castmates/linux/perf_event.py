@@ -46,7 +46,7 @@ class Attr(NamedTuple):
     def unit(self) -> int:
         """The unit (PMU) that counts it; events of one unit can be read as a group.
 
-        The kernel's two clocks are units of their own: what is grouped with one of them on a whole CPU is opened
+        The kernel's two clocks are separate units: what is grouped with one of them on a whole CPU is opened
         without a murmur and stays 0 (seen on Linux 6.18).
         """
         if self.kind == SOFTWARE and self.config in CLOCKS:
@@ -76,7 +76,7 @@ Opener = Callable[[Attr, Target, int, int], int]  # attr, target, the group's le
 
 
 def open_event(attr: Attr, target: Target, leader: int = -1, bits: int = 0, read_format: int = TIMES | GROUPED) -> int:
-    """Open an event and return its descriptor; OSError says why not."""
+    """Open an event and return its descriptor; OSError explains why not."""
     number = _SYSCALL.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -109,7 +109,7 @@ def read_group(fd: int, events: int) -> list[int] | None:
 
 
 def paranoid() -> str:
-    """What the kernel refuses to users, as it says."""
+    """Return what the kernel refuses to users, in its own words."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip()
     return "unknown"
@@ -117,6 +117,6 @@ def paranoid() -> str:
 
 @functools.cache
 def _syscall() -> Callable[..., int]:
-    found = ctypes.CDLL(None, use_errno=True).syscall
-    found.restype = ctypes.c_long
-    return found
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    return syscall

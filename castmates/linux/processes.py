@@ -49,8 +49,8 @@ def read_process(pid: int) -> Process | None:
 
 def read_table() -> dict[int, Process]:
     """Read the whole process table."""
-    found = (read_process(pid) for pid in numbers())
-    return {process.pid: process for process in found if process}
+    entries = (read_process(pid) for pid in numbers())
+    return {process.pid: process for process in entries if process}
 
 
 def numbers() -> list[int]:
@@ -157,14 +157,14 @@ class Family:
             children.setdefault(process.parent, []).append(process.pid)
         queue = [pid for pid, born in self._known.items() if pid in table and table[pid].born == born]
         queue += self._fellows(table)
-        found: dict[int, Process] = {}
+        family: dict[int, Process] = {}
         while queue:
             pid = queue.pop(0)  # parents first: who holds another by ptrace is looked at before whom it may let go
-            if pid not in found:
-                found[pid] = table[pid]
+            if pid not in family:
+                family[pid] = table[pid]
                 queue += children.get(pid, [])
-        self._known = {self.leader: self.born} | {pid: process.born for pid, process in found.items()}
-        return [process for process in found.values() if process.alive]
+        self._known = {self.leader: self.born} | {pid: process.born for pid, process in family.items()}
+        return [process for process in family.values() if process.alive]
 
     def threads(self) -> set[int]:
         """List the threads of everybody who has not ended."""

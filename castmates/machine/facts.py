@@ -167,7 +167,7 @@ def governors(root: Path) -> dict[str, str] | None:
 
 
 def turbo(root: Path) -> dict[str, Any] | None:
-    """Return whether turbo is on, and the switch that says so."""
+    """Return whether turbo is on, and the switch that sets it."""
     for switch, on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
         value = read_int(root / CPU_DIR / switch)
         if value is not None:

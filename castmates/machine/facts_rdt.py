@@ -1,4 +1,4 @@
-"""What the kernel says of Intel RDT, AMD QoS and Arm MPAM, without changing anything."""
+"""What the kernel shows of Intel RDT, AMD QoS and Arm MPAM, without changing anything."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def rdt_flags(root: Path) -> list[str] | None:
 def resctrl(root: Path) -> dict[str, Any]:
     """Return whether the kernel has resctrl, where it is mounted, whose groups are there, and its info/."""
     known = host.file_systems(root)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "kernel": None if known is None else "resctrl" in known,
         "mounted": None,
         "options": None,
@@ -44,7 +44,7 @@ def resctrl(root: Path) -> dict[str, Any]:
     mount = next((mount for mount in mounts(root) if mount.fstype == "resctrl"), None)
     if mount is not None:
         here = below(root, mount.point)
-        found |= {
+        facts |= {
             "mounted": mount.point,
             "options": mount.options,
             "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
@@ -53,7 +53,7 @@ def resctrl(root: Path) -> dict[str, Any]:
             "groups": _folders(here, NOT_GROUPS),
             "info": _info(here / "info"),
         }
-    return found
+    return facts
 
 
 def _delegated(here: Path) -> list[str]:

@@ -84,24 +84,24 @@ class Undone:
 
     entry: Entry
     how: Literal["restored", "already", "foreign", "gone", "restarted", "failed"]
-    found: str = ""
+    finding: str = ""  # the value that somebody else set, or why putting back failed
 
     def __str__(self) -> str:
         change = self.entry.change
-        told = {
+        results = {
             "restored": f"put back to '{change.former}' from '{change.new}'",
             "already": f"is '{change.former}', as it was",
-            "foreign": f"is '{self.found}' by now, neither as found ('{change.former}') nor as castmates set it "
+            "foreign": f"is '{self.finding}' by now, neither as found ('{change.former}') nor as castmates set it "
             f"('{change.new}'): somebody else has changed it, so it is left as it is",
             "gone": "is no longer there",
             "restarted": "left to the restart of the machine, which undid it",
-            "failed": f"could not be put back to '{change.former}': {self.found}",
+            "failed": f"could not be put back to '{change.former}': {self.finding}",
         }
-        return f"{change.knob} ({change.target}): {told[self.how]}"
+        return f"{change.knob} ({change.target}): {results[self.how]}"
 
 
 def folders() -> list[Path]:
-    """Where journals may lie that concern this process: the machine's and the user's, or $CASTMATES_STATE alone."""
+    """List the folders whose journals concern this process: the machine's and the user's, or $CASTMATES_STATE alone."""
     if chosen := os.environ.get("CASTMATES_STATE"):
         return [Path(chosen).absolute()]
     with suppress(RuntimeError):  # a user without a home
@@ -246,14 +246,14 @@ def _undo(entry: Entry) -> Undone:
     if kind is None:
         return Undone(entry, "failed", f"this version of castmates does not know what '{change.kind}' is")
     try:
-        found = kind.read(Path(change.target))
-        if kind.same(found, change.former):
+        value = kind.read(Path(change.target))
+        if kind.same(value, change.former):
             return Undone(entry, "already")
-        if not kind.same(found, change.new):
-            return Undone(entry, "foreign", found)
+        if not kind.same(value, change.new):
+            return Undone(entry, "foreign", value)
         kind.write(Path(change.target), change.former)
-        if not kind.same(found := kind.read(Path(change.target)), change.former):
-            return Undone(entry, "failed", f"the kernel says '{found}' all the same")
+        if not kind.same(value := kind.read(Path(change.target)), change.former):
+            return Undone(entry, "failed", f"the kernel says '{value}' all the same")
     except OSError as error:
         return Undone(entry, "gone") if error.errno in GONE else Undone(entry, "failed", error.strerror or str(error))
     return Undone(entry, "restored")
@@ -263,23 +263,23 @@ def _make(change: Change) -> None:
     """Make a change, all of it or none."""
     kind, target = KINDS[change.kind], Path(change.target)
     kind.write(target, change.new)
-    if (found := kind.read(target)) != change.new:
+    if (value := kind.read(target)) != change.new:
         kind.write(target, change.former)
-        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but said '{found}'")
+        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but said '{value}'")
 
 
 def _entries(text: bytes) -> dict[int, Entry]:
-    """The open entries by number; a last line without its end, and what is no entry, are nothing."""
-    found: dict[int, Entry] = {}
+    """Return the open entries by number; ignore a last line without its end, and what is no entry."""
+    entries: dict[int, Entry] = {}
     for line in text.split(b"\n")[:-1]:
         with suppress(ValueError, TypeError, KeyError):
-            said: dict[str, Any] = json.loads(line)
-            if "close" in said:
-                found.pop(said["close"], None)
+            record: dict[str, Any] = json.loads(line)
+            if "close" in record:
+                entries.pop(record["close"], None)
             else:
-                change, owner = Change(**said["change"]), Owner(**said["owner"])
-                found[said["open"]] = Entry(said["open"], change, owner, said["purpose"], said["at"])
-    return found
+                change, owner = Change(**record["change"]), Owner(**record["owner"])
+                entries[record["open"]] = Entry(record["open"], change, owner, record["purpose"], record["at"])
+    return entries
 
 
 def _record(entry: Entry) -> dict[str, Any]:
@@ -318,7 +318,7 @@ def _may_write(folder: Path) -> bool:
 
 
 def _is_trusted(fd: int) -> bool:
-    """Check whether only we or root can have written it: what it says is written to kernel files."""
+    """Check whether only we or root can have written it: its values are written to kernel files."""
     status = os.fstat(fd)
     writers = stat.S_IWGRP | stat.S_IWOTH
     return stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and not status.st_mode & writers

@@ -38,7 +38,7 @@ class Knob:
         return self._read(root)[1]
 
     def changes(self, root: Path, word: str) -> list[Change]:
-        """List what has to be set so that the knob is as the study's word says."""
+        """List what has to be set so that the knob is as the study's word asks."""
         switch, values = self._read(root)
         if switch is None:
             raise CastmatesError(f"{self.name} cannot be set here: {self.advice}; {LEAVE_OUT}.")
@@ -98,7 +98,7 @@ KNOBS = {
 def away(root: Path, cpus: Collection[int]) -> list[Change]:
     """List how interrupts have to be moved so that none comes to these CPUs, nor to siblings if others are left."""
     online = set(parse_cpu_list(read_text(root / CPU_DIR / "online") or ""))
-    siblings = {cpu for one in read_topology(root).cpus if one.id in cpus for cpu in one.siblings}
+    siblings = {cpu for processor in read_topology(root).cpus if processor.id in cpus for cpu in processor.siblings}
     quiet = set(cpus) | siblings if online - siblings - set(cpus) else set(cpus)
     others = online - quiet
     if not others:
@@ -133,7 +133,7 @@ def balancer(root: Path) -> str | None:
 
 
 def _offered(file: Path) -> list[str]:
-    """List the words that the kernel would take, where it tells them."""
+    """List the words that the kernel would take, where it lists them."""
     beside = read_text(file.with_name("scaling_available_governors")) if file.name == "scaling_governor" else None
     text = beside if beside is not None else read_text(file) or ""
     return text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []

@@ -32,7 +32,7 @@ def _forget_in_child() -> None:
 os.register_at_fork(after_in_child=_forget_in_child)
 
 
-def tell(message: str) -> None:
+def print_progress(message: str) -> None:
     """Print something for whoever started us, without disturbing standard output."""
     print(message, file=sys.stderr, flush=True)
 
@@ -48,7 +48,7 @@ def lock_path() -> Path:
 
 
 @contextmanager
-def machine_lock(what: str, wait: bool = True, report: Say = tell, path: Path | None = None) -> Iterator[None]:
+def machine_lock(what: str, wait: bool = True, say: Say = print_progress, path: Path | None = None) -> Iterator[None]:
     """Hold the machine for `what`; wait for another holder, or raise at once if `wait` is false.
 
     The kernel drops the lock when the last copy of our open file is closed, so it goes with us even after
@@ -59,7 +59,7 @@ def machine_lock(what: str, wait: bool = True, report: Say = tell, path: Path | 
     processes that see the same directory exclude each other: a container needs it mounted from its host.
     """
     path = path or lock_path()
-    fd = _acquire(path, wait, report)
+    fd = _acquire(path, wait, say)
     try:
         _write_holder(fd, what)
         yield
@@ -69,8 +69,8 @@ def machine_lock(what: str, wait: bool = True, report: Say = tell, path: Path | 
             _close(fd)
 
 
-def _acquire(path: Path, wait: bool, report: Say) -> int:
-    told = False
+def _acquire(path: Path, wait: bool, say: Say) -> int:
+    is_reported = False
     while True:
         fd = open_lock(path)
         _held.add(fd)
@@ -81,9 +81,9 @@ def _acquire(path: Path, wait: bool, report: Say) -> int:
                     raise CastmatesError(
                         f"This machine is in use by {holder} (lock {path}); try again when that has ended."
                     )
-                if not told:
-                    report(f"Waiting for the machine: in use by {holder} (lock {path}).")
-                    told = True
+                if not is_reported:
+                    say(f"Waiting for the machine: in use by {holder} (lock {path}).")
+                    is_reported = True
                 fcntl.flock(fd, fcntl.LOCK_EX)
             if _is_still(fd, path):
                 return fd
@@ -173,8 +173,8 @@ def _read_holder(fd: int) -> str:
     """Return who holds the lock; anybody may write the file, so its content is not trusted."""
     for _ in range(5):
         try:
-            said = json.loads(os.pread(fd, 4096, 0))
-            words = {key: str(said[key]) for key in ("pid", "user", "what", "since")}
+            holder = json.loads(os.pread(fd, 4096, 0))
+            words = {key: str(holder[key]) for key in ("pid", "user", "what", "since")}
         except (ValueError, KeyError, TypeError):
             time.sleep(0.01)  # the holder has not written yet
             continue

@@ -32,13 +32,13 @@ def write(target: Path, text: str) -> None:
         raise OSError(0, str(problem)) from None
 
 
-def same(found: str, meant: str) -> bool:
+def same(current: str, meant: str) -> bool:
     """Check whether what was read is one of what is meant."""
-    return any(found.split() == one.split() for one in meant.split(ALSO))
+    return any(current.split() == text.split() for text in meant.split(ALSO))
 
 
 def tool_of(target: Path) -> Pqos:
-    """The tool with the interface that a target names."""
+    """Return the tool with the interface that a target names."""
     interface: Interface = "os" if target.name == "os" else "msr"
     return Pqos(interface)
 
@@ -60,19 +60,19 @@ def as_text(state: State) -> str:
 
 
 def class_words(state: State) -> list[str]:
-    """What sets all classes of a state."""
-    said = []
+    """List the words that set all classes of a state."""
+    words = []
     for (domain, number), (data, code) in sorted(state.masks.items()):
         if data == code:
-            said.append(f"llc@{domain}:{number}={data:#x}")
+            words.append(f"llc@{domain}:{number}={data:#x}")
         else:
-            said += [f"llc@{domain}:{number}d={data:#x}", f"llc@{domain}:{number}c={code:#x}"]
+            words += [f"llc@{domain}:{number}d={data:#x}", f"llc@{domain}:{number}c={code:#x}"]
     throttle = "mba_max" if state.unit == "MB/s" else "mba"
-    return said + [f"{throttle}@{at}:{number}={value}" for (at, number), value in sorted(state.throttles.items())]
+    return words + [f"{throttle}@{at}:{number}={value}" for (at, number), value in sorted(state.throttles.items())]
 
 
 def core_words(classes: dict[int, int]) -> list[str]:
-    """What puts CPUs into their classes."""
+    """List the words that put CPUs into their classes."""
     return [
         f"core:{number}={format_cpu_list(cpu for cpu, its in classes.items() if its == number)}"
         for number in sorted(set(classes.values()))

@@ -4,7 +4,7 @@ import csv
 import re
 from dataclasses import dataclass
 
-CacheMask = tuple[int, int]  # of data and of code; the same where the processor does not tell them apart
+CacheMask = tuple[int, int]  # of data and of code; the same where the processor does not distinguish them
 
 _CLASS = r"C(?:L)?OS"  # newer versions write CLOS
 _DOMAIN = re.compile(rf"{_CLASS} definitions for (Socket|Domain ID|L3 Cluster \(or Core Complex\)) (\d+):")
@@ -16,7 +16,7 @@ _CORE = re.compile(rf"Core (\d+), .*?L3ID (\d+) => {_CLASS}(\d+)")
 _SOCKET = re.compile(r"Core information for socket (\d+):")
 _VERSION = re.compile(r"PQoS (Tool|Library) version: (\S+)", re.IGNORECASE)
 
-# Lines that say nothing: pqos prints the first two with every call, and the others beside the cause.
+# Lines that explain nothing: pqos prints the first two with every call, and the others beside the cause.
 _NOTHING = ("NOTE:", "CAT or CMT & MBM", "WARN:", "Allocation configuration error", "Allocation association error")
 
 
@@ -46,26 +46,26 @@ def parse_state(text: str) -> State:
     cores: dict[int, tuple[int, int]] = {}
     unit, domain, socket, by_socket = "", 0, 0, False
     for line in text.splitlines():
-        if found := _DOMAIN.search(line):
-            domain, by_socket = int(found[2]), found[1] == "Socket"
-        elif found := _SOCKET.search(line):
-            socket = int(found[1])
-        elif found := _MASK.search(line):
-            data = int(found[2] or found[3], 16)
-            masks[domain, int(found[1])] = data, int(found[4], 16) if found[4] else data
-        elif found := _THROTTLE.search(line):
-            throttles[domain, int(found[1])] = int(found[2])
-            unit = {"%": "%", " MBps": "MB/s"}.get(found[3] or "", "1/8 GB/s")
-        elif found := _CORE.search(line):
-            # Where classes are told by socket, a cache is known by it, and the caches' own numbers may be others.
-            cores[int(found[1])] = socket if by_socket else int(found[2]), int(found[3])
+        if match := _DOMAIN.search(line):
+            domain, by_socket = int(match[2]), match[1] == "Socket"
+        elif match := _SOCKET.search(line):
+            socket = int(match[1])
+        elif match := _MASK.search(line):
+            data = int(match[2] or match[3], 16)
+            masks[domain, int(match[1])] = data, int(match[4], 16) if match[4] else data
+        elif match := _THROTTLE.search(line):
+            throttles[domain, int(match[1])] = int(match[2])
+            unit = {"%": "%", " MBps": "MB/s"}.get(match[3] or "", "1/8 GB/s")
+        elif match := _CORE.search(line):
+            # Where classes are listed by socket, a cache is known by it, and the caches' own numbers may be others.
+            cores[int(match[1])] = socket if by_socket else int(match[2]), int(match[3])
     return State(masks, throttles, unit, cores)
 
 
 def parse_version(text: str) -> str:
     """Read what `pqos --version` prints: the tool's, and the library's where it differs."""
-    found = {what.lower(): version for what, version in _VERSION.findall(text)}
-    tool, library = found.get("tool", "unknown"), found.get("library", "unknown")
+    versions = {what.lower(): version for what, version in _VERSION.findall(text)}
+    tool, library = versions.get("tool", "unknown"), versions.get("library", "unknown")
     return tool if library in (tool, "unknown") else f"{tool} with library {library}"
 
 
@@ -76,16 +76,16 @@ def parse_readings(text: str) -> list[Reading]:
     """
     lines = text.split("\n")[:-1]
     begin = next((number for number, line in enumerate(lines) if line.startswith("Time,")), len(lines))
-    found = []
+    readings = []
     for row in csv.DictReader(lines[begin:]):
         values = {name: _float(cell) for name, cell in row.items() if name not in ("Time", "Core", None)}
         known = {name: value for name, value in values.items() if value is not None}
-        found.append(Reading(row.get("Time") or "", row.get("Core") or "", known))
-    return found
+        readings.append(Reading(row.get("Time") or "", row.get("Core") or "", known))
+    return readings
 
 
 def complaint(output: str, errors: str) -> str:
-    """Turn what pqos says when it fails into part of one sentence."""
+    """Turn what pqos prints when it fails into part of one sentence."""
     lines = [line.strip() for line in (*errors.splitlines(), *output.splitlines())]
     telling = [line for line in lines if line and not line.startswith(_NOTHING) and not line.endswith("- FAILED!")]
     chosen = list(dict.fromkeys(line.removeprefix("ERROR: ").rstrip("!. ") for line in telling))[:2]

@@ -40,13 +40,13 @@ class Pqos:
     """The tool with one interface, which is named in every call: left to itself it would mount resctrl and take it."""
 
     def __init__(self, interface: Interface, program: str | None = None, lock: Path | None = None) -> None:
-        found = program or shutil.which("pqos")
-        if found is None:
+        path = program or shutil.which("pqos")
+        if path is None:
             raise CastmatesError(
                 "'cache.driver' is pqos, but there is no program 'pqos' here: install intel-cmt-cat, or write resctrl."
             )
         self.interface = interface
-        self._program = found
+        self._program = path
         self._lock = lock or Path("/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp") / LOCK
 
     def call(self, *words: str, timeout_s: float = TIMEOUT_S) -> str:

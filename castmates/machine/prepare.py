@@ -1,8 +1,9 @@
-"""Sets a machine as a study wants it for the time of a block, and puts it back."""
+"""Sets a machine as a study wants it during a block, and puts it back."""
 
 import errno
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,62 +18,63 @@ NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 
 
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """For what a machine is set, and where each change is shown and written down."""
+
+    purpose: str
+    say: Say
+    journal: Journal = field(default_factory=Journal)
+    root: Path = Path("/")
+
+    def set(self, knob: knobs.Knob, word: str) -> dict[str, Any]:
+        """Set a knob in all its files; a refusal is an error."""
+        before = {str(file): value for file, value in knob.read(self.root).items()}
+        changes = knob.changes(self.root, word)
+        for target, error in self.journal.apply(changes, self.purpose).items():
+            raise _refusal(knob.name, target, error)
+        return {"before": before, "set": before | _new(changes)}
+
+    def send_away(self, cpus: Collection[int]) -> dict[str, Any]:
+        """Move interrupts off these CPUs; count those that the kernel holds in place (EIO or, from root, EPERM)."""
+        changes = knobs.away(self.root, cpus)
+        refused = self.journal.apply(changes, self.purpose)
+        for target, error in refused.items():
+            if error.errno in (errno.EACCES, errno.EROFS):
+                raise _refusal(knobs.IRQ_AFFINITY, target, error)
+        moved = [change for change in changes if change.target not in refused]
+        if refused:
+            self.say(f"{len(refused)} of {len(changes)} interrupts cannot be moved off the block's CPUs")
+        if name := knobs.balancer(self.root):
+            self.say(f"{name} is running and may move interrupts back: stop it (sudo systemctl stop {name})")
+        return {
+            "before": {change.target: change.former for change in moved},
+            "set": _new(moved),
+            "refused": {target: error.strerror for target, error in refused.items()},
+        }
+
+
 @contextmanager
-def prepared(
-    wanted: Prepare,
-    cpus: Collection[int],
-    purpose: str,
-    say: Say,
-    journal: Journal | None = None,
-    root: Path = Path("/"),
-) -> Iterator[Record]:
-    """Hold the machine as wanted; after the end the record also says what somebody else has changed meanwhile."""
+def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> Iterator[Record]:
+    """Hold the machine as chosen; after the end the record also names what somebody else has changed meanwhile."""
     record: Record = {}
-    if not wanted.words:
+    if not choices.words:
         yield record
         return
-    journal = journal or Journal()
     try:
-        for knob, word in wanted.words.items():
+        for knob, word in choices.words.items():
             if knob == knobs.IRQ_AFFINITY:
-                record[knob] = _send_away(cpus, purpose, say, journal, root)
+                record[knob] = preparing.send_away(cpus)
             else:
-                record[knob] = _set(knobs.KNOBS[knob], word, purpose, journal, root)
-        say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in wanted.words.items())}")
+                record[knob] = preparing.set(knobs.KNOBS[knob], word)
+        preparing.say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in choices.words.items())}")
         yield record
     finally:
-        for undone in journal.restore_mine():
+        for undone in preparing.journal.restore_mine():
             if undone.how in ("foreign", "gone", "failed"):
-                say(str(undone))
+                preparing.say(str(undone))
                 change = undone.entry.change
-                record.get(change.knob, {}).setdefault("lost", {})[change.target] = undone.found
-
-
-def _set(knob: knobs.Knob, word: str, purpose: str, journal: Journal, root: Path) -> dict[str, Any]:
-    before = {str(file): value for file, value in knob.read(root).items()}
-    changes = knob.changes(root, word)
-    for target, error in journal.apply(changes, purpose).items():
-        raise _refusal(knob.name, target, error)
-    return {"before": before, "set": before | _new(changes)}
-
-
-def _send_away(cpus: Collection[int], purpose: str, say: Say, journal: Journal, root: Path) -> dict[str, Any]:
-    """Move interrupts; those that the kernel holds where they are (EIO or, from root, EPERM) stay, and are counted."""
-    changes = knobs.away(root, cpus)
-    refused = journal.apply(changes, purpose)
-    for target, error in refused.items():
-        if error.errno in (errno.EACCES, errno.EROFS):
-            raise _refusal(knobs.IRQ_AFFINITY, target, error)
-    moved = [change for change in changes if change.target not in refused]
-    if refused:
-        say(f"{len(refused)} of {len(changes)} interrupts cannot be moved off the block's CPUs")
-    if name := knobs.balancer(root):
-        say(f"{name} is running and may move interrupts back: stop it (sudo systemctl stop {name})")
-    return {
-        "before": {change.target: change.former for change in moved},
-        "set": _new(moved),
-        "refused": {target: error.strerror for target, error in refused.items()},
-    }
+                record.get(change.knob, {}).setdefault("lost", {})[change.target] = undone.finding
 
 
 def _new(changes: Collection[Change]) -> dict[str, str]:

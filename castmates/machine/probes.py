@@ -38,9 +38,9 @@ def try_perf() -> dict[str, Any]:
     """Count an instruction and a software event for real; what perf answers is the only proof."""
     version = output_of("perf", "--version")
     if version is None or version[0] != 0:
-        # Some distributions install a wrapper that only says that this kernel's perf is missing.
-        said = (version[1] or version[2]).splitlines() if version else []
-        return {"version": None, "why": said[0] if said else None, "hardware": None, "software": None, "scopes": None}
+        # Some distributions install a wrapper that only reports that this kernel's perf is missing.
+        lines = (version[1] or version[2]).splitlines() if version else []
+        return {"version": None, "why": lines[0] if lines else None, "hardware": None, "software": None, "scopes": None}
     return {
         "version": version[1],
         "why": None,
@@ -55,7 +55,7 @@ def try_perf() -> dict[str, Any]:
 
 
 def _own_group() -> str | None:
-    """The path of our own control group of version 2, as perf wants it."""
+    """Return the path of our own control group of version 2, as perf wants it."""
     return cgroups.memberships().get("")
 
 
@@ -66,7 +66,7 @@ def _try_event(event: str, *options: str) -> str:
 
 
 def parse_perf_stat(event: str, status: int, stdout: str, stderr: str) -> str:
-    """Read what `perf stat -x,` says of one event; a hybrid machine prints a line for each core type."""
+    """Read what `perf stat -x,` prints of one event; a hybrid machine prints a line for each core type."""
     rows = [line.split(",") for line in (stderr + "\n" + stdout).splitlines()]
     rows = [row for row in rows if len(row) > 2 and event in row[2]]
     counted = [row for row in rows if row[0].replace(".", "", 1).isdigit()]
@@ -75,8 +75,8 @@ def parse_perf_stat(event: str, status: int, stdout: str, stderr: str) -> str:
         return "user only" if all(row[2].endswith((":u", "/u")) for row in counted) else "counted"
     if rows:
         return rows[0][0]
-    said = (line for line in stderr.splitlines() if line.strip() not in ("", "Error:"))
-    return next(said, f"perf ended with status {status}")
+    complaints = (line for line in stderr.splitlines() if line.strip() not in ("", "Error:"))
+    return next(complaints, f"perf ended with status {status}")
 
 
 def try_freezing(group: Path) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def find_tensorflow_python() -> str | None:
 
 def detect_virtualisation() -> dict[str, str | None]:
     """Ask systemd, where it is, which hypervisor and which container we are in ("none" for neither)."""
-    found: dict[str, str | None] = {}
+    kinds: dict[str, str | None] = {}
     for kind in ("vm", "container"):
         answer = output_of("systemd-detect-virt", f"--{kind}")
-        found[kind] = answer[1] or None if answer else None
-    return found
+        kinds[kind] = answer[1] or None if answer else None
+    return kinds
 
 
 def git_state(project: Path) -> dict[str, Any] | None:

@@ -27,13 +27,13 @@ Settings = dict[tuple[str, str], str]
 
 def settings(text: str) -> Settings:
     """Take schemata apart: (resource, domain) -> value, without the blanks and zeros that kernels pad with."""
-    found: Settings = {}
+    values: Settings = {}
     for line in _PADDED.sub(r"\1", text).split():
         resource, _, domains = line.partition(":")
-        for domain, equals, value in (one.partition("=") for one in domains.split(";")):
+        for domain, equals, value in (setting.partition("=") for setting in domains.split(";")):
             if equals:
-                found[resource, domain.lstrip("0") or "0"] = value.lower().lstrip("0") or "0"
-    return found
+                values[resource, domain.lstrip("0") or "0"] = value.lower().lstrip("0") or "0"
+    return values
 
 
 def as_lines(values: Settings) -> list[str]:
@@ -56,14 +56,14 @@ def write_schemata(path: Path, text: str) -> None:
     write_kernel(path, "".join(f"{line}\n" for line in as_lines(wanted)))
 
 
-def same_schemata(found: str, meant: str) -> bool:
+def same_schemata(current: str, meant: str) -> bool:
     """Check whether what was read is one of what is meant, on the domains that both know."""
-    return meant == ANYTHING or any(_agree(settings(found), settings(one)) for one in meant.split(ALSO))
+    return meant == ANYTHING or any(_agree(settings(current), settings(text)) for text in meant.split(ALSO))
 
 
-def _agree(one: Settings, other: Settings) -> bool:
-    common = one.keys() & other.keys()
-    return bool(common) and all(one[key] == other[key] for key in common)
+def _agree(first: Settings, second: Settings) -> bool:
+    common = first.keys() & second.keys()
+    return bool(common) and all(first[key] == second[key] for key in common)
 
 
 def read_mount(point: Path) -> str:

@@ -33,7 +33,7 @@ PATTERNS = (
     "proc/self/status",
 )
 KNOWN = re.compile("|".join(pattern.replace("[0-9]*", r"\d+") for pattern in PATTERNS), re.ASCII)
-# Of files that tell much else, and about the moment, these lines are kept.
+# Of files that show much else, some of it true only for a moment, these lines are kept.
 LINES = {"meminfo": r"Node \d+ MemTotal:.*", "status": r"(?:Cpus|Mems)_allowed_list:.*"}
 LONGEST = 64 * 1024  # bytes of one file
 
@@ -47,7 +47,7 @@ def record(file: Path, root: Path = Path("/")) -> None:
 
 
 def read_snapshot(file: Path) -> Topology:
-    """The topology of a recorded machine."""
+    """Return the topology of a recorded machine."""
     with TemporaryDirectory(prefix="castmates-snapshot-", dir=memory()) as folder:
         root = Path(folder)
         try:
@@ -68,7 +68,7 @@ def read_snapshot(file: Path) -> Topology:
 
 
 def memory() -> str | None:
-    """Where thousands of small files that are gone in a moment belong, if there is such a place."""
+    """Return where thousands of short-lived small files belong, if this machine has a place for them."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

@@ -16,7 +16,7 @@ HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpo
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One logical CPU; what the kernel does not tell (an offline CPU, a container) is None or empty."""
+    """One logical CPU; what the kernel does not show (an offline CPU, a container) is None or empty."""
 
     id: int
     core: int | None  # lowest online CPU of the same core: unique on the machine, unlike sysfs' core_id
@@ -46,7 +46,7 @@ class NumaNode:
     id: int
     bytes: int | None
     cpus: tuple[int, ...]
-    distances: tuple[tuple[int, int], ...] = ()  # of each node as the firmware tells it, itself included
+    distances: tuple[tuple[int, int], ...] = ()  # of each node as the firmware reports it, itself included
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class _Cache:
-    """What one CPU says of one of its unified caches."""
+    """What the kernel shows of one unified cache of one CPU."""
 
     id: int | None
     level: int
@@ -135,7 +135,7 @@ def read_topology(root: Path = Path("/")) -> Topology:
 
 
 def _affinity(root: Path) -> tuple[int, ...] | None:
-    """CPUs this process may use; of a recorded tree those that its /proc/self/status tells, if any."""
+    """List the CPUs that this process may use; of a recorded tree those in its /proc/self/status, if any."""
     if root == Path("/"):
         return tuple(sorted(os.sched_getaffinity(0)))
     text = status_of(root=root).get("Cpus_allowed_list")
@@ -181,7 +181,7 @@ def _nodes(folder: Path) -> tuple[NumaNode, ...]:
         total = re.search(r"MemTotal:\s+(\d+) kB", read_text(here / "meminfo") or "")
         size = int(total[1]) * 1024 if total else None
         far = [int(word) for word in (read_text(here / "distance") or "").split() if word.isdecimal()]
-        # The kernel tells one distance for each online node, in order, and names none of them.
+        # The kernel lists one distance for each online node, in order, and names none of them.
         distances = tuple(zip(ids, far, strict=True)) if len(far) == len(ids) else ()
         nodes.append(NumaNode(node, size, _cpu_list(here / "cpulist") or (), distances))
     return tuple(nodes)
@@ -194,22 +194,22 @@ def _memory(root: Path, nodes: tuple[NumaNode, ...]) -> tuple[int, ...]:
 
 
 def _unified_caches(folder: Path) -> dict[int, _Cache]:
-    """The unified caches of one CPU by level; the number in "index3" is not the level."""
-    found: dict[int, _Cache] = {}
+    """Return the unified caches of one CPU by level; the number in "index3" is not the level."""
+    caches: dict[int, _Cache] = {}
     for index in _numbered(folder, "index"):
         here = folder / f"index{index}"
         level = read_int(here / "level")
         if level is None or read_text(here / "type") != "Unified":
             continue
         ways = read_int(here / "ways_of_associativity")
-        found[level] = _Cache(
+        caches[level] = _Cache(
             id=read_int(here / "id"),
             level=level,
             bytes=_size(read_text(here / "size")),
             ways=ways or None,  # the kernel writes 0 for "not known"
             shared=_cpu_list(here / "shared_cpu_list"),
         )
-    return found
+    return caches
 
 
 def _size(text: str | None) -> int | None:

@@ -25,7 +25,7 @@ class TrialRecords:
     depends_on_mount: bool  # another kind of mount may behave differently
 
     def identity(self, root: Path = Path("/")) -> Identity:
-        """What a trial speaks for: another processor, microcode or kernel may behave differently."""
+        """Return what a trial holds for: another processor, microcode or kernel may behave differently."""
         machine: dict[str, Any] = {
             "cpu_model": facts.cpu_model(root),
             "microcode": host.cpuinfo(root).get("microcode"),
@@ -34,7 +34,7 @@ class TrialRecords:
         return self.identity_of(machine | ({"resctrl": facts_rdt.resctrl(root)} if self.depends_on_mount else {}))
 
     def identity_of(self, machine: Mapping[str, Any]) -> Identity:
-        """The same of a machine whose facts were recorded."""
+        """Return the identity of a machine whose facts were recorded."""
         identity: Identity = {key: machine.get(key) for key in ("cpu_model", "microcode", "kernel")}
         if not self.depends_on_mount:
             return identity
@@ -69,9 +69,9 @@ def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
 
 
 def known(cache: Path, machine_file: Path, root: Path = Path("/")) -> str:
-    """A short name of the record on way masks to be shown with results, "" without one: facts are noted anew with it.
+    """Return a short name of the record on way masks that results are shown with; "" without one.
 
-    Where results of another machine are looked at, the record that came with them counts.
+    When it changes, the facts are noted anew. For results of another machine the record that came with them counts.
     """
     noted, record = _json(machine_file), WAY_MASKS.read(cache, root)
     if noted and (record is None or WAY_MASKS.identity_of(noted) != WAY_MASKS.identity(root)):

@@ -83,7 +83,7 @@ class Balance:
     busy: tuple[float, ...]
 
     def truth(self) -> dict[str, dict[str, object]]:
-        """What is true of each actor, for block.json."""
+        """Return what is true of each actor, for block.json."""
         return {
             actor.name: {
                 "steps_per_second": rate,
@@ -96,7 +96,7 @@ class Balance:
 
 
 def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
-    """The rates at which the waiting for memory is what these rates cause; one answer, for waiting slows down."""
+    """Return the rates at which the waiting for memory is what they cause; one answer, because waiting slows down."""
     speed = machine.bytes_per_second
     parts = [_Part.of(actor, missed, machine, actors) for actor, missed in zip(actors, misses, strict=True)]
     busy = [0.0] * machine.domains
@@ -143,7 +143,7 @@ class _Part:
 
 
 def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], domain: int) -> float:
-    """The share of this memory's bandwidth in use: more use means longer waiting means less use."""
+    """Return the share of this memory's bandwidth in use: more use means longer waiting means less use."""
     speed = machine.bytes_per_second
     tried = list(latency)
 
@@ -155,7 +155,7 @@ def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float
 
 
 def _zero_of_falling(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is zero: false position, with the end that stays put weighed down (Illinois)."""
+    """Return where a falling function is zero: false position, with the end that stays put weighed down (Illinois)."""
     above, below, stayed = function(low), function(high), 0
     for _ in range(STEPS):
         middle = (low * below - high * above) / (below - above)
@@ -192,7 +192,7 @@ def balance(actors: Sequence[Actor], machine: MachineModel) -> Balance:
 def _shared(
     actors: Sequence[Actor], rates: Sequence[float], machine: MachineModel
 ) -> list[list[tuple[Held | None, float]]]:
-    """By actor and cache: what it holds (nothing where it does not go), and the share of its accesses that miss."""
+    """Return, by actor and cache, what it holds (nothing where it never is) and the share of its accesses that miss."""
     table: list[list[tuple[Held | None, float]]] = [[(None, 0.0)] * machine.domains for _ in actors]
     for domain in range(machine.domains):
         users = _users(actors, rates, domain)

@@ -44,7 +44,7 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
 
 
 def truth(world: World, scene: Scene) -> dict[str, dict[str, object]]:
-    """What is true of everybody who runs in a scene, without noise, when nothing changes any more."""
+    """Return what is true of everybody who runs in a scene, without noise, when nothing changes any more."""
     names = [*scene.active, *map(placebo_member, scene.placebos)]
     shares = {share.member: share for share in scene.shares if share.member in names}
     granted = {name: grant_of(share, world.processes[name].cpus, world.machine) for name, share in shares.items()}

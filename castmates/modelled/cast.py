@@ -30,15 +30,15 @@ def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
 
 
 def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
-    """By CPU, the bytes to read there: one for each cache with members, where some scene has way masks."""
+    """Return the bytes to read, by CPU: one for each cache with members, where some scene has way masks."""
     if not has_masks(company):
         return {}
-    taken = [cpu for member in company.members for cpu in member.cpus]
+    own_cpus = [cpu for member in company.members for cpu in member.cpus]
     amount = TIMES * machine.ways * machine.way_bytes
     amounts = {}
-    for domain in sorted({machine.domain_of(cpu) for cpu in taken}):
+    for domain in sorted({machine.domain_of(cpu) for cpu in own_cpus}):
         around = machine.around(domain)
-        amounts[next((cpu for cpu in around if cpu not in taken), around[-1])] = amount
+        amounts[next((cpu for cpu in around if cpu not in own_cpus), around[-1])] = amount
     return amounts
 
 

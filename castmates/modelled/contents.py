@@ -37,7 +37,7 @@ def run(
     stretches = []
     left = seconds
     while left > 0:
-        now = _stretch(held, numbers, wanted, balance, machine, left)
+        now = _stretch(held[list(numbers)], balance, machine, left)
         stretches.append(now)
         fills = np.zeros(held.shape[:2])
         fills[list(numbers)] = now.fills
@@ -46,22 +46,19 @@ def run(
     return held, stretches
 
 
-def _stretch(
-    held: Floats, numbers: Sequence[int], wanted: Floats, balance: Balance, machine: MachineModel, left: float
-) -> Stretch:
-    """The rates that what they hold allows, for as long as that hardly changes."""
+def _stretch(held: Floats, balance: Balance, machine: MachineModel, left: float) -> Stretch:
+    """Return the rates that what the actors hold allows, for as long as that hardly changes."""
     cache = machine.way_lines * machine.ways
-    rows = list(numbers)
-    change = np.abs(held[rows] - wanted[rows]).sum(axis=2)
+    change = np.abs(held - balance.lines).sum(axis=2)
     if change.max(initial=0.0) < SETTLED * cache:
         return Stretch(left, balance.rates, _fills(balance.rates, balance.misses, balance))
     misses = [
         [use.misses(use.age_of(lines, ways), ways) for use, lines, ways in zip(actor.uses, there, degrees, strict=True)]
-        for actor, there, degrees in zip(balance.actors, held[rows].sum(axis=2), balance.degrees, strict=True)
+        for actor, there, degrees in zip(balance.actors, held.sum(axis=2), balance.degrees, strict=True)
     ]
     rates = speeds(balance.actors, misses, machine).rates
     fills = _fills(rates, misses, balance)
-    lacking = np.clip(wanted[rows] - held[rows], 0, None).sum(axis=2)
+    lacking = np.clip(balance.lines - held, 0, None).sum(axis=2)
     growing = np.array(fills)[lacking > SETTLED * cache]
     longest = cache / SLICES / growing.max() if growing.size and growing.max() > 0 else left
     return Stretch(min(left, longest), rates, fills)
@@ -77,7 +74,7 @@ def _fills(
 
 
 def filled(held: Floats, wanted: Floats, brought: Floats, way_lines: float) -> Floats:
-    """What lies there after so many lines (by process and cache) were brought in."""
+    """Return what lies there after so many lines (by process and cache) were brought in."""
     lacking = np.clip(wanted - held, 0, None)
     total = lacking.sum(axis=2)
     part = np.divide(brought, total, out=np.zeros_like(total), where=total > 0)

@@ -9,7 +9,7 @@ from castmates.study.modelled import MachineModel
 
 
 def modelled_facts(machine: MachineModel) -> dict[str, Any]:
-    """What machine.json has of it: no host, because the numbers belong to none."""
+    """Return what machine.json has of it: no host, because the numbers belong to none."""
     cores = machine.domains * machine.cores
     caches = [
         {

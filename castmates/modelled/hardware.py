@@ -15,6 +15,7 @@ from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.tasks import Place, parse_place
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.mask_witness import SOURCE as MASKS
@@ -28,7 +29,7 @@ POINT = Path("/modelled/resctrl")  # nothing is there; entries would name it, an
 
 
 def shape_of(machine: MachineModel) -> Shape:
-    """The machine as its kernel sees it."""
+    """Return the machine as its kernel sees it."""
     classes = machine.groups + 1
     return Shape(
         domains={number: tuple(machine.around(number)) for number in range(machine.domains)},
@@ -54,22 +55,22 @@ class Feed:
         self._counted: dict[str, list[str]] = {}  # group -> whose events it counts; found anew with every grant
 
     def occupancy(self, group: Group, domain: int) -> float:
-        """The bytes that lie in a domain's cache for a group."""
+        """Return the bytes that lie in a domain's cache for a group."""
         return sum(self._world.occupancy(name, domain) for name in self._within(group))
 
     def traffic(self, group: Group, domain: int, local: bool) -> float:  # noqa: ARG002 (the kernel asks so)
-        """The bytes that a group has moved through a domain, local or all: no memory is far."""
+        """Return the bytes that a group has moved through a domain, local or all: no memory is far."""
         return sum(self._world.moved(name, domain) for name in self._within(group))
 
     def grants(self) -> dict[str, Grant]:
-        """What the kernel lets everybody take."""
+        """Return what the kernel lets everybody take."""
         self._counted.clear()
         grants = {}
         for name, pid in self._pids.items():
             kernel, domains = self._kernel, range(self._world.machine.domains)
             group, _ = kernel.ruling(pid, self._world.processes[name].cpus[0])
             throttle = min(kernel.bandwidth(group, domain) for domain in domains) / 100
-            grants[name] = Grant(tuple(kernel.ways(group, domain) for domain in domains), throttle)
+            grants[name] = Grant(tuple(kernel.mask(group, domain) for domain in domains), throttle)
         return grants
 
     @property
@@ -90,7 +91,7 @@ class Feed:
 class KernelsTasks:
     """The threads of the modelled machine."""
 
-    tells = True
+    shows_places = True
 
     def __init__(self, kernel: FakeResctrl) -> None:
         self._kernel = kernel
@@ -100,17 +101,15 @@ class KernelsTasks:
         return {leader: self._kernel.processes.threads(leader) for leader in leaders}
 
     def place(self, tid: int) -> Place | None:
-        """Where a thread is."""
+        """Return where a thread is."""
         return parse_place(self._kernel.proc(f"{tid}/cpu_resctrl_groups"))
 
 
 class ModelledMonitor(ResctrlMonitor):
-    """The real one, but that it looks when the modelled clock rings rather than in a thread of its own."""
+    """The real one, but that it looks when the modelled clock rings rather than in a separate thread."""
 
-    def __init__(
-        self, world: World, kernel: FakeResctrl, tasks: KernelsTasks, journal: ResctrlJournal, rate: float
-    ) -> None:
-        super().__init__(kernel, tasks, journal, _domain_of(kernel), rate, clock=lambda: world.now_ns)
+    def __init__(self, world: World, mounted: Mounted, rate: float) -> None:
+        super().__init__(mounted, rate, clock=lambda: world.now_ns)
         self._world = world
         self._samples: list[Sample] = []
 
@@ -151,9 +150,10 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     kernel = feed.kernel = FakeResctrl(shape_of(world.machine), source=feed)
     for pid in pids.values():
         kernel.processes.fork(pid=pid)
-    tasks, journal = KernelsTasks(kernel), ResctrlJournal(None, POINT, "a modelled block")
-    allocator = ResctrlAllocator(kernel, tasks, journal, _domain_of(kernel))
-    monitor = ModelledMonitor(world, kernel, tasks, journal, rate) if rate else NoMonitor()
+    journal = ResctrlJournal(None, POINT, "a modelled block")
+    mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel))
+    allocator = ResctrlAllocator(mounted)
+    monitor = ModelledMonitor(world, mounted, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()
     return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)
@@ -164,7 +164,7 @@ def _domain_of(kernel: FakeResctrl) -> dict[int, int]:
 
 
 def grant_of(share: Share, cpus: Collection[int], machine: MachineModel) -> Grant:
-    """What a share of a plan comes to on this machine: its mask holds on the caches of these CPUs."""
+    """Return what a share of a plan comes to on this machine: its mask holds on the caches of these CPUs."""
     own = {machine.domain_of(cpu) for cpu in cpus}
     mask = machine.full if share.ways is None else share.ways
     masks = tuple(mask if number in own else machine.full for number in range(machine.domains))

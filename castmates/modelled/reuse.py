@@ -2,7 +2,7 @@
 
 The age is counted in the workload's own accesses since a line was last used. With many ways it is nearly the same for
 all sets of the cache (Che, Tung and Wang 2002); with few it scatters, which a gamma distribution of as many degrees as
-there are ways tells exactly for a stream and nearly for everything else (docs/modelled-machine.md).
+there are ways shows exactly for a stream and nearly for everything else (docs/modelled-machine.md).
 """
 
 import math
@@ -24,32 +24,32 @@ class Reuse:
         return math.inf if self.streaming else sum(lines for lines, _ in self.sets)
 
     def misses(self, age: float, ways: int) -> float:
-        """The share of accesses that miss."""
+        """Return the share of accesses that miss."""
         if math.isinf(age):
             return self.streaming
         return self.streaming + sum(share * _gone(share * age / lines, ways) for lines, share in self.sets)
 
     def lines(self, age: float, ways: int) -> float:
-        """The lines that are in the cache."""
+        """Return the lines that are in the cache."""
         if math.isinf(age):
             return self.everything
         held = sum(lines * (1.0 - _gone(share * age / lines, ways)) for lines, share in self.sets)
         return self.streaming * age + held
 
     def slope(self, age: float, ways: int) -> float:
-        """How fast `lines` grows with the age."""
+        """Return how fast `lines` grows with the age."""
         terms = (
             share * _gone(share * age / lines, ways) / (1 + share * age / lines / ways) for lines, share in self.sets
         )
         return self.streaming + sum(terms)
 
     def age_of(self, lines: float, ways: int) -> float:
-        """The age at which it holds so many lines; infinite where it never needs so many."""
+        """Return the age at which it holds so many lines; infinite where it never needs so many."""
         return common_age([(self, 1.0, ways)], lines)
 
 
 def common_age(users: list[tuple[Reuse, float, int]], lines: float) -> float:
-    """The time after which lines are evicted where these users, at these speeds, together hold so many lines.
+    """Return the time after which lines are evicted where these users, at these speeds, together hold so many lines.
 
     Newton's method: what they hold grows ever more slowly with that time, so that from below every step stays below.
     """
@@ -65,5 +65,5 @@ def common_age(users: list[tuple[Reuse, float, int]], lines: float) -> float:
 
 
 def _gone(uses: float, ways: int) -> float:
-    """The chance that a line which is used so often in the mean age is evicted before it is used again."""
+    """Return the chance that a line which is used so often in the mean age is evicted before it is used again."""
     return math.exp(-ways * math.log1p(uses / ways))

@@ -35,61 +35,61 @@ class Held:
 
     age: float  # in its accesses; infinite where it loses nothing
     lines: float
-    ways: int  # mask of those that it fills
+    mask: int  # of the ways that it fills
 
     @property
     def degrees(self) -> int:
-        """How many these are."""
-        return max(self.ways.bit_count(), 1)
+        """How many ways it fills."""
+        return max(self.mask.bit_count(), 1)
 
     def misses(self, user: User) -> float:
-        """The share of its accesses that miss."""
+        """Return the share of its accesses that miss."""
         return user.reuse.misses(self.age, self.degrees)
 
 
 def share_out(users: Sequence[User], way_lines: float) -> list[Held]:
-    """What each user holds when nothing changes any more."""
+    """Return what each user holds when nothing changes any more."""
     held: dict[int, Held] = {}
     free = -1  # all bits
     while len(held) < len(users):
         left = [number for number in range(len(users)) if number not in held]
-        time, ways, group = _tightest(users, left, free, way_lines)
+        time, union, group = _tightest(users, left, free, way_lines)
         for number in group:
             user = users[number]
             age = user.speed * time
-            mine = user.mask & free & ways
+            mine = user.mask & free & union
             lines = user.reuse.lines(age, max(mine.bit_count(), 1))
             held[number] = Held(age, lines, mine)
-        free &= ~ways
+        free &= ~union
     return [held[number] for number in range(len(users))]
 
 
 def _tightest(users: Sequence[User], left: Sequence[int], free: int, way_lines: float) -> tuple[float, int, list[int]]:
-    """The shortest time after which lines are evicted, the ways where that is so, and whose they are."""
+    """Return the shortest time after which lines are evicted, the mask of these ways, and whose they are."""
     unions = {0}
     for mask in {users[number].mask & free for number in left}:
         unions |= {mask | other for other in unions}
     best: tuple[float, int, list[int]] = (math.inf, 0, [])
-    for ways in sorted(unions - {0}, key=int.bit_count):
-        group = [number for number in left if not users[number].mask & free & ~ways]
+    for union in sorted(unions - {0}, key=int.bit_count):
+        group = [number for number in left if not users[number].mask & free & ~union]
         if not group:
             continue
-        parts = [_part(users[number], free & ways) for number in group]
-        time = common_age(parts, ways.bit_count() * way_lines)
+        parts = [_part(users[number], free & union) for number in group]
+        time = common_age(parts, union.bit_count() * way_lines)
         if time <= best[0]:  # of equals the largest: it holds the others
-            best = (time, ways, group)
+            best = (time, union, group)
     return best
 
 
-def _part(user: User, ways: int) -> tuple[Reuse, float, int]:
-    return user.reuse, user.speed, max((user.mask & ways).bit_count(), 1)
+def _part(user: User, mask: int) -> tuple[Reuse, float, int]:
+    return user.reuse, user.speed, max((user.mask & mask).bit_count(), 1)
 
 
 def spread(users: Sequence[User], held: Sequence[Held], way_lines: float, ways: int) -> Floats:
-    """By user and way, the lines there: every user has its lines, no way has more than it can hold."""
+    """Return the lines, by user and way: every user has its lines, no way has more than it can hold."""
     table = np.zeros((len(users), ways))
     for row, each in zip(table, held, strict=True):
-        mine = [way for way in range(ways) if each.ways >> way & 1]
+        mine = [way for way in range(ways) if each.mask >> way & 1]
         row[mine] = each.lines / max(len(mine), 1)
     for _ in range(FITTING):
         full = table.sum(axis=0)

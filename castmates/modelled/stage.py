@@ -30,7 +30,7 @@ class Freezing:
         self._moving.add(name)
 
     def is_frozen(self, name: str) -> bool:
-        """Whether it is stopped."""
+        """Check whether it is stopped."""
         return name not in self._moving
 
     def kill(self, name: str) -> None:
@@ -67,7 +67,7 @@ class ModelledStage(Stage):
         self._world, self._granted = world, hardware.granted
 
     def now_ns(self) -> int:
-        """The time on the modelled machine's clock."""
+        """Return the time on the modelled machine's clock."""
         return self._world.now_ns
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
@@ -88,7 +88,7 @@ class ModelledStage(Stage):
         self.read_beats()
 
     def cpus_of_threads(self, name: str) -> set[int]:
-        """Where a process may run: nobody moves it."""
+        """Return where a process may run: nobody moves it."""
         return set(self.cast[name].start.cpus)
 
     def dismiss(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The modelled machine at work: a clock of its own, who runs, what lies in the caches, how far everybody is."""
+"""The modelled machine at work: its clock, who runs, what lies in the caches, how far everybody is."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ class World:
         self.now_ns = t_ns
 
     def balance_of(self, names: Sequence[str], grants: Mapping[str, Grant]) -> Balance:
-        """What these come to in the long run with these grants, without any noise."""
+        """Return what these come to in the long run with these grants, without any noise."""
         scene = tuple((name, grants.get(name, self._everything)) for name in names)
         if scene not in self._balances:
             processes = [(self.processes[name], grant) for name, grant in scene]
@@ -112,7 +112,7 @@ class World:
                 process.moved[domain] += lines * stretch.seconds * LINE * (1 + process.model.writes)
 
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:
-        """The factor on a process's rate: its launch, what that does to this scene, the window, the machine's walk."""
+        """Return the factor on a process's rate: launch, its effect on this scene, the window, the machine's walk."""
         noise = self.machine.noise
         place = sorted((actor.name, actor.grant.masks, actor.grant.throttle) for actor in actors)
         parts = (
@@ -123,5 +123,5 @@ class World:
         return float(np.exp(sum(parts) + self._walk))
 
     def _random(self, *what: object) -> random.Random:
-        """A source that is the same whenever the same is asked for."""
+        """Return a source that is the same whenever the same is asked for."""
         return random.Random("/".join(map(str, (self._seed, *what))))

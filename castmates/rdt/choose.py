@@ -7,7 +7,7 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor, Say
@@ -20,6 +20,7 @@ from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.capabilities import capabilities, find_mount
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.mounting import Lease, hopeless, lease
 from castmates.rdt.resctrl.tasks import KernelTasks
 from castmates.rdt.resctrl.tree import KernelTree
@@ -31,7 +32,7 @@ class CacheRequest:
     """What a block wants of the cache."""
 
     shares: bool = False  # some scene gives out shares
-    cdp: bool = False  # with masks of their own for code
+    cdp: bool = False  # with separate masks for code
     rate: float = RATE  # readings a second; 0 for none
     driver: Literal["resctrl", "pqos"] = "resctrl"
     purpose: str = "a study"
@@ -47,7 +48,7 @@ def refuse_hopeless(request: CacheRequest) -> None:
         raise CastmatesError(f"no partition can be applied: {why}")
 
 
-def choose(request: CacheRequest, say: Say = tell) -> tuple[Allocator, Monitor]:
+def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator, Monitor]:
     """Take the allocator and the monitor for a block."""
     silent = NoMonitor("none: the study wants no readings of the cache")
     if request.driver == "pqos" and request.shares:
@@ -58,7 +59,9 @@ def choose(request: CacheRequest, say: Say = tell) -> tuple[Allocator, Monitor]:
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
-def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = tell) -> Allocator:
+def choose_allocator(
+    shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = print_progress
+) -> Allocator:
     """Take resctrl where the study gives out shares and the machine lets us; who gives none leaves it untouched."""
     if not shares:
         return NoAllocator("none: the study gives out no shares of the cache")
@@ -70,14 +73,13 @@ def choose_allocator(shares: bool = True, cdp: bool = False, purpose: str = "a s
     try:
         why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
         if not why:
-            journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
-            return ResctrlAllocator(tree, KernelTasks(), journal, _domains(), held.options, say, held.release)
+            return ResctrlAllocator(_mounted(held, purpose, say))
     except OSError as error:
         why = _unreadable(tree, error)
     return NoAllocator(_let_go(held, why, say))
 
 
-def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell) -> Monitor:
+def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = print_progress) -> Monitor:
     """Take resctrl where the machine can count and lets us."""
     try:
         held = lease(purpose=purpose)
@@ -90,8 +92,7 @@ def choose_monitor(rate: float = RATE, purpose: str = "a study", say: Say = tell
         why = _unreadable(tree, error)
     if why:
         return NoMonitor(_let_go(held, why, say))
-    journal = ResctrlJournal(_machine_journal(held), held.point, purpose)
-    return ResctrlMonitor(tree, KernelTasks(), journal, _domains(), rate, say, held.release)
+    return ResctrlMonitor(_mounted(held, purpose, say), rate)
 
 
 def _hopeless_resctrl() -> str:
@@ -128,10 +129,8 @@ def _let_go(held: Lease, why: str, say: Say) -> str:
     return why
 
 
-def _machine_journal(held: Lease) -> Journal:
-    """Use one journal for the mount and for what lies below it, so that the mount goes last."""
-    return held.journal or Journal()
-
-
-def _domains() -> dict[int, int]:
-    return {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
+def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
+    """Return what we hold, with one journal for the mount and for what lies below it, so that the mount goes last."""
+    journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
+    domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
+    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release)

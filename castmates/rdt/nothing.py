@@ -1,4 +1,4 @@
-"""Allocation and monitoring on a machine that has neither: the study goes on with what is left, and says so."""
+"""Allocation and monitoring on a machine that has neither: the study goes on with what is left, and reports so."""
 
 from collections.abc import Mapping, Sequence
 

@@ -32,7 +32,7 @@ from castmates.workloads.heartbeat import HeartbeatError
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
-    with machine_lock(_purpose(block), report=say):
+    with machine_lock(_purpose(block), say=say):
         outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
         begin = time.monotonic()
         try:
@@ -96,7 +96,7 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
 
 
 def _cache_request(block: Block) -> CacheRequest:
-    """What the block wants of the cache."""
+    """Return what the block wants of the cache."""
     shares = [share for scene in block.company.scenes for share in scene.shares]
     return CacheRequest(
         shares=bool(shares),
@@ -111,7 +111,7 @@ def _knobs(block: Block, warden: Warden, say: Say) -> AbstractContextManager[pre
     """Set the knobs that the study names; the warden puts them back if this process cannot."""
     journal = Journal()
     warden.guard_journal(journal)  # of what is shared out, too
-    return prepare.prepared(block.design.prepare, _cpus(block), _purpose(block), say, journal)
+    return prepare.prepared(block.design.prepare, _cpus(block), prepare.Preparing(_purpose(block), say, journal))
 
 
 def _aside(block: Block) -> AbstractContextManager[list[int]]:

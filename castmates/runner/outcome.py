@@ -46,7 +46,7 @@ class Outcome:
         return self.settling.seconds if self.settling else self.block.design.settle
 
     def fail(self, reason: str) -> None:
-        """A workload failed: nothing that was measured counts."""
+        """Note that a workload failed: nothing that was measured counts."""
         self.status, self.reason, self.rounds = "failed", reason, 0
         self.windows.clear()
         self.layers.clear()

@@ -131,7 +131,7 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
-    """What was counted, as rows of `counters` or of `topdown`."""
+    """Yield what was counted, as rows of `counters` or of `topdown`."""
     for number, window in enumerate(outcome.windows, start=1):
         for count in (*window.counts, *phases.counts.get(number, ())):
             if count.kind == kind:
@@ -215,7 +215,7 @@ def _member(process: Running) -> dict[str, Any]:
 
 
 def _program(process: Running) -> str | None:
-    """Where the program that ran really lies; None where nothing was started."""
+    """Return where the program that ran really lies; None where nothing was started."""
     command = process.start.kept_command or process.start.command
     return programs.origin(command, process.start.environment["PATH"]) if command else None
 

@@ -88,9 +88,9 @@ def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None
 @contextmanager
 def moved_aside(cpus: Collection[int], lead: Collection[int]) -> Iterator[list[int]]:
     """Move this process off these CPUs and their SMT siblings, or at least off the lead's; it moves back at the end."""
-    allowed, taken = os.sched_getaffinity(0), set(cpus)
-    siblings = {cpu for core in read_topology().cores() if taken & set(core) for cpu in core}
-    own = (allowed - siblings) or (allowed - taken) or (allowed - set(lead)) or allowed
+    allowed, block_cpus = os.sched_getaffinity(0), set(cpus)
+    siblings = {cpu for core in read_topology().cores() if block_cpus & set(core) for cpu in core}
+    own = (allowed - siblings) or (allowed - block_cpus) or (allowed - set(lead)) or allowed
     os.sched_setaffinity(0, own)
     try:
         yield sorted(own)

@@ -24,7 +24,10 @@ def program(tmp_path):
 def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path, program):
     wanted = [replace(trial, pairs=3) for trial in (*SOFTWARE, *CORE) if trial.task in TRUE or trial.event in INVENTED]
     record = check.record_of([check.try_one(trial, program, tmp_path, perf_stat=False) for trial in wanted])
-    events, told = record["events"], [(row["event"], row["task"], row["found"], row["why"]) for row in record["trials"]]
+    events, told = (
+        record["events"],
+        [(row["event"], row["task"], row["measured"], row["why"]) for row in record["trials"]],
+    )
     assert record["platform"] == "emulated"
     assert {events[event] for event in INVENTED} == {"wrong"}, told
     for row in record["trials"]:
@@ -38,4 +41,4 @@ def test_invented_counts_are_wrong_and_the_kernels_own_are_right(state, tmp_path
 def test_without_a_pmu_nothing_of_the_processor_is_called_verified(state, tmp_path, program):
     record = check.record_of(list(check.try_all(program, tmp_path, CORE)))
     assert set(record["events"].values()) == {"not checked"}
-    assert all(row["found"] is None and "not supported" in row["why"] for row in record["trials"])
+    assert all(row["measured"] is None and "not supported" in row["why"] for row in record["trials"])

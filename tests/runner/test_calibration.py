@@ -59,7 +59,7 @@ def test_masks_that_do_nothing_are_not_said_to_work(setting, mark):
         assert set(taker.members) == {CHASE, EVICTOR}
         assert all(map(alive, pids))
         found = times(programs, CACHE, rule)
-        assert plateaus(programs, CACHE, MIB)[0].found is None
+        assert plateaus(programs, CACHE, MIB)[0].measured is None
     assert judge(slowdown(found, rule), None, rule) != WORKS
     assert all(1 < each < 10_000 for each in (*found.few, *found.all)), "nanoseconds per load"
     assert sorted(map(str, taker.given[:8])) == ["[1]"] * 4 + ["[]"] * 4

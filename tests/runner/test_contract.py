@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from tests.runner.stage import PYTHON
 ROOT = Path(__file__).parents[2]
 SECONDS, SHORT = 0.3, 0.1
 PLACES = Places(Path("envs"), cache_folder())
+AS_IT_IS = replace(PLACES, build=False)
 
 BEATER = """
 import os, signal, sys, time
@@ -139,7 +141,7 @@ def test_nothing_is_checked_beside_what_a_killed_run_left_alive(tmp_path, monkey
     monkeypatch.setattr(restore, "heal", lambda: restore.Restored(left=["one is left"], occupied=[tmp_path]))
     told = []
     with pytest.raises(CastmatesError, match=r"still holds processes that cannot be killed \(7, 12\)"):
-        check({}, PLACES, SECONDS, build=False, say=told.append)
+        check({}, AS_IT_IS, SECONDS, say=told.append)
     assert told == ["one is left"]
 
 
@@ -160,7 +162,7 @@ def test_a_program_that_a_built_environment_lacks_is_not_here(warden, tmp_path):
     link.parent.mkdir(parents=True)
     link.symlink_to(native)
     workload = Workload.model_validate({"command": "no-such-program", "environment": "own"})
-    left = check_one("far", workload, places, SECONDS, warden, build=False)
+    left = check_one("far", workload, replace(places, build=False), SECONDS, warden)
     assert (left.verdict, left.why.partition(";")[0]) == ("not here", "the environment 'own' is not built")
     built = check_one("far", workload, places, SECONDS, warden)
     assert (built.verdict, built.why.partition(";")[0]) == ("not here", "there is no program 'no-such-program'")
@@ -203,13 +205,13 @@ OF_TIME = {"ready", "progress", "freezes", "ends"}
 
 def kept(names: set[str]) -> None:
     chosen = {name: one for name, one in CATALOGUE.items() if name in names}
-    results = check(chosen, PLACES, SHORT, build=False, say=lambda _: None)
+    results = check(chosen, AS_IT_IS, SHORT, say=lambda _: None)
     fit = {name for name, one in chosen.items() if one.environment and one.cores <= len(os.sched_getaffinity(0))}
     assert {one.workload: one.why for one in results if one.verdict == "not here" and one.workload in fit} == {}
     failed = [one for one in results if one.verdict == "broken"]
     assert {one.workload: one.why for one in failed if not of_time(one)} == {}
     again = {one.workload: chosen[one.workload] for one in failed}
-    results = check(again, PLACES, SECONDS, build=False, say=lambda _: None)
+    results = check(again, AS_IT_IS, SECONDS, say=lambda _: None)
     assert {one.workload: one.why for one in results if one.verdict == "broken"} == {}
 
 

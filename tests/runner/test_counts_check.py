@@ -69,7 +69,7 @@ def test_the_projects_own_counts_are_right(judged, task):
 @pytest.mark.parametrize("task", ["crew-touch", "pingpong"])
 def test_counts_by_control_group_are_right_too_where_there_is_one(judged, task):
     found = judged(task, scope="cgroup")
-    if found.verdict == "not checked" and found.found is None:
+    if found.verdict == "not checked" and found.measured is None:
         pytest.skip(found.why)
     assert found.verdict == "verified", found
 

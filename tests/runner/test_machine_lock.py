@@ -19,7 +19,7 @@ import os, sys, subprocess, time
 from pathlib import Path
 from castmates.machine.lock import machine_lock
 def say(text): print(text, flush=True)
-with machine_lock(sys.argv[2], path=Path(sys.argv[1]), report=say):
+with machine_lock(sys.argv[2], path=Path(sys.argv[1]), say=say):
     say("held")
     if "exec" in sys.argv: say(subprocess.Popen(["sleep", "60"], close_fds=False, stdout=2).pid)
     if "fork" in sys.argv:

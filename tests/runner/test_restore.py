@@ -16,7 +16,7 @@ from castmates.linux.owner import myself
 from castmates.machine import knobs
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
-from castmates.machine.prepare import prepared
+from castmates.machine.prepare import Preparing, prepared
 from castmates.pipeline.measure_block import measure_block
 from castmates.runner.cleanup.leftovers import stale_folders, stale_groups
 from castmates.runner.cleanup.restore import heal
@@ -38,14 +38,14 @@ def needs_root(test):
 RUNNER = """
 import sys, time
 from castmates.machine.journal import Journal
-from castmates.machine.prepare import prepared
+from castmates.machine.prepare import Preparing, prepared
 from castmates.runner.cleanup.warden import Warden
 from castmates.study.model import Prepare
 journal = Journal()
 if "warden" in sys.argv:
     warden = Warden.start()
     warden.guard_journal(journal)
-with prepared(Prepare(numa_balancing=sys.argv[1]), [], "a test", lambda text: None, journal):
+with prepared(Prepare(numa_balancing=sys.argv[1]), [], Preparing("a test", lambda text: None, journal)):
     print(warden._process.pid if "warden" in sys.argv else 0, flush=True)
     time.sleep(60)
 """
@@ -172,7 +172,7 @@ def test_interrupts_are_really_moved_and_come_back(state):
     before = {change.target: change.former for change in knobs.away(Path("/"), [0])} if online > 1 else {}
     if not before:
         pytest.skip("needs a second CPU, and interrupts that may come to the first")
-    with prepared(Prepare(irq_affinity="away"), [0], "a test", print) as record:
+    with prepared(Prepare(irq_affinity="away"), [0], Preparing("a test", print)) as record:
         for target in record["irq_affinity"]["set"]:
             assert read_setting(Path(target)) != before[target]
         moved = len(record["irq_affinity"]["set"]) + len(record["irq_affinity"]["refused"])

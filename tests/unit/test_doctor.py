@@ -88,9 +88,9 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
         "CDP": "partly",
         "pqos": "no",
     }
-    assert found["CAT"].found == "11 ways, 8 classes, at least 1 way(s) a mask, ways 600 shared with I/O"
-    assert found["MBM"].found == "mbm_total_bytes, mbm_local_bytes, 192 monitoring ids"
-    assert "L3:1 35.75 MiB 11 ways, CPUs 2-3,6-7" in found["shared LLC"].found
+    assert found["CAT"].finding == "11 ways, 8 classes, at least 1 way(s) a mask, ways 600 shared with I/O"
+    assert found["MBM"].finding == "mbm_total_bytes, mbm_local_bytes, 192 monitoring ids"
+    assert "L3:1 35.75 MiB 11 ways, CPUs 2-3,6-7" in found["shared LLC"].finding
 
 
 def test_every_lack_has_a_cost_and_a_remedy(server, tmp_path_factory):
@@ -127,7 +127,7 @@ def test_cdp_mount_and_too_few_classes(server):
     mount(server, halved, options="rw,cdp")
     found = rows(server)
     assert found["CDP"].state == "yes"
-    assert (found["CAT"].state, found["CAT"].found[:18]) == ("partly", "20 ways, 2 classes")
+    assert (found["CAT"].state, found["CAT"].finding[:18]) == ("partly", "20 ways, 2 classes")
     assert found["MBA"].state == found["CMT"].state == found["MBM"].state == "no"
 
 
@@ -135,7 +135,7 @@ def test_groups_of_others_are_named_and_our_own_are_not(server):
     mount(server, groups=("COS1", "castmates.demo.lead"))
     check = rows(server)["resctrl mounted"]
     assert check.state == "partly"
-    assert check.found.endswith("groups of others: COS1")
+    assert check.finding.endswith("groups of others: COS1")
     assert check.remedy.endswith("sudo rmdir /sys/fs/resctrl/COS1")
 
 
@@ -188,7 +188,7 @@ def test_how_members_can_be_counted(server, scopes, frozen, state, found):
     perf = PERF | {"scopes": None if scopes is None else PERF["scopes"] | scopes}
     check = rows(server, perf=perf, freezing={"works": frozen, "why": None})["counting members"]
     assert check.state == state
-    assert found in check.found
+    assert found in check.finding
 
 
 def test_knobs_and_steal(server):
@@ -199,11 +199,11 @@ def test_knobs_and_steal(server):
     sysfs.write(server / "sys/devices/system/cpu/isolated", "6-7")
     sysfs.write(server / "proc/sys/kernel/numa_balancing", 1)
     found = rows(server)
-    assert found["governor"].found == "performance on CPUs 0-2,4-7, powersave on CPUs 3"
+    assert found["governor"].finding == "performance on CPUs 0-2,4-7, powersave on CPUs 3"
     assert found["turbo off"].remedy.endswith("echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
-    assert (found["no steal"].state, found["no steal"].found[:5]) == ("no", "1.00%")
-    assert (found["swap unused"].state, found["swap unused"].found) == ("partly", "2 MiB in use")
-    assert found["balanced CPUs"].found == "CPUs 6-7 are isolated"
+    assert (found["no steal"].state, found["no steal"].finding[:5]) == ("no", "1.00%")
+    assert (found["swap unused"].state, found["swap unused"].finding) == ("partly", "2 MiB in use")
+    assert found["balanced CPUs"].finding == "CPUs 6-7 are isolated"
     assert found["NUMA"].state == "partly"
 
 
@@ -211,7 +211,7 @@ def test_cores_of_several_kinds_and_no_shared_cache(tmp_path):
     client = sysfs.client()
     machine = sysfs.Machine(client.cores, client.caches, devices=client.devices, allowed=[0, 1, 8, 9])
     found = rows(sysfs.build(tmp_path, machine))
-    assert (found["equal cores"].state, found["equal cores"].found) == ("partly", "several kinds: atom, core")
+    assert (found["equal cores"].state, found["equal cores"].finding) == ("partly", "several kinds: atom, core")
     assert found["shared LLC"].state == "no"
 
 
@@ -288,7 +288,7 @@ def test_the_table_fits_80_columns_and_keeps_brackets_without_colour(server):
 
 def test_json_keys_are_stable(server):
     first = json.loads(as_json(list(rows(server).values())))[0]
-    assert list(first) == ["name", "state", "found", "cost", "remedy"]
+    assert list(first) == ["name", "state", "finding", "cost", "remedy"]
 
 
 @pytest.mark.parametrize(("given", "state"), [(0, "no"), (1, "partly"), (2, "partly")])
@@ -338,7 +338,7 @@ def test_masks_that_nobody_tried_are_not_verified(server, record, state):
 def test_counts_are_believed_as_far_as_they_were_tried(server, events, state, said):
     check = rows(server, counts=events and {"at": "today", "events": events})["counts verified"]
     assert check.state == state
-    assert said in check.found
+    assert said in check.finding
     assert state == "yes" or check.cost
 
 

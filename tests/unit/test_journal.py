@@ -114,9 +114,9 @@ def test_what_cannot_be_put_back_stays_in_the_journal(here, monkeypatch):
     monkeypatch.setitem(KINDS, "file", Kind(real.read, refuse))
     assert [one.how for one in heal(here)] == ["failed"] * 3
     monkeypatch.setitem(KINDS, "file", Kind(real.read, lambda *_: None))
-    assert "all the same" in heal(here)[0].found
+    assert "all the same" in heal(here)[0].finding
     monkeypatch.delitem(KINDS, "file")
-    assert "does not know what 'file' is" in heal(here)[0].found
+    assert "does not know what 'file' is" in heal(here)[0].finding
     monkeypatch.setitem(KINDS, "file", real)
     assert len(heal(here)) == 3
     assert values(here) == FORMER

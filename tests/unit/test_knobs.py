@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.machine import knobs
 from castmates.machine.journal import KINDS, Journal, Kind
-from castmates.machine.prepare import prepared
+from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
 from castmates.study.reading import read
 from tests.unit import makers, sysfs
@@ -64,7 +64,7 @@ def contents(root):
 
 def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
     before, told = contents(root), []
-    with prepared(EVERYTHING, [0], "a block", told.append, journal, root) as record:
+    with prepared(EVERYTHING, [0], Preparing("a block", told.append, journal, root)) as record:
         now = contents(root)
         assert now[f"{CPU}/cpufreq/policy0/scaling_governor"] == "performance"
         assert now[f"{CPU}/intel_pstate/no_turbo"] == "1"
@@ -91,7 +91,7 @@ def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
 
 
 def test_nothing_wished_touches_nothing(root, journal):
-    with prepared(Prepare(), [0], "a block", print, journal, root) as record:
+    with prepared(Prepare(), [0], Preparing("a block", print, journal, root)) as record:
         assert record == {}
     assert not journal.path.parent.exists()
 
@@ -110,7 +110,7 @@ def test_a_knob_that_is_not_there_is_named_with_what_to_do(knob, tmp_path, journ
     sysfs.write(tmp_path / CPU / "online", "0-1")
     wish = Prepare.model_validate({knob: word})
     with pytest.raises(CastmatesError, match=f"{knob} cannot be set here.*leave it out of 'machine.prepare'"):
-        prepared(wish, [0], "a block", print, journal, tmp_path).__enter__()
+        prepared(wish, [0], Preparing("a block", print, journal, tmp_path)).__enter__()
 
 
 def test_a_word_that_the_kernel_does_not_know_is_named_with_those_it_does(root):
@@ -143,7 +143,7 @@ def test_interrupts_that_cannot_be_moved_stay_and_are_counted(root, journal, mon
     monkeypatch.setitem(KINDS, "file", refusing(errno.EIO, "irq/10"))
     write(root, **{"proc/88/comm": "irqbalance"})
     told = []
-    with prepared(Prepare(irq_affinity="away"), [0], "a block", told.append, journal, root) as record:
+    with prepared(Prepare(irq_affinity="away"), [0], Preparing("a block", told.append, journal, root)) as record:
         assert contents(root)["proc/irq/10/smp_affinity_list"] == "0,4"
     assert record["irq_affinity"]["refused"] == {str(root / "proc/irq/10/smp_affinity_list"): "refused"}
     assert list(record["irq_affinity"]["set"].values()) == ["1-3,5-7"]
@@ -156,14 +156,14 @@ def test_what_is_not_permitted_ends_the_block_and_puts_the_others_back(names, ro
     before = contents(root)
     monkeypatch.setitem(KINDS, "file", refusing(errno.EACCES, *names))
     with pytest.raises(CastmatesError, match=r"run the study as root, or leave it out of 'machine.prepare'"):
-        prepared(EVERYTHING, [0], "a block", print, journal, root).__enter__()
+        prepared(EVERYTHING, [0], Preparing("a block", print, journal, root)).__enter__()
     assert contents(root) | {THP: ""} == before | {THP: ""}
     assert journal.entries() == []
 
 
 def test_what_others_turn_meanwhile_is_theirs_and_stands_in_the_record(root, journal):
     told = []
-    with prepared(Prepare(thp="never"), [0], "a block", told.append, journal, root) as record:
+    with prepared(Prepare(thp="never"), [0], Preparing("a block", told.append, journal, root)) as record:
         (root / THP).write_text("[always] madvise never\n")
     assert contents(root)[THP] == "[always] madvise never"
     assert record["thp"]["lost"] == {str(root / THP): "always"}
@@ -189,7 +189,10 @@ def test_any_blocks_leave_the_machine_as_it_was(blocks):
         write(root)
         before = {knob: one.read(root) for knob, one in knobs.KNOBS.items()}
         for wish, cpus, fails in blocks:
-            with suppress(ZeroDivisionError), prepared(wish, cpus, "a block", str, Journal(folder / "state"), root):
+            with (
+                suppress(ZeroDivisionError),
+                prepared(wish, cpus, Preparing("a block", str, Journal(folder / "state"), root)),
+            ):
                 if fails:
                     raise ZeroDivisionError
         assert {knob: one.read(root) for knob, one in knobs.KNOBS.items()} == before

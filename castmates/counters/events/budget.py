@@ -1,7 +1,7 @@
 """How many events the processor counts at once: tried on each kind of core before anything is measured.
 
 A group that the kernel takes may still wait for a counter that the NMI watchdog or another user of perf holds; only a
-try on the CPU itself tells.
+try on the CPU itself shows.
 """
 
 import os
@@ -51,12 +51,12 @@ class Budget:
         """Describe it, for the provenance."""
         if not self.turns:
             return self.influences
-        said = {"events that fit at once": str(max(map(len, self.turns)))}
+        facts = {"events that fit at once": str(max(map(len, self.turns)))}
         if len(self.turns) > 1:
-            said |= {f"turn {number}": ", ".join(turn) for number, turn in enumerate(self.turns, start=1)}
+            facts |= {f"turn {number}": ", ".join(turn) for number, turn in enumerate(self.turns, start=1)}
         if self.tight:
-            said["not counted all the time even alone"] = ", ".join(self.tight)
-        return said | self.influences
+            facts["not counted all the time even alone"] = ", ".join(self.tight)
+        return facts | self.influences
 
 
 def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), attempt: "Try | None" = None) -> Budget:
@@ -68,7 +68,7 @@ def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), 
     for cpu in kinds:
         with _on(cpu):
             each = [attempt([event]) for event in wanted.values()]
-        alone[cpu] = Tried(_merged(one.shares for one in each), _merged(one.refused for one in each))
+        alone[cpu] = Tried(_merged(trial.shares for trial in each), _merged(trial.refused for trial in each))
     countable = [name for name in wanted if any(name in tried.shares for tried in alone.values())]
     tight = [name for name in countable if any(tried.shares.get(name, 1.0) < FULL for tried in alone.values())]
 
@@ -99,21 +99,21 @@ def count_ourselves(events: Sequence[Event]) -> Tried:
         readings = opened.read()
     finally:
         opened.close()
-    shares = {name: one.running / one.enabled if one.enabled else 0.0 for name, one in readings.items()}
+    shares = {name: reading.running / reading.enabled if reading.enabled else 0.0 for name, reading in readings.items()}
     return Tried(shares, opened.refused)
 
 
 def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
-    """One CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
+    """Return one CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
     units = {file.parent.name: _cpus_in(file) for file in (root / DEVICES).glob("*/cpus")}
-    found: dict[frozenset[str], int] = {}
+    first_cpus: dict[frozenset[str], int] = {}
     for cpu in cpus:
-        found.setdefault(frozenset(name for name, counted in units.items() if cpu in counted), cpu)
-    return list(found.values())
+        first_cpus.setdefault(frozenset(name for name, counted in units.items() if cpu in counted), cpu)
+    return list(first_cpus.values())
 
 
 def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
-    """What of the machine's state takes counters away."""
+    """Return what of the machine's state takes counters away."""
     watchdog = sysctl("kernel/nmi_watchdog", root) not in (None, "0")
     shared = any(len(_cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
     return {

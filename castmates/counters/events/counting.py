@@ -35,12 +35,12 @@ class Member:
     lacks: str = ""  # what may be in no count
 
     def opened(self, turn: int | None) -> list[Opened]:
-        """What counts in this turn; None is a turn of somebody else."""
+        """Return what counts in this turn; None is a turn of somebody else."""
         return [self.always, *([] if turn is None else [self.turns[turn]])]
 
     def read(self, turn: int | None) -> dict[str, Reading]:
         """Read all that counts in this turn."""
-        return {name: reading for one in self.opened(turn) for name, reading in one.read().items()}
+        return {name: reading for groups in self.opened(turn) for name, reading in groups.read().items()}
 
 
 class Counters:
@@ -128,7 +128,7 @@ class Counters:
         now = time.monotonic_ns()
         self._open_ns += now - self._opened_at if self._opening else 0
         series, self._series = self._series, None
-        between_edges = [one for one in series.finish() if one.t_ns < now] if series else []
+        between_edges = [sample for sample in series.finish() if sample.t_ns < now] if series else []
         self._cpu_ns += time.thread_time_ns() - begin + (series.cpu_ns if series else 0)
         self._counts = [self._count(name, event, closing[name]) for name in self._opening for event in self._events]
         edges = [
@@ -140,10 +140,10 @@ class Counters:
             if value.value is not None
         ]
         self._opening = {}
-        return sorted([*between_edges, *edges], key=lambda one: one.t_ns) if series else []
+        return sorted([*between_edges, *edges], key=lambda sample: sample.t_ns) if series else []
 
     def counts(self) -> list[Count]:
-        """What the window that was closed last came to: every event of every member, whatever its status."""
+        """Return what the window that was closed last came to: every event of every member, whatever its status."""
         return self._counts
 
     def close(self) -> None:
@@ -153,52 +153,52 @@ class Counters:
                 self._series.finish()
             self._series = None
         for member in self._members.values():
-            for one in (member.always, *member.turns):
-                one.close()
+            for groups in (member.always, *member.turns):
+                groups.close()
         self._members, self._opening = {}, {}
 
     def about(self) -> dict[str, str]:
         """Describe what each event is on this processor, how the members are counted, and what that cost so far."""
-        said = {"how": self._how} | self._budget.about()
+        facts = {"how": self._how} | self._budget.about()
         for event in self._events:
-            said[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
+            facts[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
         for scope in dict.fromkeys(member.scope for member in self._members.values()):
             who = ", ".join(name for name, member in self._members.items() if member.scope == scope)
-            said[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.SAID[scope]}"
+            facts[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.SAID[scope]}"
         why_not = {scope: why for member in self._members.values() for scope, why in member.why_not.items()}
-        said |= {f"not by {scope}": why for scope, why in why_not.items()}
+        facts |= {f"not by {scope}": why for scope, why in why_not.items()}
         if self._open_ns:
             milliseconds = self._cpu_ns / self._open_ns * 1e3
-            said["cost"] = f"{milliseconds:.3f} ms of the runner's CPU time a second, over {self._open_ns / 1e9:.1f} s"
-        return said
+            facts["cost"] = f"{milliseconds:.3f} ms of the runner's CPU time a second, over {self._open_ns / 1e9:.1f} s"
+        return facts
 
     def _look(self) -> list[Sample]:
-        """What was counted since the opening edge; who was on no processor yet has no sample."""
-        found = []
+        """Return what was counted since the opening edge; who was on no processor yet has no sample."""
+        samples = []
         for name, opening in self._opening.items():
             readings = self._members[name].read(self._turn)
             now = time.monotonic_ns()
             for event, reading in readings.items():
                 value = between(opening.get(event), reading)
                 if value.value is not None:
-                    found.append(Sample(now, self.name, name, event, value.value, value.note))
-        return found
+                    samples.append(Sample(now, self.name, name, event, value.value, value.note))
+        return samples
 
     def _count(self, name: str, event: Event, closing: Mapping[str, Reading]) -> Count:
         member = self._members[name]
-        found = self._value(member, event, self._opening[name], closing)
-        notes = [one.notes.get(event.name, "") for one in member.opened(self._turn)]
+        value = self._value(member, event, self._opening[name], closing)
+        notes = [groups.notes.get(event.name, "") for groups in member.opened(self._turn)]
         lacks = "; ".join(filter(None, (*notes, member.lacks)))
         return Count(
             subject=name,
             name=event.name,
-            value=found.value,
-            status=found.status,
+            value=value.value,
+            status=value.status,
             source=SOURCE,
             group=event.group,
-            running=found.running,
+            running=value.running,
             scope=member.scope,
-            note="; ".join(filter(None, (found.note, lacks if found.value is not None else ""))),
+            note="; ".join(filter(None, (value.note, lacks if value.value is not None else ""))),
         )
 
     def _value(
@@ -210,8 +210,8 @@ class Counters:
             return _without_a_scope(member.why_not)
         if not event.in_software and not self._has_turn(event.name, self._turn):
             return without(f"not counted: its turn comes {self._when(event.name)}")
-        for one in member.opened(self._turn):
-            if why := one.refused.get(event.name):
+        for groups in member.opened(self._turn):
+            if why := groups.refused.get(event.name):
                 return without(why)
         return between(opening.get(event.name), closing.get(event.name))
 
@@ -234,12 +234,12 @@ def _without_a_scope(why_not: Mapping[str, str]) -> Value:
 
 
 def _encoded(event: Event) -> str:
-    """The raw encodings, and who told them."""
+    """Return the raw encodings, and where they come from."""
     return f"{', '.join(attr.encoding for attr in event.attrs)} ({event.source})" if event.attrs else ""
 
 
 def _allow_many_files() -> None:
-    """A member of many threads takes a descriptor for each of them and event: use what we are allowed."""
+    """Allow us as many descriptors as we may have: a member needs one for each thread and event."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:

@@ -51,10 +51,10 @@ class Group:
 
     def read(self) -> dict[str, Reading]:
         """Read all counts at one stroke."""
-        found = read_group(self.leader, len(self.fds))
-        if found is None:
+        numbers = read_group(self.leader, len(self.fds))
+        if numbers is None:
             return {}
-        enabled, running, *counts = found
+        enabled, running, *counts = numbers
         return {name: Reading(count, enabled, running) for name, count in zip(self.names, counts, strict=True)}
 
 
@@ -73,10 +73,10 @@ class Opened:
 
     def read(self) -> dict[str, Reading]:
         """Add up each event over threads, or CPUs, and kinds of cores; what lacks a part is left out."""
-        found = [(group, group.read()) for group in self.groups]
-        broken = {name for group, readings in found if not readings for name in group.names}
-        total = add_up((group.target, readings) for group, readings in found)
-        return {name: one for name, one in total.items() if name not in broken and name not in self.refused}
+        readings_of = [(group, group.read()) for group in self.groups]
+        broken = {name for group, readings in readings_of if not readings for name in group.names}
+        total = add_up((group.target, readings) for group, readings in readings_of)
+        return {name: reading for name, reading in total.items() if name not in broken and name not in self.refused}
 
     def close(self) -> None:
         """Let go of all of them; safe to call twice."""
@@ -92,16 +92,18 @@ def add_up(readings: Iterable[tuple[Target, Mapping[str, Reading]]]) -> dict[str
     A thread is wanted by the counters of every kind of core at the same time, and counted by one of them.
     """
     of_target: dict[tuple[str, Target], Reading] = {}
-    for target, found in readings:
-        for name, one in found.items():
+    for target, of_events in readings:
+        for name, reading in of_events.items():
             before = of_target.get((name, target), Reading())
             of_target[name, target] = Reading(
-                before.count + one.count, max(before.enabled, one.enabled), before.running + one.running
+                before.count + reading.count, max(before.enabled, reading.enabled), before.running + reading.running
             )
     total: dict[str, Reading] = {}
-    for (name, _), one in of_target.items():
+    for (name, _), reading in of_target.items():
         before = total.get(name, Reading())
-        total[name] = Reading(before.count + one.count, before.enabled + one.enabled, before.running + one.running)
+        total[name] = Reading(
+            before.count + reading.count, before.enabled + reading.enabled, before.running + reading.running
+        )
     return total
 
 
@@ -133,11 +135,11 @@ def open_groups(
 
 
 def _by_unit(events: Sequence[Event]) -> dict[int, list[tuple[str, Attr]]]:
-    found: dict[int, list[tuple[str, Attr]]] = {}
+    by_unit: dict[int, list[tuple[str, Attr]]] = {}
     for event in events:
         for attr in event.attrs:
-            found.setdefault(attr.unit, []).append((event.name, attr))
-    return found
+            by_unit.setdefault(attr.unit, []).append((event.name, attr))
+    return by_unit
 
 
 @dataclass
@@ -150,7 +152,7 @@ class _Opening:
     refused: dict[tuple[str, Target], OSError] = field(default_factory=dict)
 
     def open_on(self, target: Target, members: Sequence[tuple[str, Attr]]) -> None:
-        """Open one group, or several where the kernel says that they are never counted together."""
+        """Open one group, or several where the kernel answers that they are never counted together."""
         group = Group(target)
         for name, attr in members:
             try:

@@ -34,7 +34,7 @@ class Event:
     name: str
     group: str  # the set that names it first
     attrs: tuple[Attr, ...] = ()  # one for each kind of core; none where it is not known
-    source: str = ""  # who said so
+    source: str = ""  # where it is known from
     note: str = ""  # why it is not known
 
     @property
@@ -64,33 +64,35 @@ def resolve(sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None) -
 
 def _at_once(words: Sequence[str], ask: Ask) -> dict[str, tuple[Attr, ...]]:
     """Ask for all of them in one go, a mark behind each; nothing is known where perf knows not all of them."""
-    said = ask([word for one in words for word in (one, _MARK)]) if len(words) > 1 else None
-    found: list[tuple[Attr, ...]] = []
+    output = ask([word for name in words for word in (name, _MARK)]) if len(words) > 1 else None
+    resolved: list[tuple[Attr, ...]] = []
     tried: list[Attr] = []
-    for attr in _tries(said or ""):
+    for attr in _tries(output or ""):
         if (attr.kind, attr.config) in _COUNTS_NOTHING:
-            found.append(_first(tried))
+            resolved.append(_first(tried))
             tried = []
         else:
             tried.append(attr)
-    return dict(zip(words, found, strict=True)) if len(found) == len(words) and all(found) else {}
+    return dict(zip(words, resolved, strict=True)) if len(resolved) == len(words) and all(resolved) else {}
 
 
-def _resolved(words: str, name: str, group: str, said: str | None) -> Event:
-    if said is None:
+def _resolved(words: str, name: str, group: str, output: str | None) -> Event:
+    if output is None:
         attr = event_names.look_up(words)
         if attr is None:
             why = "the kernel's own events alone are known without perf, which is not here or may not count"
             return Event(words, name, group, note=f"not supported: {why}")
         return Event(words, name, group, (attr,), "the kernel's own table (perf is not here or may not count)")
-    attrs = attributes(said)
+    attrs = attributes(output)
     if not attrs:
-        return Event(words, name, group, note=f"not supported: perf does not know this event here ({_complaint(said)})")
+        return Event(
+            words, name, group, note=f"not supported: perf does not know this event here ({_complaint(output)})"
+        )
     return Event(words, name, group, attrs, "perf")
 
 
 def ask_perf(words: Sequence[str]) -> str | None:
-    """Have perf open the events for a program that does nothing, and say what it asks of the kernel."""
+    """Have perf open the events for a program that does nothing, and show what it asks of the kernel."""
     perf = shutil.which("perf")
     if perf is None:
         return None
@@ -107,14 +109,14 @@ def ask_perf(words: Sequence[str]) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = done.stderr + done.stdout
-    # Some distributions install a wrapper that only says that this kernel's perf is missing.
-    return said if done.returncode == 0 or "event syntax" in said or "perf list" in said else None
+    output = done.stderr + done.stdout
+    # Some distributions install a wrapper that only reports that this kernel's perf is missing.
+    return output if done.returncode == 0 or "event syntax" in output or "perf list" in output else None
 
 
-def attributes(said: str) -> tuple[Attr, ...]:
+def attributes(output: str) -> tuple[Attr, ...]:
     """Read an event out of what `perf stat -vv` prints, once for each kind of core; what counts nothing is none."""
-    return _first(attr for attr in _tries(said) if (attr.kind, attr.config) not in _COUNTS_NOTHING)
+    return _first(attr for attr in _tries(output) if (attr.kind, attr.config) not in _COUNTS_NOTHING)
 
 
 def _first(tries: Iterable[Attr]) -> tuple[Attr, ...]:
@@ -122,15 +124,15 @@ def _first(tries: Iterable[Attr]) -> tuple[Attr, ...]:
 
     perf prints what it asks the kernel for before it knows the answer, and again where it tries with less.
     """
-    found: dict[Attr, Attr] = {}
+    firsts: dict[Attr, Attr] = {}
     for attr in tries:
-        found.setdefault(attr._replace(exclude=0), attr)
-    return tuple(found.values())
+        firsts.setdefault(attr._replace(exclude=0), attr)
+    return tuple(firsts.values())
 
 
-def _tries(said: str) -> Iterator[Attr]:
-    """Everything that perf wants counted; what newer ones try out for themselves they do not ask the times of."""
-    for part in said.split("perf_event_attr:")[1:]:
+def _tries(output: str) -> Iterator[Attr]:
+    """Yield everything that perf wants counted. What newer perfs try out for themselves has no times."""
+    for part in output.split("perf_event_attr:")[1:]:
         fields = dict(_fields(part))
         if "TOTAL_TIME_ENABLED" in fields.get("read_format", ""):
             exclude = sum(bit for name, bit in _EXCLUDE.items() if _number(fields.get(name, "0")))
@@ -139,10 +141,10 @@ def _tries(said: str) -> Iterator[Attr]:
 
 
 def _fields(part: str) -> Iterator[tuple[str, str]]:
-    """The fields of one attr, which ends with a line of hyphens; a union's name ends with what we want of it."""
+    """Yield the fields of one attr, which ends with a line of hyphens; a union's name ends with what we want of it."""
     for line in part.split("\n-----", 1)[0].splitlines():
-        if found := _FIELD.fullmatch(line):
-            yield found[1].strip("{ }").split(",")[-1].strip(), found[2].strip()
+        if match := _FIELD.fullmatch(line):
+            yield match[1].strip("{ }").split(",")[-1].strip(), match[2].strip()
 
 
 def _number(text: str) -> int:
@@ -153,8 +155,8 @@ def _number(text: str) -> int:
         return 0
 
 
-def _complaint(said: str) -> str:
-    """What perf says is wrong, in its own words."""
-    lines = [line.strip(" \\_") for line in said.splitlines()]
+def _complaint(output: str) -> str:
+    """Return what perf complains of, in its own words."""
+    lines = [line.strip(" \\_") for line in output.splitlines()]
     wrong = [line for line in lines if line.startswith(("event syntax", "Cannot", "Unable", "Bad", "unknown"))]
-    return "; ".join(dict.fromkeys(wrong[:2])) or "it says nothing more"
+    return "; ".join(dict.fromkeys(wrong[:2])) or "it gave no reason"

@@ -79,7 +79,7 @@ def scope_of(held: Held, how: str, opener: Opener = open_event) -> Iterator[Scop
 
 
 def _stands_still(held: Held) -> bool:
-    """Whether somebody else has frozen the member, so that we neither need to stop it nor may let it go on."""
+    """Check whether somebody else has frozen the member, so that we neither need to stop it nor may let it go on."""
     if held.cgroup is not None:
         with suppress(OSError):
             return cgroups.event(Path(held.cgroup), "frozen")
@@ -99,7 +99,7 @@ def _targets(scope: Scope, name: str, held: Held) -> list[Target]:
 
 
 def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> str:
-    """Why nothing can be counted on these; "" where it can."""
+    """Explain why nothing can be counted on these; "" where it can."""
     opened = open_groups([_TRIED], targets, opener=opener)
     opened.close()
     why = opened.refused.get(_TRIED.name, "")

@@ -11,7 +11,7 @@ ANCHORS = ("cycles", "instructions")  # what most others are held against: in ev
 
 
 class Rota:
-    """Deals out turns to those who want the counters, and says whose turn a round is."""
+    """Deals out turns to those who want the counters, and knows whose turn a round is."""
 
     def __init__(self, rounds_before: int = 0) -> None:
         self.turns = 0
@@ -19,16 +19,16 @@ class Rota:
 
     def join(self, turns: int) -> list[int]:
         """Take so many turns; whoever joins first has the first ones."""
-        taken = list(range(self.turns, self.turns + turns))
+        numbers = list(range(self.turns, self.turns + turns))
         self.turns += turns
-        return taken
+        return numbers
 
     def turn(self, round_number: int) -> int:
-        """The turn of a round; rounds are counted from 1."""
+        """Return the turn of a round; rounds are counted from 1."""
         return (self._before + round_number - 1) % max(self.turns, 1)
 
     def first_round(self, turn: int) -> int:
-        """The first round in which a turn comes."""
+        """Return the first round in which a turn comes."""
         return (turn - self._before) % max(self.turns, 1) + 1
 
     def when(self, turn: int) -> str:
@@ -41,7 +41,7 @@ def split(
 ) -> list[tuple[str, ...]]:
     """Put every event into the first turn that still has room for it, and the anchors into every turn that has.
 
-    An event that does not even fit alone has a turn of its own: how long it counted stands beside its value.
+    An event that does not even fit alone has a turn to itself: how long it counted stands beside its value.
     """
     everywhere = _growing((), [name for name in anchors if name in events], fits)
     turns: list[tuple[str, ...]] = []

@@ -21,7 +21,7 @@ Settings = dict[str, str]  # what it is called -> its value
 
 
 class Asleep(NamedTuple):
-    """The least and the most time (ns) that the machine slept since it was started, as two clocks tell."""
+    """The least and the most time (ns) that the machine slept since it was started, as two clocks show."""
 
     least: int
     most: int
@@ -61,7 +61,7 @@ class Conditions:
         self._opening = self._look()
 
     def stop(self) -> list[Sample]:
-        """Read the closing edge; the notes say what is not as it was."""
+        """Read the closing edge; the notes name what is not as it was."""
         opening, self._opening = self._opening, None
         if opening is None:
             return []
@@ -69,21 +69,21 @@ class Conditions:
         changed = [change for edge in (opening, closing) for change in changes(self._begin, edge.settings)]
         offline = sorted({*opening.offline, *closing.offline})
         now = time.monotonic_ns()
-        found = [
+        metrics = [
             ("settings_changed", float(len(set(changed))), ", ".join(dict.fromkeys(changed))),
             ("cpus_offline", float(len(offline)), ", ".join(f"CPU {cpu}" for cpu in offline)),
             ("slept_s", slept_s(opening.asleep, closing.asleep), ""),
             ("coolers", float(max(opening.coolers, closing.coolers)), "cooling devices that held the processor back"),
         ]
-        return [Sample(now, self.name, "host", metric, value, note) for metric, value, note in found]
+        return [Sample(now, self.name, "host", metric, value, note) for metric, value, note in metrics]
 
     def close(self) -> None:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
         """Describe how the machine was set when the block began."""
-        found = [f"{what} {value}" for what, value in self._begin.items()]
-        return {"at the block's begin": ", ".join(found) or "this kernel drives no frequency"}
+        settings = [f"{what} {value}" for what, value in self._begin.items()]
+        return {"at the block's begin": ", ".join(settings) or "this kernel drives no frequency"}
 
     def _look(self) -> Edge:
         offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]
@@ -102,7 +102,7 @@ class Conditions:
 
 
 def changes(before: Settings, after: Settings) -> list[str]:
-    """Describe what is not as it was; what one of the edges does not tell is not compared."""
+    """Describe what is not as it was; what one of the edges does not show is not compared."""
     return [
         f"{what} was {value} and is {after[what]}"
         for what, value in before.items()
@@ -119,5 +119,5 @@ def read_asleep() -> Asleep:
 
 
 def slept_s(before: Asleep, after: Asleep) -> float:
-    """How long the machine slept in between, at least: 0 unless it is certain that it did."""
+    """Return how long the machine slept in between, at least: 0 unless it is certain that it did."""
     return max(0, after.least - before.most) / 1e9

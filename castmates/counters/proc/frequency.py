@@ -13,7 +13,7 @@ CPUINFO = "/proc/cpuinfo, in a guest often the nominal one"
 
 
 class Frequency:
-    """Reads what the kernel says of each CPU's frequency, and notes where it says so."""
+    """Reads each CPU's frequency from the kernel, and notes where the kernel shows it."""
 
     name = "frequency"
 
@@ -39,12 +39,14 @@ class Frequency:
 
     def about(self) -> dict[str, str]:
         """Return where the frequency is read."""
-        return {"frequency_mhz": ", ".join(sorted({one.note for one in self._look()})) + "; two samples, one an edge"}
+        return {
+            "frequency_mhz": ", ".join(sorted({sample.note for sample in self._look()})) + "; two samples, one an edge"
+        }
 
     def available(self) -> str | None:
         """Explain why there is nothing to read; None where there is something."""
-        found = any(one.value is not None for one in self._look())
-        return None if found else "this kernel tells no frequency of these CPUs"
+        is_shown = any(sample.value is not None for sample in self._look())
+        return None if is_shown else "this kernel shows no frequency of these CPUs"
 
     def _look(self) -> list[Sample]:
         now = time.monotonic_ns()

@@ -1,6 +1,6 @@
 """Where the threads of members ran: the CPU that each was last on, at both edges of a window.
 
-An allowed mask tells where a thread may run now; this tells where it was, also for the frozen. What happened between
+An allowed mask shows where a thread may run now; this shows where it was, also for the frozen. What happened between
 the edges shows in the count of migrations (perf), where it can be had.
 """
 
@@ -58,7 +58,7 @@ class Places:
 
 def last_cpus(leader: int) -> Threads:
     """Read where every thread of a process and of its descendants ran last; who ends meanwhile is left out."""
-    found: Threads = {}
+    threads: Threads = {}
     queue = [leader]
     while queue:
         pid = queue.pop()
@@ -69,5 +69,5 @@ def last_cpus(leader: int) -> Threads:
             except OSError:
                 continue
             if fields[0] not in (b"Z", b"X"):
-                found[tid] = int(fields[36])
-    return found
+                threads[tid] = int(fields[36])
+    return threads

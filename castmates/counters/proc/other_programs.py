@@ -79,7 +79,7 @@ class Culprits:
             return []
         closing = _read(self._elsewhere)
         now = time.monotonic_ns()
-        found: dict[str, list[tuple[float, str]]] = {place: [] for place in self._places}
+        takers_of: dict[str, list[tuple[float, str]]] = {place: [] for place in self._places}
         strays = dict.fromkeys(self._places, 0.0)
         inherited = _inherited(opening, closing)
         for pid in self._others(opening, closing):
@@ -90,10 +90,10 @@ class Culprits:
                     if is_stray:
                         strays[place] += here
                     elif here >= TICK_S:
-                        found[place].append((here, who))
+                        takers_of[place].append((here, who))
         return [Sample(now, self.name, place, "strays_s", seconds) for place, seconds in strays.items() if seconds] + [
             Sample(now, self.name, place, "foreign_s", seconds, who)
-            for place, takers in found.items()
+            for place, takers in takers_of.items()
             for seconds, who in sorted(takers, reverse=True)[: self._most_named]
         ]
 
@@ -110,12 +110,12 @@ class Culprits:
         }
 
     def _others(self, opening: Table, closing: Table) -> list[int]:
-        """Who did anything, but for the members and this very process, whose time is known; its children are others."""
+        """Return who did anything, except the members and this process, whose times are known. Its children count."""
         changed = [pid for pid, line in closing.items() if opening.get(pid) != line and pid != os.getpid()]
         return [pid for pid in changed if not self._is_a_members(pid, closing)]
 
     def _is_a_members(self, pid: int, table: Table) -> bool:
-        """Whether it descends from a member, or lives in a member's session."""
+        """Check whether it descends from a member, or lives in a member's session."""
         while pid in table:
             entry = Entry.of(table[pid])
             if pid in self._members or entry.session in self._members:
@@ -128,7 +128,7 @@ Taken = tuple[str, float, dict[int, float]]  # who, seconds, and its shares by C
 
 
 def _took(pid: int, opening: Table, closing: Table, inherited: int) -> Iterator[Taken]:
-    """What one process took, and what its children that ended did, less what they had taken before."""
+    """Yield what one process took, and what its children that ended did, less what they had taken before."""
     after = Entry.of(closing[pid])
     before = Entry.of(opening[pid]) if pid in opening else None
     if before is not None and before.born != after.born:
@@ -141,17 +141,17 @@ def _took(pid: int, opening: Table, closing: Table, inherited: int) -> Iterator[
 
 def _inherited(opening: Table, closing: Table) -> dict[int, int]:
     """Time from before the window of those who ended in it, by the ancestor that it may have come down to."""
-    found: dict[int, int] = {}
+    ticks: dict[int, int] = {}
     for pid in opening.keys() - closing.keys():
         entry = heir = Entry.of(opening[pid])
         while heir.parent in opening and heir.parent not in closing:
             heir = Entry.of(opening[heir.parent])
-        found[heir.parent] = found.get(heir.parent, 0) + entry.own + entry.waited
-    return found
+        ticks[heir.parent] = ticks.get(heir.parent, 0) + entry.own + entry.waited
+    return ticks
 
 
 def _ran_on(pid: int, entry: Entry) -> dict[int, float]:
-    """The CPUs where its threads ran last, each weighed by the thread's own time so far."""
+    """Return the CPUs where its threads ran last, each weighed by the thread's own time so far."""
     if entry.threads <= 1:
         return {entry.cpu: 1.0}
     times: dict[int, int] = {}
@@ -194,6 +194,6 @@ def _read(skipped: Collection[int]) -> Table:
 
 
 def _plain(line: bytes) -> str:
-    """The program's name, in which anything may stand, without what separates reasons."""
+    """Return the program's name, in which anything may stand, without what separates reasons."""
     name = line[line.index(b"(") + 1 : line.rindex(b")")].decode(errors="replace")
-    return "".join("_" if one in ";:" or not one.isprintable() else one for one in name)
+    return "".join("_" if letter in ";:" or not letter.isprintable() else letter for letter in name)

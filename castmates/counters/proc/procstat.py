@@ -1,4 +1,4 @@
-"""What /proc tells about a window: the time of each CPU, and the work of each member's whole process tree."""
+"""What /proc shows of a window: the time of each CPU, and the work of each member's whole process tree."""
 
 import os
 import time
@@ -113,7 +113,7 @@ class ProcStat:
         return samples
 
     def _around_samples(self, opening: Edge, closing: Edge) -> list[Sample]:
-        """How busy the CPUs around the block were, those that are offline left out."""
+        """Return how busy the CPUs around the block were, those that are offline left out."""
         samples = []
         for place, beside in self._around.items():
             both = [cpu for cpu in beside if cpu in opening.cpus and cpu in closing.cpus]
@@ -160,14 +160,14 @@ def tree_difference(before: Tree, after: Tree) -> dict[str, tuple[float | None, 
     metrics = ("cpu_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
     if not (before.alive and after.alive):
         return dict.fromkeys(metrics, (None, _ENDED))
-    found: dict[str, tuple[float | None, str]] = {}
+    differences: dict[str, tuple[float | None, str]] = {}
     for metric in metrics[:3]:
         value = getattr(after, metric) - getattr(before, metric)
         unwaited = "a process of the member ended and its parent did not wait for it"
-        found[metric] = (value, "") if value >= 0 else (None, unwaited)
+        differences[metric] = (value, "") if value >= 0 else (None, unwaited)
     lost = len(before.switches.keys() - after.switches.keys())
     note = f"a lower bound: {lost} threads ended in the window" if lost else ""
     for column, metric in enumerate(metrics[3:]):
         total = sum(n[column] - before.switches.get(tid, (0, 0))[column] for tid, n in after.switches.items())
-        found[metric] = (total, note)
-    return found
+        differences[metric] = (total, note)
+    return differences

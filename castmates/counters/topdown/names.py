@@ -25,27 +25,27 @@ class Share:
 
 
 def whole_shares(report: Report) -> list[Share]:
-    """The shares of all that perf counted, without those of its intervals."""
-    metrics = shares(one for one in report.metrics if one.place.t_s is None)
-    return _as_one_turn(metrics, [one for one in report.lines if one.place.t_s is None])
+    """Return the shares of all that perf counted, without those of its intervals."""
+    metrics = shares(metric for metric in report.metrics if metric.place.t_s is None)
+    return _as_one_turn(metrics, [line for line in report.lines if line.place.t_s is None])
 
 
 def shares(metrics: Iterable[Metric]) -> list[Share]:
-    """Each category once, in perf's order; what is no Top-Down metric is left out.
+    """Return each category once, in perf's order; what is no Top-Down metric is left out.
 
     A hybrid processor gives them for each kind of core, and they add up only where they are of the same kind: the one
     that counted more of them speaks.
     """
     kinds: dict[str, list[Share]] = {}
     for metric in metrics:
-        if (one := _share(metric)) is not None:
-            kinds.setdefault(metric.pmu, []).append(one)
-    best = max(kinds.values(), key=lambda kind: sum(_weight(one) for one in kind if one.value), default=[])
-    found: dict[str, Share] = {}
-    for one in best:
-        if _weight(one) > _weight(found.get(one.name)):
-            found[one.name] = one
-    return list(found.values())
+        if (share := _share(metric)) is not None:
+            kinds.setdefault(metric.pmu, []).append(share)
+    best = max(kinds.values(), key=lambda kind: sum(_weight(share) for share in kind if share.value), default=[])
+    by_name: dict[str, Share] = {}
+    for share in best:
+        if _weight(share) > _weight(by_name.get(share.name)):
+            by_name[share.name] = share
+    return list(by_name.values())
 
 
 def _share(metric: Metric) -> Share | None:
@@ -60,27 +60,30 @@ def _share(metric: Metric) -> Share | None:
     return Share(known.name, known.level, value, status, metric.running, metric.name, note, metric.pmu)
 
 
-def _as_one_turn(found: Sequence[Share], lines: Sequence[Line]) -> list[Share]:
-    """The shares, each as little counted as the least of all events of its kind of core.
+def _as_one_turn(category_shares: Sequence[Share], lines: Sequence[Line]) -> list[Share]:
+    """Return the shares, each as little counted as the least of all events of its kind of core.
 
     A metric is made of several events and stands beside one of them; perf does not print of which.
     """
-    kinds = {one.pmu for one in found}
-    told = [one.running for one in found if one.value is not None]
-    told += [line.running for line in lines if pmu_of(line.event) in kinds]
-    least = min((one for one in told if one is not None), default=None)
+    kinds = {share.pmu for share in category_shares}
+    runnings = [share.running for share in category_shares if share.value is not None]
+    runnings += [line.running for line in lines if pmu_of(line.event) in kinds]
+    least = min((running for running in runnings if running is not None), default=None)
     status, note = _of(least)
-    return [one if one.value is None else replace(one, running=least, status=status, note=note) for one in found]
+    return [
+        share if share.value is None else replace(share, running=least, status=status, note=note)
+        for share in category_shares
+    ]
 
 
 def _of(running: float | None) -> tuple[Status, str]:
-    """What a value is worth that was counted for so much of the time."""
+    """Return what a value is worth that was counted for so much of the time."""
     whole = running is None or running >= WHOLE
     return ("counted", "") if whole else ("scaled", f"scaled: counted for {running:.0%} of the time")
 
 
 def _weight(share: Share | None) -> float:
-    """How much a share tells: nothing at all, no value, or a value that was counted for so much of the time."""
+    """Return how much a share is worth: nothing, no value, or a value that was counted for so much of the time."""
     if share is None:
         return -1.0
     return -0.5 if share.value is None else 1.0 if share.running is None else share.running

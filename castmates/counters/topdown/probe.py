@@ -58,7 +58,7 @@ def probe(level: int, program: str | None = None) -> Offer:
         return Offer(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
     version = re.sub(r"^perf version ", "", _run([path, "--version"]).output.strip()) or "unknown"
     known = list_metrics(path)
-    ours = {name: one for name, one in known.items() if category(name)}
+    ours = {name: metric for name, metric in known.items() if category(name)}
     wanted = wanted_groups(known, level)
     if not wanted:
         why = "knows no Top-Down metrics of this processor (groups TopdownL1 of Intel and Arm, PipelineL1 of AMD)"
@@ -68,8 +68,8 @@ def probe(level: int, program: str | None = None) -> Offer:
 
 
 def wanted_groups(known: Mapping[str, Known], level: int, smt: bool | None = None) -> list[tuple[str, ...]]:
-    """The groups of metrics for these levels and, with level 2, the memory part of level 3, in perf's words."""
-    there = {group for one in known.values() for group in one.groups}
+    """Return the groups of metrics for these levels and, with level 2, the memory part of level 3, in perf's words."""
+    there = {group for metric in known.values() for group in metric.groups}
     active = _smt_is_active() if smt is None else smt
     wanted: list[tuple[str, ...]] = []
     for number in range(1, level + 1):
@@ -77,7 +77,7 @@ def wanted_groups(known: Mapping[str, Known], level: int, smt: bool | None = Non
         if chosen := next((name for name in names if name in there), None):
             wanted.append((chosen,))
     if level >= 2 and wanted:
-        memory = [name for name in known if (one := category(name)) and one.name in MEMORY_PART]
+        memory = [name for name in known if (known_category := category(name)) and known_category.name in MEMORY_PART]
         if active and any(name.endswith("_SMT") for name in memory):
             memory = [name for name in memory if name.endswith("_SMT") or f"{name}_SMT" not in memory]
         wanted += [tuple(memory)] if memory else []
@@ -85,7 +85,7 @@ def wanted_groups(known: Mapping[str, Known], level: int, smt: bool | None = Non
 
 
 def list_metrics(program: str) -> dict[str, Known]:
-    """All metrics that perf lists: from its JSON (6.2 and later) or, before, from its text."""
+    """Return all metrics that perf lists: from its JSON (6.2 and later) or, before, from its text."""
     answer = _run([program, "list", "--json", "metrics"])
     if answer.output.lstrip().startswith("["):
         return read_json_list(answer.output)
@@ -98,38 +98,40 @@ def read_json_list(text: str) -> dict[str, Known]:
         listed = json.loads(re.sub(r",\s*([\]}])", r"\1", text))
     except ValueError:
         return {}
-    return {one["MetricName"]: _known(one) for one in listed if isinstance(one, dict) and one.get("MetricName")}
+    return {
+        entry["MetricName"]: _known(entry) for entry in listed if isinstance(entry, dict) and entry.get("MetricName")
+    }
 
 
 def read_text_list(text: str, members: Mapping[str, Sequence[str]]) -> dict[str, Known]:
-    """Read `perf list --details metrics`; it does not say which metric is in which group, `members` does."""
-    found: dict[str, Known] = {}
+    """Read `perf list --details metrics`; `members` lists which metric is in which group, because the text does not."""
+    metrics: dict[str, Known] = {}
     name = ""
-    told: list[str] = []
+    lines: list[str] = []
     for line in [*text.splitlines(), "  end_"]:
         if heading := re.fullmatch(r" {2}([A-Za-z]\S*)", line):
             if name:
                 groups = tuple(group for group, names in members.items() if name in names)
-                found[name] = Known(groups, told[-1] if len(told) > 1 else "")
-            name, told = heading[1], []
+                metrics[name] = Known(groups, lines[-1] if len(lines) > 1 else "")
+            name, lines = heading[1], []
         elif line.strip().startswith("["):
-            told.append(line.strip()[1:].removesuffix("]"))
-    return found
+            lines.append(line.strip()[1:].removesuffix("]"))
+    return metrics
 
 
-def _known(one: Mapping[str, Any]) -> Known:
-    groups = tuple(filter(None, re.split(r"[;,]\s*", str(one.get("MetricGroup", "")))))
-    return Known(groups, str(one.get("MetricExpr", "")), str(one.get("ScaleUnit", "")))
+def _known(entry: Mapping[str, Any]) -> Known:
+    groups = tuple(filter(None, re.split(r"[;,]\s*", str(entry.get("MetricGroup", "")))))
+    return Known(groups, str(entry.get("MetricExpr", "")), str(entry.get("ScaleUnit", "")))
 
 
 def _groups(program: str) -> dict[str, list[str]]:
-    """The metrics of each Top-Down group; older perfs name the groups alone, so their level decides."""
+    """Return the metrics of each Top-Down group; older perfs name the groups alone, so their level decides."""
     names = set(_run([program, "list", "--raw-dump", "metricgroup"]).output.split())
     ours = [group for level in LEVELS.values() for name in level for group in (name, f"{name}_SMT") if group in names]
     levels = {group: of_level(1 if "L1" in group else 2) for group in ours}
     listed = _run([program, "list", "--raw-dump", "metrics"]).output.split()
     return {
-        group: [name for name in listed if (one := category(name)) and one.name in level]
+        group: [name for name in listed if (known_category := category(name)) and known_category.name in level]
         for group, level in levels.items()
     }
 
@@ -146,7 +148,7 @@ def _fitted(offer: Offer, wanted: list[tuple[str, ...]]) -> Offer:
             continue
         turns.append(group)
         if not _fits(tried):
-            least = min(one.running for one in tried if one.running is not None)
+            least = min(share.running for share in tried if share.running is not None)
             notes.append(f"{', '.join(group)} does not fit on the counters: counted for {least:.0%} of the time")
     if not turns:
         return replace(offer, why_not=refusals[0])
@@ -154,11 +156,11 @@ def _fitted(offer: Offer, wanted: list[tuple[str, ...]]) -> Offer:
 
 
 def _fits(tried: list[Share] | str) -> bool:
-    return not isinstance(tried, str) and all(one.running is None or one.running >= WHOLE for one in tried)
+    return not isinstance(tried, str) and all(share.running is None or share.running >= WHOLE for share in tried)
 
 
 def _trial(offer: Offer, names: Iterable[str], more: Sequence[str] = ()) -> list[Share] | str:
-    """The shares of the whole of a short busy loop, or why there are none."""
+    """Return the shares of the whole of a short busy loop, or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stat"
         answer = _run(
@@ -170,7 +172,7 @@ def _trial(offer: Offer, names: Iterable[str], more: Sequence[str] = ()) -> list
         tried = whole_shares(parse(text))
     except CastmatesError:
         return why
-    return tried if any(one.value is not None for one in tried) else why
+    return tried if any(share.value is not None for share in tried) else why
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class _Answer:
 
 
 def _run(words: Sequence[str]) -> _Answer:
-    """Run a short perf; one that cannot be run, or hangs, says nothing."""
+    """Run a short perf; one that cannot be run, or hangs, prints nothing."""
     try:
         done = subprocess.run(
             words,
@@ -196,7 +198,7 @@ def _run(words: Sequence[str]) -> _Answer:
 
 
 def _format(program: str) -> tuple[str, ...]:
-    """The best of its forms that this perf has."""
+    """Return the best of its forms that this perf has."""
     for words in FORMATS:
         if '"counter-value"' in _run([program, "stat", *words, "-e", "task-clock", "--", "true"]).errors:
             return words

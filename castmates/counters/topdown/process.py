@@ -25,7 +25,7 @@ ENDED = "it ended with status"
 
 @dataclass(frozen=True)
 class Answer:
-    """What perf printed; `why` says what went wrong, "" where nothing did."""
+    """What perf printed; `why` explains what went wrong, "" where nothing did."""
 
     text: str
     errors: str
@@ -94,7 +94,7 @@ class PerfProcess:
         return not self.why
 
     def listen(self, word: str) -> bool:
-        """Read what it has said; True where that was the acknowledgement, or nothing more can come."""
+        """Read what it has printed; True where that was the acknowledgement, or nothing more can come."""
         more = os.read(self.hears, 64)
         self._heard = (self._heard + more).rstrip(b"\0")
         if self._heard.endswith(ACKNOWLEDGED):
@@ -137,7 +137,7 @@ class PerfProcess:
             os.killpg(process.pid, signal.SIGKILL)
 
     def _how_it_ended(self, otherwise: str) -> str:
-        """Why it no longer obeys: its own last words, where it has ended."""
+        """Explain why it no longer obeys: its own last words, where it has ended."""
         if self._process is None or self._process.poll() is None:
             with suppress(subprocess.TimeoutExpired):  # it may be about to end
                 if self._process is not None:
@@ -154,7 +154,7 @@ def hear_all(perfs: Iterable[PerfProcess], word: str, deadline: float) -> None:
     for fd in waiting:
         ears.register(fd, select.POLLIN)
     while waiting:
-        left = max(0.0, deadline - time.monotonic())  # at 0 what has been said already is still heard
+        left = max(0.0, deadline - time.monotonic())  # at 0 what was already printed is still read
         for fd, _ in ears.poll(left * 1000):
             if waiting[fd].listen(word):
                 ears.unregister(fd)
@@ -166,12 +166,12 @@ def hear_all(perfs: Iterable[PerfProcess], word: str, deadline: float) -> None:
 
 
 def last_words(errors: str) -> str:
-    """The line of perf's complaint that says most: the first that names an error, else the first."""
+    """Return the line of perf's complaint that explains most: the first that names an error, else the first."""
     lines = [line.strip() for line in errors.splitlines() if line.strip(" \t\n\\_^'.-")]
     lines = [line for line in lines if not line.startswith(("Events enabled", "Events disabled", "Usage:"))]
-    told = [line for line in lines if "rror" in line or "annot" in line or "unknown" in line or "ermi" in line]
-    said = [line for line in told if line not in ("Error:",)] or lines
-    return said[0][:200] if said else ""
+    complaints = [line for line in lines if "rror" in line or "annot" in line or "unknown" in line or "ermi" in line]
+    telling = [line for line in complaints if line not in ("Error:",)] or lines
+    return telling[0][:200] if telling else ""
 
 
 def _text(file: IO[bytes]) -> str:

@@ -12,7 +12,7 @@ from castmates.protocols import Count, Sample, Status
 from castmates.study.topdown_tree import BY_NAME, remainders
 
 NAME, SOURCE = "topdown", "perf stat"
-AMISS = 0.05  # of all slots: a level 1 that misses one by more is told
+AMISS = 0.05  # of all slots: a level 1 that misses one by more is noted
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class Asked:
 
 
 def counts_of(asked: Asked, answer: Answer) -> list[Count]:
-    """A count for each category that perf gave for the whole window."""
+    """Return a count for each category that perf gave for the whole window."""
     try:
         if answer.why:
             raise CastmatesError(answer.why)
-        found = whole_shares(parse(answer.text))
+        category_shares = whole_shares(parse(answer.text))
     except CastmatesError as problem:
         return without_value(asked, "not counted", f"perf stat: {problem}")
-    if not found:
+    if not category_shares:
         return without_value(asked, "not counted", last_words(answer.errors) or "perf printed no such metric")
-    whole = remainders({one.name: one.value for one in found if one.value is not None}).get("", 0.0)
+    whole = remainders({share.name: share.value for share in category_shares if share.value is not None}).get("", 0.0)
     amiss = f"level 1 adds up to {1 - whole:.2f}" if abs(whole) > AMISS else ""
-    return [_count(asked, one, amiss if one.level == 1 else "") for one in found]
+    return [_count(asked, share, amiss if share.level == 1 else "") for share in category_shares]
 
 
 def without_value(asked: Asked, status: Status, why: str) -> list[Count]:
@@ -51,38 +51,40 @@ def without_value(asked: Asked, status: Status, why: str) -> list[Count]:
 
 
 def series_of(asked: Asked, answer: Answer, began_ns: int, open_ns: int, close_ns: int) -> list[Sample]:
-    """A sample at the end of each interval that overlaps the window, for each category; an empty one has no value.
+    """Return a sample of each category at the end of each interval that overlaps the window; an empty one has no value.
 
-    An interval begins where the one before it ended. Perf tells the time since it began.
+    An interval begins where the one before it ended. Perf prints the time since it began.
     """
     try:
-        metrics = [] if answer.why else [one for one in parse(answer.text).metrics if one.place.t_s is not None]
+        metrics = (
+            [] if answer.why else [metric for metric in parse(answer.text).metrics if metric.place.t_s is not None]
+        )
     except CastmatesError:
         return []
     by_end: dict[int, list[Metric]] = {}
     for metric in metrics:
         by_end.setdefault(began_ns + int((metric.place.t_s or 0.0) * 1e9), []).append(metric)
-    found: list[Sample] = []
+    samples: list[Sample] = []
     before_ns = began_ns
-    for end_ns, told in sorted(by_end.items()):
+    for end_ns, of_interval in sorted(by_end.items()):
         if end_ns > open_ns and before_ns < close_ns:
-            known = {one.name: one.value for one in shares(told)}
-            found += [Sample(end_ns, NAME, asked.member, name, known.get(name)) for name in asked.categories]
+            known = {share.name: share.value for share in shares(of_interval)}
+            samples += [Sample(end_ns, NAME, asked.member, name, known.get(name)) for name in asked.categories]
         before_ns = end_ns
-    return found
+    return samples
 
 
-def _count(asked: Asked, one: Share, amiss: str) -> Count:
+def _count(asked: Asked, share: Share, amiss: str) -> Count:
     return Count(
         asked.member,
-        one.name,
-        one.value,
-        one.status,
+        share.name,
+        share.value,
+        share.status,
         SOURCE,
         "metric",
         asked.group,
-        one.level,
-        one.running,
+        share.level,
+        share.running,
         asked.scope,
-        note="; ".join(filter(None, (one.note, asked.note, amiss))),
+        note="; ".join(filter(None, (share.note, asked.note, amiss))),
     )

@@ -28,9 +28,9 @@ class Scope:
 
 
 def scope_of(held: Held, family: Family, how: How, devices: Path = DEVICES) -> Scope | str:
-    """Perf's words for this member, or a sentence that says why there are none."""
+    """Return perf's words for this member, or a sentence that explains why there are none."""
     on = ("-a", "-C", format_cpu_list(held.cpus))
-    kind = ("--cputype", found) if (found := kind_of(held.cpus, devices)) else ()
+    kind = ("--cputype", core_kind) if (core_kind := kind_of(held.cpus, devices)) else ()
     if how == "cpu":
         return Scope("cpu", (*on, *kind), "everything that ran on the member's CPUs")
     if how != "thread" and (group := group_for_perf(held)):
@@ -42,9 +42,9 @@ def scope_of(held: Held, family: Family, how: How, devices: Path = DEVICES) -> S
 
 
 def group_for_perf(held: Held, root: Path = Path("/")) -> str:
-    """The member's own group by perf's name for it; "" where it is in a hierarchy that perf does not count by."""
+    """Return perf's name for the member's own group; "" where it is in a hierarchy that perf does not count by."""
     groups = memberships(held.pid, root)
-    name = next((groups[one] for one in HIERARCHIES if one in groups), "").strip("/")
+    name = next((groups[hierarchy] for hierarchy in HIERARCHIES if hierarchy in groups), "").strip("/")
     return name if name and held.cgroup and held.cgroup.rstrip("/").endswith(f"/{name}") else ""
 
 

@@ -1,6 +1,6 @@
 """The Top-Down analysis of each member in each window of its turns, by a perf for each member.
 
-It is perf that knows the metrics of a processor and computes them; here it is started while the scene settles, told to
+It is perf that knows the metrics of a processor and computes them; here it is started while the scene settles, asked to
 count at the opening edge and to stop at the closing one, and read afterwards.
 """
 
@@ -69,7 +69,7 @@ class Topdown:
         members = [member for member in active if member in self._members] if self._turn else []
         self._begin(members)
         watches = self._watches.values()
-        failed = [one.perf.why for one in watches if one.perf.ended_by_itself and one.scope.name == "cgroup"]
+        failed = [watch.perf.why for watch in watches if watch.perf.ended_by_itself and watch.scope.name == "cgroup"]
         if failed and self._how == "auto":
             self._how, self._not_by_cgroup = "thread", failed[0]
             self.close()
@@ -77,13 +77,13 @@ class Topdown:
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002 – they were chosen when it got ready
         """Have them count from here on."""
-        for one in self._order("enable", OBEYS_WITHIN_S):
-            one.open_ns = one.perf.heard_ns
+        for watch in self._order("enable", OBEYS_WITHIN_S):
+            watch.open_ns = watch.perf.heard_ns
 
     def stop(self) -> list[Sample]:
         """Have them count no longer; what they print is asked for after the edges."""
-        for one in self._order("disable", OBEYS_WITHIN_S):
-            one.close_ns = one.perf.heard_ns
+        for watch in self._order("disable", OBEYS_WITHIN_S):
+            watch.close_ns = watch.perf.heard_ns
         return []
 
     def late_samples(self) -> list[Sample]:
@@ -91,25 +91,25 @@ class Topdown:
         self._end()
         return [
             sample
-            for member, one in self._watches.items()
+            for member, watch in self._watches.items()
             for sample in series_of(
-                self._asked(member, one.scope), one.answer, one.stands_by_ns, one.open_ns, one.close_ns
+                self._asked(member, watch.scope), watch.answer, watch.stands_by_ns, watch.open_ns, watch.close_ns
             )
         ]
 
     def counts(self) -> list[Count]:
         """Return what they printed of the whole window."""
         self._end()
-        found = [
+        counts = [
             count
             for member, why in self._refused.items()
             for count in without_value(self._asked(member), "not counted", why)
         ]
-        for member, one in self._watches.items():
-            self._scopes.add(one.scope.name)
-            found += counts_of(self._asked(member, one.scope), one.answer)
+        for member, watch in self._watches.items():
+            self._scopes.add(watch.scope.name)
+            counts += counts_of(self._asked(member, watch.scope), watch.answer)
         self._watches, self._refused = {}, {}
-        return found
+        return counts
 
     def close(self) -> None:
         """End them all; safe to call twice."""
@@ -120,15 +120,15 @@ class Topdown:
         """Describe which metrics were asked for, what they are, and how."""
         offer = self._offer
         turns = zip(offer.turns, self._turns, strict=True)
-        said = {
+        facts = {
             "metrics": "; ".join(f"{', '.join(names)} {self._rota.when(turn)}" for names, turn in turns),
             "how": f"{offer.program} stat, one for each member and window, enabled and disabled at its edges",
             "perf": offer.version,
             "scope": ", ".join(sorted(self._scopes)) or self._how,
         }
-        said |= {f"{name} is": known.expression for name, known in offer.metrics.items() if known.expression}
-        said |= {"not by cgroup": self._not_by_cgroup} if self._not_by_cgroup else {}
-        return said | {f"note {number}": note for number, note in enumerate(offer.notes, start=1)}
+        facts |= {f"{name} is": known.expression for name, known in offer.metrics.items() if known.expression}
+        facts |= {"not by cgroup": self._not_by_cgroup} if self._not_by_cgroup else {}
+        return facts | {f"note {number}": note for number, note in enumerate(offer.notes, start=1)}
 
     def _begin(self, members: Sequence[str]) -> None:
         """Start a perf for each of these, and wait until they stand by."""
@@ -141,32 +141,32 @@ class Topdown:
             else:
                 words = [*self._offer.format, *series, "-M", ",".join(self._turn), *scope.words]
                 self._watches[member] = Watch(PerfProcess(self._offer.program, words), scope)
-        # They count nothing yet: the answer says that they listen, which is when their own time begins.
-        for one in self._order("disable", READY_WITHIN_S):
-            one.stands_by_ns = one.perf.heard_ns
+        # They count nothing yet: the answer shows that they listen, which is when their own time begins.
+        for watch in self._order("disable", READY_WITHIN_S):
+            watch.stands_by_ns = watch.perf.heard_ns
 
     def _order(self, word: str, within_s: float) -> list[Watch]:
-        """Tell all, then hear all, so that their edges lie close together; return who obeyed."""
+        """Order all, then hear all, so that their edges lie close together; return who obeyed."""
         watches = list(self._watches.values())
-        for one in watches:
-            one.perf.order(word)
-        hear_all([one.perf for one in watches], word, time.monotonic() + within_s)
-        return [one for one in watches if not one.perf.why]
+        for watch in watches:
+            watch.perf.order(word)
+        hear_all([watch.perf for watch in watches], word, time.monotonic() + within_s)
+        return [watch for watch in watches if not watch.perf.why]
 
     def _end(self) -> None:
-        for one in self._watches.values():
-            if not one.perf.ended:
-                one.answer = one.perf.end()
+        for watch in self._watches.values():
+            if not watch.perf.ended:
+                watch.answer = watch.perf.end()
 
     def _asked(self, member: str, scope: Scope | None = None) -> Asked:
         asked, metrics = set(self._turn), self._offer.metrics
-        known = [category(name) for name, one in metrics.items() if name in asked or asked & set(one.groups)]
-        names = tuple(dict.fromkeys(one.name for one in known if one)) or LEVEL_ONE
+        known = [category(name) for name, metric in metrics.items() if name in asked or asked & set(metric.groups)]
+        names = tuple(dict.fromkeys(known_category.name for known_category in known if known_category)) or LEVEL_ONE
         return Asked(member, names, ",".join(self._turn), scope.name if scope else "", scope.note if scope else "")
 
 
 class NoTopdown:
-    """Stands in where there are no such metrics: it says so for each member, and costs nothing."""
+    """Stands in where there are no such metrics: it reports so for each member, and costs nothing."""
 
     name = NAME
     inside_windows = False
@@ -192,7 +192,7 @@ class NoTopdown:
     def counts(self) -> list[Count]:
         """Report for each active member that its processor gives no such metrics."""
         asked = [Asked(member, LEVEL_ONE) for member in self._active]
-        return [count for one in asked for count in without_value(one, "not supported", self._offer.why_not)]
+        return [count for member in asked for count in without_value(member, "not supported", self._offer.why_not)]
 
     def close(self) -> None:
         """Let go of nothing."""
@@ -203,7 +203,7 @@ class NoTopdown:
 
 
 def choose_topdown(level: int, how: How, rate: float, rota: Rota, say: Say) -> list[Counter]:
-    """What gives Top-Down metrics up to this level here; nothing where none are wanted."""
+    """Return what gives Top-Down metrics up to this level here; nothing where none are wanted."""
     if not level:
         return []
     offer = probe(level)

@@ -1,6 +1,6 @@
 """Read what toplev of pmu-tools wrote with -x, and make rows of the table `topdown` of it.
 
-toplev is nobody's dependency here: it is run as a program of its own, or somewhere else, and its file is read.
+toplev is nobody's dependency here: it is run separately, here or elsewhere, and its file is read.
 """
 
 import csv
@@ -44,7 +44,7 @@ class Reading:
 
 def read_toplev(text: str) -> list[Reading]:
     """Read all categories of the tree that toplev wrote; other metrics and its counters' shares are passed over."""
-    found: list[Reading] = []
+    readings: list[Reading] = []
     multiplex: int | None = None
     try:
         lines = list(csv.reader(text.splitlines()))
@@ -57,36 +57,36 @@ def read_toplev(text: str) -> list[Reading]:
         if set(cells) & set(_HEADING):
             multiplex = cells.index("Multiplex") - cells.index("Area") if "Multiplex" in cells else None
             continue
-        found += _reading(number, cells, multiplex)
-    if not found:
+        readings += _reading(number, cells, multiplex)
+    if not readings:
         raise CastmatesError("there is no Top-Down category in it: expected what `toplev -x, -v -l2 -o FILE` wrote.")
-    return found
+    return readings
 
 
 def rows(readings: Sequence[Reading], study: str, member: str, scene: str, platform: str) -> list[dict[str, Any]]:
-    """Rows of `topdown`; each of toplev's intervals is a window of its own."""
-    times = sorted({one.t_s for one in readings if one.t_s is not None})
+    """Return rows of `topdown`; each of toplev's intervals is a separate window."""
+    times = sorted({reading.t_s for reading in readings if reading.t_s is not None})
     return [
         {
             "study": study,
             "company": "",
             "block": 0,
-            "window": times.index(one.t_s) + 1 if one.t_s is not None else 1,
+            "window": times.index(reading.t_s) + 1 if reading.t_s is not None else 1,
             "round": 0,
             "scene": scene,
             "member": member,
-            "level": one.category.level,
-            "metric": one.category.name,
-            "value": one.value,
-            "status": "counted" if one.running is None or one.running >= WHOLE else "scaled",
-            "running": float("nan") if one.running is None else one.running,
-            "scope": one.where,
+            "level": reading.category.level,
+            "metric": reading.category.name,
+            "value": reading.value,
+            "status": "counted" if reading.running is None or reading.running >= WHOLE else "scaled",
+            "running": float("nan") if reading.running is None else reading.running,
+            "scope": reading.where,
             "source": SOURCE,
             "phase": "",
-            "note": "below TMA's threshold" if one.below_threshold else "",
+            "note": "below TMA's threshold" if reading.below_threshold else "",
             "platform": platform,
         }
-        for one in readings
+        for reading in readings
     ]
 
 
@@ -95,8 +95,8 @@ def _reading(number: int, cells: list[str], multiplex: int | None) -> Iterator[R
     time = float(rest.pop(0)) if _NUMBER.fullmatch(rest[0]) and "." in rest[0] else None
     where = rest.pop(0) if rest and _PLACE.fullmatch(rest[0]) else ""
     if len(rest) < 3 or not _NUMBER.fullmatch(rest[1].rstrip("%")):
-        told = ",".join(cells)[:60]
-        raise CastmatesError(f"line {number} is not CSV of toplev: expected an area, a number and a unit in '{told}'.")
+        line = ",".join(cells)[:60]
+        raise CastmatesError(f"line {number} is not CSV of toplev: expected an area, a number and a unit in '{line}'.")
     area, value, unit = rest[:3]
     name = area.split()[-1].rpartition(".")[2]
     known = category(OLD_NAMES.get(name.lower(), name))

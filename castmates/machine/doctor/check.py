@@ -12,6 +12,6 @@ class Check:
 
     name: str
     state: State
-    found: str
+    finding: str
     cost: str = ""
     remedy: str = ""

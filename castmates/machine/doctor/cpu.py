@@ -18,15 +18,15 @@ def cores(topology: Topology) -> Check:
     """Are there cores enough for a lead, an antagonist and the runner beside them?"""
     count = len(topology.cores())
     online = sum(cpu.online for cpu in topology.cpus)
-    found = f"{count} usable (CPUs {format_cpu_list(topology.allowed) or 'none'} of {online} online); "
-    found += f"a default study needs {DEFAULT_STUDY_CORES}"
+    finding = f"{count} usable (CPUs {format_cpu_list(topology.allowed) or 'none'} of {online} online); "
+    finding += f"a default study needs {DEFAULT_STUDY_CORES}"
     remedy = "Use a machine with more cores, or widen what taskset, the cpuset or the container allows."
     if count < DEFAULT_STUDY_CORES:
-        return Check("cores", "no", found, "A lead and an antagonist cannot each have a core.", remedy)
+        return Check("cores", "no", finding, "A lead and an antagonist cannot each have a core.", remedy)
     if count == DEFAULT_STUDY_CORES:
         cost = "No core is left for the runner, which takes a little time from the members it watches."
-        return Check("cores", "partly", found, cost, remedy)
-    return Check("cores", "yes", found)
+        return Check("cores", "partly", finding, cost, remedy)
+    return Check("cores", "yes", finding)
 
 
 def equal_cores(topology: Topology) -> Check:
@@ -60,19 +60,19 @@ def llc(facts: Mapping[str, Any], topology: Topology) -> Check:
     name = "shared LLC"
     if not topology.llcs:
         cost = "Who shares a cache with whom is not known, so no placement can be called shared or separate."
-        return Check(name, "no", "sysfs tells of no unified cache", cost, "Run on the host, with its /sys visible.")
-    found = _describe(topology.llcs)
+        return Check(name, "no", "sysfs shows no unified cache", cost, "Run on the host, with its /sys visible.")
+    finding = _describe(topology.llcs)
     cores = topology.cores()
     most = max(sum(any(cpu in llc.cpus for cpu in core) for core in cores) for llc in topology.llcs)
     if most < 2:
         cost = "No two usable cores share a last-level cache, so there is no loss in it to be seen."
         together = format_cpu_list(topology.llcs[0].cpus)
         remedy = f"Allow CPUs of one domain, for example: taskset -c {together} castmates …"
-        return Check(name, "no", found, cost, remedy)
+        return Check(name, "no", finding, cost, remedy)
     if facts.get("hypervisor_flag"):
-        cost = "The hypervisor tells size and sharing, and unseen guests may use the same cache."
-        return Check(name, "partly", found, cost, "Use bare metal where the cache's size matters.")
-    return Check(name, "yes", found)
+        cost = "The hypervisor reports size and sharing, and unseen guests may use the same cache."
+        return Check(name, "partly", finding, cost, "Use bare metal where the cache's size matters.")
+    return Check(name, "yes", finding)
 
 
 def _describe(llcs: tuple[CacheDomain, ...]) -> str:
@@ -89,16 +89,16 @@ def numa(facts: Mapping[str, Any], topology: Topology) -> Check:
     """Does memory stay where it was placed?"""
     if not topology.nodes:
         cost = "Where a member's memory lies is not known."
-        return Check("NUMA", "unknown", "sysfs tells of no nodes", cost, "Run on the host, with its /sys visible.")
-    found = "; ".join(
+        return Check("NUMA", "unknown", "sysfs shows no nodes", cost, "Run on the host, with its /sys visible.")
+    finding = "; ".join(
         f"node {node.id}: {f'CPUs {format_cpu_list(node.cpus)}' if node.cpus else 'memory only'}"
         for node in topology.nodes
     )
     if len(topology.nodes) > 1 and facts.get("numa_balancing"):
         cost = "The kernel moves pages between nodes during windows, which the members pay for."
         remedy = "Switch it off: sudo sysctl kernel.numa_balancing=0"
-        return Check("NUMA", "partly", found + "; automatic balancing is on", cost, remedy)
-    return Check("NUMA", "yes", found)
+        return Check("NUMA", "partly", finding + "; automatic balancing is on", cost, remedy)
+    return Check("NUMA", "yes", finding)
 
 
 def balanced(facts: Mapping[str, Any], topology: Topology) -> Check:
@@ -108,8 +108,8 @@ def balanced(facts: Mapping[str, Any], topology: Topology) -> Check:
         return Check("balanced CPUs", "yes", "no usable CPU is isolated")
     cost = "Threads of a member that is held on several isolated CPUs are not spread and pile up on one."
     remedy = "Remove isolcpus= from the kernel's command line, or give each member one isolated CPU."
-    found = f"CPUs {format_cpu_list(isolated)} are isolated"
-    return Check("balanced CPUs", "partly", found, cost, remedy)
+    finding = f"CPUs {format_cpu_list(isolated)} are isolated"
+    return Check("balanced CPUs", "partly", finding, cost, remedy)
 
 
 def governor(facts: Mapping[str, Any]) -> Check:
@@ -118,12 +118,12 @@ def governor(facts: Mapping[str, Any]) -> Check:
     if not governors:
         cost = "The frequency may change during a window without our seeing it."
         return Check("governor", "unknown", "the kernel drives no frequency here", cost, "Set it on the host.")
-    found = ", ".join(f"{governor} on CPUs {cpus}" for governor, cpus in governors.items())
+    finding = ", ".join(f"{governor} on CPUs {cpus}" for governor, cpus in governors.items())
     if set(governors) == {"performance"}:
-        return Check("governor", "yes", found)
+        return Check("governor", "yes", finding)
     cost = "Frequency follows load, so a freeze or thaw of one member changes the clock of others."
     remedy = f"Set it: echo performance | sudo tee {CPU_DIR}/cpu*/cpufreq/scaling_governor"
-    return Check("governor", "partly", found, cost, remedy)
+    return Check("governor", "partly", finding, cost, remedy)
 
 
 def turbo(facts: Mapping[str, Any]) -> Check:
@@ -143,22 +143,22 @@ def swap(facts: Mapping[str, Any]) -> Check:
     """Is no swap in use?"""
     state: dict[str, int] | None = facts.get("swap")
     if state is None:
-        return Check("swap unused", "unknown", "/proc/meminfo does not tell", "Swapping may disturb windows.")
+        return Check("swap unused", "unknown", "/proc/meminfo does not show it", "Swapping may disturb windows.")
     if not state["used_bytes"]:
         return Check("swap unused", "yes", "none in use" if state["total_bytes"] else "there is none")
     cost = "A member whose pages come back from disk loses time that no neighbour took."
-    found = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
-    return Check("swap unused", "partly", found, cost, "Switch it off if memory suffices: sudo swapoff -a")
+    finding = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
+    return Check("swap unused", "partly", finding, cost, "Switch it off if memory suffices: sudo swapoff -a")
 
 
 def steal(facts: Mapping[str, Any]) -> Check:
     """Has the hypervisor left us our CPU time?"""
     share: float | None = facts.get("steal_share")
     if share is None:
-        return Check("no steal", "unknown", "/proc/stat does not tell", "Time lost to other guests is not seen.")
-    found = f"{share:.2%} of CPU time since boot"
+        return Check("no steal", "unknown", "/proc/stat does not show it", "Time lost to other guests is not seen.")
+    finding = f"{share:.2%} of CPU time since boot"
     if share < NOTABLE_STEAL:
-        return Check("no steal", "yes", found)
+        return Check("no steal", "yes", finding)
     cost = "Windows in which other guests take our time are rejected and repeated: a study takes longer."
     remedy = "Use a dedicated host or bare metal, or measure at a quieter hour."
-    return Check("no steal", "no" if share >= GREAT_STEAL else "partly", found, cost, remedy)
+    return Check("no steal", "no" if share >= GREAT_STEAL else "partly", finding, cost, remedy)

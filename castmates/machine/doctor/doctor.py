@@ -65,11 +65,11 @@ def as_table(checks: Sequence[Check]) -> "Group":
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("what", no_wrap=True)
     table.add_column("state", no_wrap=True)
-    table.add_column("found", overflow="fold")
+    table.add_column("finding", overflow="fold")
     notes: list[RenderableType] = []
     for check in checks:
         # Text, not markup: a kernel's own brackets must come out as they are.
-        table.add_row(Text(check.name), Text(check.state, style=STYLES[check.state]), Text(check.found))
+        table.add_row(Text(check.name), Text(check.state, style=STYLES[check.state]), Text(check.finding))
         if check.state != "yes":
             notes.append(Text(f"{check.name}: {check.cost}", style="bold"))
             notes.append(Padding(Text(check.remedy), (0, 0, 0, 4)))

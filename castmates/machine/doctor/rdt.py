@@ -68,15 +68,15 @@ def mounted(facts: Mapping[str, Any]) -> Check:
         if facts.get("container_hints"):
             remedy += " (on the host; then start the container with -v /sys/fs/resctrl:/sys/fs/resctrl)"
         return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy)
-    found = f"at {resctrl['mounted']} ({resctrl['options']})"
+    finding = f"at {resctrl['mounted']} ({resctrl['options']})"
     others = [group for group in resctrl["groups"] or [] if not group.startswith(OWN_PREFIX)]
     if others:
-        found += f"; groups of others: {', '.join(others[:4])}{' …' if len(others) > 4 else ''}"
+        finding += f"; groups of others: {', '.join(others[:4])}{' …' if len(others) > 4 else ''}"
         cost = "Others hold classes and ways, and may change masks during a study."
         example = f"sudo rmdir {resctrl['mounted']}/{others[0]}"
         remedy = f"Stop their owner (pqos, a container runtime); then, if unused: {example}"
-        return Check("resctrl mounted", "partly", found, cost, remedy)
-    return Check("resctrl mounted", "yes", found)
+        return Check("resctrl mounted", "partly", finding, cost, remedy)
+    return Check("resctrl mounted", "yes", finding)
 
 
 def permission(facts: Mapping[str, Any]) -> Check:
@@ -86,17 +86,17 @@ def permission(facts: Mapping[str, Any]) -> Check:
         return Check("resctrl permission", "unknown", "not mounted, so not tried", DEGRADES, "See resctrl mounted.")
     if writable:
         return Check("resctrl permission", "yes", "groups and masks can be written")
-    given = facts["resctrl"].get("delegated") or []
-    if len(given) >= NEEDED_CLASSES - 1:
-        found = f"root has given this user {len(given)} groups"
+    groups = facts["resctrl"].get("delegated") or []
+    if len(groups) >= NEEDED_CLASSES - 1:
+        finding = f"root has given this user {len(groups)} groups"
         if facts["resctrl"].get("default_group"):
-            return Check("resctrl permission", "yes", f"{found}, and the masks of the default group")
+            return Check("resctrl permission", "yes", f"{finding}, and the masks of the default group")
         cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
         remedy = f"Let root give this user the masks of the default group too: {GRANT} --default-group"
-        return Check("resctrl permission", "partly", f"{found}, but not the masks of the default group", cost, remedy)
-    found = f"root has given this user {len(given)} group" if given else "read only for this user"
+        return Check("resctrl permission", "partly", f"{finding}, but not the masks of the default group", cost, remedy)
+    finding = f"root has given this user {len(groups)} group" if groups else "read only for this user"
     remedy = f"Let root give this user groups, once: {GRANT}; in a container start it with --privileged, so that /sys "
-    return Check("resctrl permission", "partly" if given else "no", found, DEGRADES, f"{remedy}is writable.")
+    return Check("resctrl permission", "partly" if groups else "no", finding, DEGRADES, f"{remedy}is writable.")
 
 
 def verified(facts: Mapping[str, Any]) -> Check:
@@ -115,7 +115,7 @@ def verified(facts: Mapping[str, Any]) -> Check:
 
 
 def features(facts: Mapping[str, Any]) -> list[Check]:
-    """One row for each feature, from info/ where mounted, else from the processor's flags."""
+    """Return one row for each feature, from info/ where mounted, else from the processor's flags."""
     info: Info | None = facts["resctrl"]["info"]
     if info is None:
         return [_announced(feature, facts) for feature in FEATURES]
@@ -138,15 +138,15 @@ def _announced(feature: Feature, facts: Mapping[str, Any]) -> Check:
     known = facts["resctrl"]["kernel"]
     remedy = f"Mount it: {MOUNT}" if known else "See resctrl."
     if flags is None:
-        found = "the kernel has no resctrl" if known is False else "only told when resctrl is mounted"
-        return Check(feature.name, "no" if known is False else "unknown", found, feature.cost, remedy)
+        finding = "the kernel has no resctrl" if known is False else "only shown when resctrl is mounted"
+        return Check(feature.name, "no" if known is False else "unknown", finding, feature.cost, remedy)
     announced = [flag for flag in feature.flags if flag in flags]
     if not announced:
         remedy = _hardware_remedy(facts) if known else "See resctrl."
         return Check(feature.name, "no", "not announced by the processor", feature.cost, remedy)
-    found = f"announced ({', '.join(announced)}), but "
-    found += "resctrl is not mounted" if known else "the kernel has no resctrl"
-    return Check(feature.name, "partly" if known else "no", found, feature.cost, remedy)
+    finding = f"announced ({', '.join(announced)}), but "
+    finding += "resctrl is not mounted" if known else "the kernel has no resctrl"
+    return Check(feature.name, "partly" if known else "no", finding, feature.cost, remedy)
 
 
 def _cat(info: Info) -> Check | None:
@@ -157,13 +157,13 @@ def _cat(info: Info) -> Check | None:
     classes = min((int(files["num_closids"] or 0) for files in info.values() if files.get("num_closids")), default=0)
     ways = bin(int(resource.get("cbm_mask") or "0", 16)).count("1")
     shareable = int(resource.get("shareable_bits") or "0", 16)
-    found = f"{ways} ways, {classes} classes, at least {resource.get('min_cbm_bits')} way(s) a mask"
+    finding = f"{ways} ways, {classes} classes, at least {resource.get('min_cbm_bits')} way(s) a mask"
     if shareable:
-        found += f", ways {shareable:x} shared with I/O"
+        finding += f", ways {shareable:x} shared with I/O"
     if classes < NEEDED_CLASSES:
         cost = f"A study needs {NEEDED_CLASSES} classes, so lead and antagonists cannot both have a group."
-        return Check("CAT", "partly", found, cost, "Mount without -o cdp, which halves the number of classes.")
-    return Check("CAT", "yes", found)
+        return Check("CAT", "partly", finding, cost, "Mount without -o cdp, which halves the number of classes.")
+    return Check("CAT", "yes", finding)
 
 
 def _cdp(info: Info, facts: Mapping[str, Any]) -> Check | None:
@@ -179,8 +179,8 @@ def _mba(info: Info) -> Check | None:
     resource = info.get("MB")
     if resource is None:
         return None
-    found = f"from {resource.get('min_bandwidth')} in steps of {resource.get('bandwidth_gran')}"
-    return Check("MBA", "yes", found)
+    finding = f"from {resource.get('min_bandwidth')} in steps of {resource.get('bandwidth_gran')}"
+    return Check("MBA", "yes", finding)
 
 
 def pqos(facts: Mapping[str, Any]) -> Check:

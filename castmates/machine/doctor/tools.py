@@ -13,12 +13,12 @@ NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them
 
 def perf(facts: Mapping[str, Any]) -> Check:
     """Is there a perf that runs under this kernel?"""
-    found: dict[str, Any] | None = facts.get("perf")
-    if found is None:
+    answer: dict[str, Any] | None = facts.get("perf")
+    if answer is None:
         return Check("perf", "unknown", "not tried", NO_COUNTERS, "Run castmates doctor on the machine itself.")
-    if found["version"]:
-        return Check("perf", "yes", found["version"])
-    return Check("perf", "no", found["why"] or "not installed", NO_COUNTERS, f"Install it: {PERF_PACKAGES}")
+    if answer["version"]:
+        return Check("perf", "yes", answer["version"])
+    return Check("perf", "no", answer["why"] or "not installed", NO_COUNTERS, f"Install it: {PERF_PACKAGES}")
 
 
 def hardware_counters(facts: Mapping[str, Any]) -> Check:
@@ -49,19 +49,19 @@ def counts_verified(facts: Mapping[str, Any]) -> Check:
     name, remedy = "counts verified", "Run castmates doctor --verify-counters (a minute)."
     record: Mapping[str, Any] | None = facts.get("counts")
     if record is None:
-        found = "not tried on this machine with this kernel"
-        return Check(name, "unknown", found, "Counts are taken on trust.", remedy)
+        finding = "not tried on this machine with this kernel"
+        return Check(name, "unknown", finding, "Counts are taken on trust.", remedy)
     events: Mapping[str, str] = record["events"]
     right, wrong = ([event for event in events if events[event] == verdict] for verdict in ("verified", "wrong"))
-    said = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
+    summary = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
     if wrong:
         cost = f"Do not believe counts of {', '.join(wrong)} on this machine."
-        return Check(name, "no", f"{said}; wrong: {', '.join(wrong)}", cost, remedy)
+        return Check(name, "no", f"{summary}; wrong: {', '.join(wrong)}", cost, remedy)
     if len(right) < len(events):
         cost = "Nothing shows whether counts of other events are right, where they can be had at all."
-        found = f"{said}; {len(events) - len(right)} others could not be checked"
-        return Check(name, "partly", found, cost, "Use a machine that has them; see hardware counters.")
-    return Check(name, "yes", said)
+        finding = f"{summary}; {len(events) - len(right)} others could not be checked"
+        return Check(name, "partly", finding, cost, "Use a machine that has them; see hardware counters.")
+    return Check(name, "yes", summary)
 
 
 def _counter_remedy(facts: Mapping[str, Any]) -> str:
@@ -101,7 +101,7 @@ def counting(facts: Mapping[str, Any]) -> Check:
 
 
 def _short(answer: str) -> str:
-    """The first sentence of what perf answers."""
+    """Return the first sentence of what perf answers."""
     return answer.partition(". ")[0].rstrip(".")
 
 
@@ -132,8 +132,8 @@ def freezing(facts: Mapping[str, Any]) -> Check:
         return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy)
     if cgroup["v2_group"] is None:
         remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1; in a container make cgroup v2 visible."
-        found = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
-        return Check("freezing", "no", found, cost, remedy)
+        finding = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
+        return Check("freezing", "no", finding, cost, remedy)
     return Check("freezing", "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
 
 
@@ -151,14 +151,14 @@ def put_back(facts: Mapping[str, Any]) -> Check:
     if not left:
         return Check("put back", "yes", "no run has left anything changed")
     cost = "A killed run has left the machine as no one asked for, until the next block puts it back."
-    found = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
-    return Check("put back", "partly", found, cost, "Run: sudo castmates restore")
+    finding = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
+    return Check("put back", "partly", finding, cost, "Run: sudo castmates restore")
 
 
 def tracing(facts: Mapping[str, Any]) -> Check:
     """Can the kernel's trace points be read?"""
     tracefs = facts["tracefs"]
-    cost = "Who else ran on a core cannot be traced event by event; /proc tells only how often."
+    cost = "Who else ran on a core cannot be traced event by event; /proc shows only how often."
     if tracefs["readable"]:
         return Check("tracing", "yes", f"tracefs at {tracefs['mounted']}")
     if tracefs["mounted"]:
@@ -172,18 +172,18 @@ def tracing(facts: Mapping[str, Any]) -> Check:
 
 def compiler(facts: Mapping[str, Any]) -> Check:
     """Is there a C compiler for the native workloads?"""
-    found: str | None = facts.get("compiler")
-    if found:
-        return Check("C compiler", "yes", found)
+    version: str | None = facts.get("compiler")
+    if version:
+        return Check("C compiler", "yes", version)
     cost = "The native workloads cannot be built."
     return Check("C compiler", "no", "none works", cost, "Install gcc or clang: sudo apt install gcc")
 
 
 def tensorflow_python(facts: Mapping[str, Any]) -> Check:
     """Is there an interpreter that TensorFlow is built for?"""
-    found: str | None = facts.get("tensorflow_python")
-    if found:
-        return Check("Python for TensorFlow", "yes", found)
+    version: str | None = facts.get("tensorflow_python")
+    if version:
+        return Check("Python for TensorFlow", "yes", version)
     cost = "Model Garden jobs cannot be installed; other workloads can."
     return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, "Install one: uv python install 3.11")
 

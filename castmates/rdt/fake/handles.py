@@ -13,7 +13,7 @@ PAGE = 4096  # bytes that one write may have
 
 
 class Handle:
-    """One open file; each write is a command of its own."""
+    """One open file; each write is a separate command."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Handle:
             return part
 
     def pread(self, size: int, offset: int) -> bytes:
-        """Read from an offset; from 0 what the file says now."""
+        """Read from an offset; from 0 what the file holds now."""
         with self._mutex:
             self._check(self._reads)
             if offset == 0 or self._text is None:
@@ -47,7 +47,7 @@ class Handle:
             return self._text[offset : offset + size]
 
     def rewind(self) -> None:
-        """Go back to the beginning, so that the next read finds what the file says then."""
+        """Go back to the beginning, so that the next read finds what the file holds then."""
         self._text, self._position = None, 0
 
     def write(self, data: bytes) -> int:

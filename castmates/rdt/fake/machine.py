@@ -145,7 +145,7 @@ class FakeMachine:
     def fail(
         self, path: str, event: str, how: Failure | None, domain: int | None = None, reads: int | None = None
     ) -> None:
-        """Let reads of a group's event fail: so many, or all until told otherwise (None); in one domain or in all."""
+        """Let reads of a group's event fail: so many, or all until the next order (None); in one domain or in all."""
         with self._mutex:
             rmid = self.group(path).rmid
             for each in self.shape.domains if domain is None else (domain,):
@@ -177,13 +177,13 @@ class FakeMachine:
 
     def group(self, path: str) -> Group:
         """Find a group by its path."""
-        found = next((group for group in self.groups if group.path == path), None)
-        if found is None:
+        group = next((group for group in self.groups if group.path == path), None)
+        if group is None:
             raise refusal(errno.ENOENT)
-        return found
+        return group
 
-    def ways(self, group: Group, domain: int, code: bool = False) -> int:
-        """Return the mask that rules a group in a domain: of data, or of code where the two are told apart."""
+    def mask(self, group: Group, domain: int, code: bool = False) -> int:
+        """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished."""
         return self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
 
     def bandwidth(self, group: Group, domain: int) -> int:

@@ -1,4 +1,4 @@
-"""Event files: what a source of occupancy and traffic says, as the kernel shows it, with the failures that it knows."""
+"""Event files: what a source of occupancy and traffic gives, as the kernel shows it, with its failures."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -23,7 +23,7 @@ class Source(Protocol):
 
 
 class SetNumbers:
-    """Shows what it was told, by path and domain; of everything else that there is nothing."""
+    """Shows what it was given, by path and domain; of everything else that there is nothing."""
 
     def __init__(self, local_share: float = 0.75) -> None:
         self.lying: dict[tuple[str, int], float] = {}  # bytes in the cache
@@ -54,7 +54,7 @@ class Monitors:
         self._faults: dict[tuple[int, str, int], _Fault] = {}  # RMID, event, domain
 
     def fail(self, rmid: int, event: str, domain: int, how: Failure | None, reads: int | None) -> None:
-        """Let reads of an event fail: so many, or all until it is told otherwise; None ends it."""
+        """Let reads of an event fail: so many, or all until the next order; None ends it."""
         if how is None:
             self._faults.pop((rmid, event, domain), None)
         else:

@@ -28,7 +28,7 @@ class Processes:
             self._threads[pid] = {pid: Thread(pid, pid, 0, 0)}
 
     def fork(self, parent: int = 1, pid: int | None = None, uid: int | None = None) -> int:
-        """Begin a process that inherits its parent thread's groups, and its user unless told otherwise."""
+        """Begin a process that inherits its parent thread's groups, and its user unless one is given."""
         born = self._inherit(parent, self._number(pid), uid)
         born.pid = born.tid
         self._threads[born.pid] = {born.tid: born}
@@ -50,10 +50,10 @@ class Processes:
 
     def thread(self, tid: int) -> Thread:
         """Find a thread by its number."""
-        found = next((threads[tid] for threads in self._threads.values() if tid in threads), None)
-        if found is None:
+        thread = next((threads[tid] for threads in self._threads.values() if tid in threads), None)
+        if thread is None:
             raise refusal(errno.ESRCH)
-        return found
+        return thread
 
     def threads(self, pid: int) -> list[int]:
         """Name the threads of a process: /proc/<pid>/task."""
@@ -70,9 +70,9 @@ class Processes:
         return Thread(tid, source.pid, user, group, source.closid, source.rmid)
 
     def _number(self, wanted: int | None) -> int:
-        taken = {thread.tid for thread in self}
+        tids = {thread.tid for thread in self}
         if wanted is None:
-            return max(taken) + 1
-        if wanted in taken:
+            return max(tids) + 1
+        if wanted in tids:
             raise refusal(errno.EEXIST)
         return wanted

@@ -20,7 +20,7 @@ from castmates.rdt.fake.texts import refusal
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What stat(2) tells of a file or folder."""
+    """What stat(2) shows of a file or folder."""
 
     mode: int  # with its type
     uid: int
@@ -50,7 +50,7 @@ class FakeResctrl(FakeMachine):
     # The tree.
 
     def read(self, path: str) -> str:
-        """Return what a file says."""
+        """Return the text of a file."""
         with self.open(path, "r") as handle:
             return handle.read().decode("utf-8", "surrogateescape")
 
@@ -222,7 +222,7 @@ class FakeResctrl(FakeMachine):
             node.uid, node.gid = uid, gid
 
     def stat(self, path: str) -> Stat:
-        """Tell type, permission bits and owner."""
+        """Return type, permission bits and owner."""
         with self._call(path):
             node = self._find(path)
             kind = stat.S_IFDIR if node.content is None else stat.S_IFREG
@@ -265,5 +265,5 @@ class FakeResctrl(FakeMachine):
         if node.group is None or node.parent is None or node.content is not None:
             return False
         if node.group.control is None:
-            return node.parent is self._root and node.group.name != ""  # the default group has no folder of its own
+            return node.parent is self._root and node.group.name != ""  # the default group has no separate folder
         return node.parent.name == "mon_groups"

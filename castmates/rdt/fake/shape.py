@@ -31,7 +31,7 @@ class Shape:
     least_bits: int = 1
     sparse: bool = False  # masks may have holes
     closids: int = 16  # of the cache; half of them with CDP
-    cdp: bool = True  # masks of their own for code and data can be had
+    cdp: bool = True  # separate masks for code and data can be had
     throttle: Throttle | None = field(default_factory=Throttle)
     events: tuple[str, ...] = EVENTS  # (): no monitoring
     rmids: int = 32
@@ -91,7 +91,7 @@ AMD_CHIPLETS = Shape(  # ids with gaps, masks with holes and even empty ones, ba
     rmids=256,
     scale=64,
 )
-SUB_NUMA = Shape(  # two nodes in each cache, with monitors of their own
+SUB_NUMA = Shape(  # two nodes in each cache, each with its monitors
     domains={0: (0, 1, 2, 3), 1: (4, 5, 6, 7)}, nodes={0: (0, 1), 1: (2, 3)}, rmids=16, scale=32768
 )
 HASWELL = Shape(  # masks of two ways at least

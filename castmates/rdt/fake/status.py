@@ -1,4 +1,4 @@
-"""info/last_cmd_status: what the kernel says about the last command of anybody."""
+"""info/last_cmd_status: the kernel's verdict on the last command of anybody."""
 
 ROOM = 512  # bytes of its buffer
 
@@ -23,5 +23,5 @@ class Status:
             self._text += line
 
     def show(self) -> str:
-        """Return what the file says."""
+        """Return the text of the file."""
         return self._text or "ok\n"

@@ -26,7 +26,7 @@ def strip(text: str) -> str:
 
 
 def unsigned(text: str, base: int, bits: int = 64) -> int:
-    """Read a number as kstrtoul and its like do; base 0 tells from the prefix."""
+    """Read a number as kstrtoul and its like do; base 0 takes it from the prefix."""
     number = _magnitude(text.removeprefix("+"), base)
     if number >> bits:
         raise refusal(errno.ERANGE)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from castmates.errors import CastmatesError
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.pqos_text import State
 from castmates.protocols import Held, Say
 from castmates.rdt.pqos.classes import DEFAULT, Arrangement, arrange, as_state, schemata_of
@@ -21,16 +21,16 @@ class PqosAllocator:
 
     name = "pqos"
 
-    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = tell) -> None:
+    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = print_progress) -> None:
         self.session, self.tasks, self.say = session, tasks, say
         self._members: Mapping[str, Held] = {}
-        self._given: Arrangement | None = None
+        self._arrangement: Arrangement | None = None
         self._seen: State | None = None  # what was read last
 
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Look what there is, refuse where others are, and give everything to everybody."""
         self._members = members
-        self._seen = self.session.found
+        self._seen = self.session.former
         self.apply([])
 
     def apply(self, shares: Sequence[Share]) -> bool:
@@ -38,43 +38,47 @@ class PqosAllocator:
 
         True where somebody has lost ways: what lies in them is evicted by nobody.
         """
-        found, cache = self.session.found, self.session.cache
+        former, cache = self.session.former, self.session.cache
         self._check(shares)
-        wanted = arrange(shares, self._members, found, cache)
-        before, self._seen = self._seen or found, self.session.set(as_state(wanted, found))
-        self._given = wanted
+        wanted = arrange(shares, self._members, former, cache)
+        before, self._seen = self._seen or former, self.session.set(as_state(wanted, former))
+        self._arrangement = wanted
         if wrong := self._differences(self._seen):
             raise CastmatesError(
                 f"pqos took what was asked but shows something else ({'; '.join(wrong)}): somebody else has changed "
                 "it, or this processor changes such masks; then leave them out of the study."
             )
-        return any(self._lost(before, self._seen, cpu) for cpu in found.cores)
+        return any(self._lost(before, self._seen, cpu) for cpu in former.cores)
 
     def read_back(self) -> dict[str, str]:
         """Read what is in force, by member, in one line of the kernel's words; what CPUs differ in stands apart."""
         self._seen = state = self.session.state()
-        said = {name: self._said_of(held.cpus, state) for name, held in self._members.items()}
-        if self._given and self._given.classes[DEFAULT] != schemata_of(self.session.found, DEFAULT, self.session.cache):
-            said[REST] = one_line(schemata_of(state, DEFAULT, self.session.cache))
-        return said
+        schemata = {name: self._line_of(held.cpus, state) for name, held in self._members.items()}
+        if self._arrangement and self._arrangement.classes[DEFAULT] != schemata_of(
+            self.session.former, DEFAULT, self.session.cache
+        ):
+            schemata[REST] = one_line(schemata_of(state, DEFAULT, self.session.cache))
+        return schemata
 
     def misplaced(self) -> list[str]:
         """List in words which CPUs are not in their class, and which threads may leave their member's CPUs."""
-        told = []
-        if self._given and self._seen:
-            given = self._given.cores
-            wrong = {cpu: its for cpu, (_, its) in self._seen.cores.items() if its != given.get(cpu, its)}
-            told += [f"CPU {cpu} is in class {its} and not in {given[cpu]}" for cpu, its in wrong.items()]
+        sentences = []
+        if self._arrangement and self._seen:
+            cores = self._arrangement.cores
+            wrong = {cpu: its for cpu, (_, its) in self._seen.cores.items() if its != cores.get(cpu, its)}
+            sentences += [f"CPU {cpu} is in class {its} and not in {cores[cpu]}" for cpu, its in wrong.items()]
         threads = self.tasks.threads([held.pid for held in self._members.values()])
         for name, held in self._members.items():
             for tid in threads[held.pid]:
                 if away := _allowed(tid) - set(held.cpus):
-                    told.append(f"thread {tid} of {name} may run on CPU {format_cpu_list(away)}, where it has no share")
-        return told
+                    sentences.append(
+                        f"thread {tid} of {name} may run on CPU {format_cpu_list(away)}, where it has no share"
+                    )
+        return sentences
 
     def restore(self) -> None:
         """Put everything back as it was found; safe to call twice."""
-        self._given = None
+        self._arrangement = None
         self.session.close()
 
     def about(self) -> dict[str, str]:
@@ -88,7 +92,7 @@ class PqosAllocator:
             "ways shared with I/O": f"{cache.shareable:x}",
             "bandwidth": f"{throttle.unit}, from {throttle.least} in steps of {throttle.step}" if throttle else "none",
             "classes": str(cache.groups + 1),
-            "default class": one_line(schemata_of(self.session.found, DEFAULT, cache)),
+            "default class": one_line(schemata_of(self.session.former, DEFAULT, cache)),
         }
 
     def _check(self, shares: Sequence[Share]) -> None:
@@ -103,30 +107,30 @@ class PqosAllocator:
                     )
 
     def _differences(self, state: State) -> list[str]:
-        """What is not as it was given; throttles may be rounded up."""
-        assert self._given is not None
-        cache, told = self.session.cache, []
-        for number, schemata in self._given.classes.items():
+        """Return what is not as it was given; throttles may be rounded up."""
+        assert self._arrangement is not None
+        cache, sentences = self.session.cache, []
+        for number, schemata in self._arrangement.classes.items():
             there = differences(schemata, schemata_of(state, number, cache), cache)
-            told += [f"class {number}: {one}" for one in there]
-        return told + [
+            sentences += [f"class {number}: {difference}" for difference in there]
+        return sentences + [
             f"CPU {cpu} is in class {state.cores[cpu][1]} instead of {number}"
-            for cpu, number in self._given.cores.items()
+            for cpu, number in self._arrangement.cores.items()
             if state.cores.get(cpu, (0, number))[1] != number
         ]
 
     def _lost(self, before: State, after: State, cpu: int) -> bool:
         cache, domain = self.session.cache, before.cores[cpu][0]
-        one, other = (
+        earlier, later = (
             {
                 resource: {at: mask for at, mask in values.items() if at == domain}
                 for resource, values in schemata_of(state, state.cores[cpu][1], cache).items()
             }
             for state in (before, after)
         )
-        return loses_ways(one, other)
+        return loses_ways(earlier, later)
 
-    def _said_of(self, cpus: Sequence[int], state: State) -> str:
+    def _line_of(self, cpus: Sequence[int], state: State) -> str:
         numbers = sorted({state.cores[cpu][1] for cpu in cpus if cpu in state.cores})
         return " and ".join(one_line(schemata_of(state, number, self.session.cache)) for number in numbers)
 

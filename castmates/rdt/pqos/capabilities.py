@@ -1,4 +1,4 @@
-"""What `pqos -D` says that can be shared out and watched."""
+"""What can be shared out and watched, as `pqos -D` prints it."""
 
 import re
 from pathlib import Path
@@ -46,12 +46,12 @@ def _bandwidth(text: str, state: State) -> Bandwidth | None:
 
 
 def _number(text: str, pattern: str) -> int:
-    found = re.search(pattern, text)
-    return int(found[1]) if found else 0
+    match = re.search(pattern, text)
+    return int(match[1]) if match else 0
 
 
 def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
-    """What can probably be shared out, without starting pqos: a study is planned with it, and a block looks itself."""
+    """Return what can probably be shared out, without starting pqos, for the plan of a study; a block looks itself."""
     flags = cpu_flags(root) or []
     llcs = [llc for llc in topology.llcs if llc.ways and llc.bytes]
     if "cat_l3" not in flags or not llcs:

@@ -27,44 +27,44 @@ class Arrangement:
     cores: dict[int, int]  # CPU -> class
 
 
-def arrange(shares: Sequence[Share], members: Mapping[str, Held], found: State, cache: Cache) -> Arrangement:
+def arrange(shares: Sequence[Share], members: Mapping[str, Held], former: State, cache: Cache) -> Arrangement:
     """Give a class to everybody who is to have something else; CPUs of nobody are in the default class."""
-    base = schemata_of(found, DEFAULT, cache)
+    base = schemata_of(former, DEFAULT, cache)
     all_of_it = everything(cache, base)
     unless_named = {REST: base} | dict.fromkeys(members, all_of_it)
-    wanted = wanted_schemata(shares, unless_named, domains_of(members, found), cache)
+    wanted = wanted_schemata(shares, unless_named, domains_of(members, former), cache)
     named = {share.member for share in shares}
     classes: dict[int, Schemata] = {DEFAULT: wanted[REST]}
-    cores = dict.fromkeys(found.cores, DEFAULT)
-    taken: dict[int, str] = {}
+    cores = dict.fromkeys(former.cores, DEFAULT)
+    owners: dict[int, str] = {}
     for name in sorted(members, key=lambda name: name in named):  # those that a share names come last, and win
         number = _class_for(wanted[name], classes, cache)
         for cpu in members[name].cpus:
-            other = taken.get(cpu)
+            other = owners.get(cpu)
             if name in named and other in named and wanted[name] != wanted[other or ""]:
                 raise CastmatesError(
                     f"{other} and {name} are both on CPU {cpu} and have different shares: pqos gives shares to CPUs, "
                     "so put them on different ones, or write 'cache.driver: resctrl'."
                 )
-            taken[cpu] = name
+            owners[cpu] = name
             cores[cpu] = number
     return Arrangement(classes, cores)
 
 
-def domains_of(members: Mapping[str, Held], found: State) -> dict[str, set[int]]:
-    """The last-level caches on which each member has CPUs, in pqos' numbers; REST has all that members use."""
+def domains_of(members: Mapping[str, Held], former: State) -> dict[str, set[int]]:
+    """Return the last-level caches on which each member has CPUs, in pqos' numbers; REST has all that members use."""
     result: dict[str, set[int]] = {}
     for name, held in members.items():
-        if unknown := set(held.cpus) - set(found.cores):
+        if unknown := set(held.cpus) - set(former.cores):
             raise CastmatesError(
                 f"pqos does not know CPU {format_cpu_list(unknown)} of {name}: bring it online, or plan the study anew."
             )
-        result[name] = {found.cores[cpu][0] for cpu in held.cpus}
+        result[name] = {former.cores[cpu][0] for cpu in held.cpus}
     return result | {REST: set().union(*result.values())}
 
 
 def schemata_of(state: State, number: int, cache: Cache) -> Schemata:
-    """What a class has, in the kernel's words."""
+    """Return what a class has, in the kernel's words."""
     masks = {domain: mask for (domain, its), mask in state.masks.items() if its == number}
     result: Schemata = {}
     if masks and cache.cdp:
@@ -76,15 +76,15 @@ def schemata_of(state: State, number: int, cache: Cache) -> Schemata:
     return result | ({MB: throttles} if throttles else {})
 
 
-def as_state(arrangement: Arrangement, found: State) -> State:
-    """The whole machine as it is to be: classes that are not used stay as they were found."""
-    masks, throttles = dict(found.masks), dict(found.throttles)
+def as_state(arrangement: Arrangement, former: State) -> State:
+    """Return the whole machine as it is to be: classes that are not used stay as they were found."""
+    masks, throttles = dict(former.masks), dict(former.throttles)
     for number, schemata in arrangement.classes.items():
         for domain, data in schemata.get(DATA, schemata.get(L3, {})).items():
             masks[domain, number] = data, schemata.get(CODE, {}).get(domain, data)
         throttles |= {(domain, number): value for domain, value in schemata.get(MB, {}).items()}
-    cores = {cpu: (domain, arrangement.cores.get(cpu, DEFAULT)) for cpu, (domain, _) in found.cores.items()}
-    return State(masks, throttles, found.unit, cores)
+    cores = {cpu: (domain, arrangement.cores.get(cpu, DEFAULT)) for cpu, (domain, _) in former.cores.items()}
+    return State(masks, throttles, former.unit, cores)
 
 
 def _class_for(wanted: Schemata, classes: dict[int, Schemata], cache: Cache) -> int:
@@ -96,7 +96,7 @@ def _class_for(wanted: Schemata, classes: dict[int, Schemata], cache: Cache) -> 
     if number > cache.groups:
         raise CastmatesError(
             f"the shares of one scene need more than the {cache.groups + 1} classes that this processor has; give "
-            f"several members the same share ({name_of(REST)} has one class of its own)."
+            f"several members the same share ({name_of(REST)} has a separate class)."
         )
     classes[number] = wanted
     return number

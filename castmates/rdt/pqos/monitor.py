@@ -89,7 +89,7 @@ class PqosMonitor:
             "monitoring": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
             "rate": f"{self.rate:g} Hz",
             "events": ", ".join(self._events()),
-            "times": "pqos tells seconds only: samples are counted from its start, an interval apart",
+            "times": "pqos prints seconds only: samples are counted from its start, an interval apart",
             "series": "interrupted whenever masks are read back, for only one pqos may run",
         }
 
@@ -135,7 +135,7 @@ def samples_of(
 ) -> list[Sample]:
     """Add up CPUs by subject; the first line has no bandwidth yet, since that is a difference."""
     looks: dict[str, int] = {}
-    found: dict[tuple[int, str, str], list[float | None]] = {}
+    values_of: dict[tuple[int, str, str], list[float | None]] = {}
     for reading in readings:
         number = looks[reading.cpus] = looks.get(reading.cpus, -1) + 1
         subject = subjects.get(int(reading.cpus)) if reading.cpus.isdecimal() else None
@@ -145,9 +145,9 @@ def samples_of(
         for column, (metric, unit) in COLUMNS.items():
             if column in reading.values and (number or metric == "llc_occupancy"):
                 value = None if nothing and not reading.values[column] else reading.values[column] * unit
-                found.setdefault((number, subject, metric), []).append(value)
+                values_of.setdefault((number, subject, metric), []).append(value)
     samples, cpus = [], Counter(subjects.values())
-    for (number, subject, metric), values in found.items():
+    for (number, subject, metric), values in values_of.items():
         known = [value for value in values if value is not None]
         total = sum(known) if len(known) == cpus[subject] else None
         why = CUT if len(values) < cpus[subject] else ZERO

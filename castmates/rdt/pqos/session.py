@@ -12,7 +12,7 @@ from castmates.linux.host import file_systems
 from castmates.linux.kernel_files import below
 from castmates.machine import pqos_state, pqos_text
 from castmates.machine.journal import Change, Entry, Journal
-from castmates.machine.lock import tell
+from castmates.machine.lock import print_progress
 from castmates.machine.pqos_text import State
 from castmates.machine.pqos_tool import Interface, Pqos
 from castmates.machine.resctrl_state import ALSO, FSTYPE, MOUNTED
@@ -32,22 +32,24 @@ SUPPORTED = re.compile(r"[4-9]\.|\d\d+\.")  # earlier ones have no --iface
 class PqosSession:
     """Found the machine in one state, leaves it in the same."""
 
-    def __init__(self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Say = tell) -> None:
+    def __init__(
+        self, tool: Pqos, journal: Journal | None = None, purpose: str = "a study", say: Say = print_progress
+    ) -> None:
         self.tool, self.journal, self.purpose, self.say = tool, journal or Journal(), purpose, say
         self.version = ""
         self.pause: Callable[[], None] = lambda: None  # of the series, which steps aside for every other call
         self.resume: Callable[[], None] = lambda: None
-        self._found: State | None = None
+        self._former: State | None = None
         self._cache: Cache | None = None
         self._entries: list[Entry] = []
         self._classes: Entry | None = None
 
     @property
-    def found(self) -> State:
+    def former(self) -> State:
         """What was in force before we came."""
         self._open()
-        assert self._found is not None
-        return self._found
+        assert self._former is not None
+        return self._former
 
     @property
     def cache(self) -> Cache:
@@ -57,7 +59,7 @@ class PqosSession:
         return self._cache
 
     def state(self) -> State:
-        """What is in force now."""
+        """Return what is in force now."""
         with self._undisturbed():
             return pqos_state.state_of(self.tool)
 
@@ -65,7 +67,9 @@ class PqosSession:
         """Put a state in force, written down before; return what is then read."""
         text = pqos_state.as_text(state)
         if self._classes is None:
-            change = Change("cache classes", pqos_state.KIND, self.tool.interface, pqos_state.as_text(self.found), text)
+            change = Change(
+                "cache classes", pqos_state.KIND, self.tool.interface, pqos_state.as_text(self.former), text
+            )
             self._classes = self.journal.announce([change], self.purpose)[0]
             self._entries.append(self._classes)
         elif text not in self._classes.change.new.split(ALSO):
@@ -78,7 +82,7 @@ class PqosSession:
         """Put everything back; safe to call twice."""
         self.pause()
         mine = {entry.number for entry in self._entries}
-        entries, self._entries, self._classes, self._found = self._entries, [], None, None
+        entries, self._entries, self._classes, self._former = self._entries, [], None, None
         if entries:
             owner = self.journal.owner
             for undone in self.journal.restore(lambda entry: entry.owner == owner and entry.number in mine):
@@ -86,7 +90,7 @@ class PqosSession:
                     self.say(str(undone))
 
     def _open(self) -> None:
-        if self._found is not None:
+        if self._former is not None:
             return
         refuse_beside_others()
         if self.tool.interface == "os":
@@ -97,10 +101,10 @@ class PqosSession:
                 f"pqos {self.version} is too old: it has no --iface, without which it takes all of resctrl; install "
                 "4.0 or a newer one."
             )
-        found = pqos_state.state_of(self.tool)
-        refuse_classes_in_use(found)
-        self._cache = parse_capabilities(self.tool.call("-D"), found)
-        self._found = found
+        former = pqos_state.state_of(self.tool)
+        refuse_classes_in_use(former)
+        self._cache = parse_capabilities(self.tool.call("-D"), former)
+        self._former = former
 
     def _announce_mount(self) -> None:
         """Write down what the mere start of pqos does with the kernel's interface: it mounts, and takes every class."""
@@ -135,12 +139,12 @@ def refuse_beside_others(root: Path = Path("/")) -> None:
     )
 
 
-def refuse_classes_in_use(found: State) -> None:
+def refuse_classes_in_use(state: State) -> None:
     """Refuse where CPUs are in classes already: somebody shares the cache out with a tool like this one."""
-    taken = sorted(cpu for cpu, (_, number) in found.cores.items() if number)
-    if taken:
+    cpus = sorted(cpu for cpu, (_, number) in state.cores.items() if number)
+    if cpus:
         raise CastmatesError(
-            f"CPU {format_cpu_list(taken)} is in a cache class of somebody else: have its owner end (pqos, rdtset, an "
+            f"CPU {format_cpu_list(cpus)} is in a cache class of somebody else: have its owner end (pqos, rdtset, an "
             "orchestrator); if nobody needs it any more, reset the classes with: sudo pqos --iface=msr -R"
         )
 
@@ -158,7 +162,7 @@ def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | 
     )
 
 
-def open_session(purpose: str, say: Say = tell) -> PqosSession:
+def open_session(purpose: str, say: Say = print_progress) -> PqosSession:
     """Make the one session of a block."""
     refuse_beside_others()
     return PqosSession(Pqos(choose_interface()), purpose=purpose, say=say)

@@ -8,20 +8,17 @@ from functools import partial
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
-from castmates.machine.lock import tell
-from castmates.protocols import Held, Say
+from castmates.protocols import Held
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities
 from castmates.rdt.resctrl.foreign import foreign_groups
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
-from castmates.rdt.resctrl.tasks import Tasks
-from castmates.rdt.resctrl.tree import Tree
 from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wanted_schemata
 from castmates.study.spec import REST, Share
 
-TOLD = 5  # threads that are named where they are not in their group
+LISTED = 5  # threads that are named where they are not in their group
 
 
 class ResctrlAllocator:
@@ -29,34 +26,25 @@ class ResctrlAllocator:
 
     name = "resctrl"
 
-    def __init__(
-        self,
-        tree: Tree,
-        tasks: Tasks,
-        journal: ResctrlJournal,
-        domain_of: Mapping[int, int],  # CPU -> its last-level cache
-        options: Sequence[str] = (),
-        say: Say = tell,
-        release: Callable[[], list[str]] = list,
-    ) -> None:
-        self.tree, self.tasks, self.journal = tree, tasks, journal
-        self.options, self.say, self._release = options, say, release
-        self.cache = capabilities(tree, " ".join(options))
+    def __init__(self, mounted: Mounted) -> None:
+        self.tree, self.tasks, self.journal = mounted.tree, mounted.tasks, mounted.journal
+        self.options, self.say, self._release = mounted.options, mounted.say, mounted.release
+        self.cache = capabilities(mounted.tree, " ".join(mounted.options))
         self.groups: dict[str, str] = {}  # member -> its group
-        self._domain_of = domain_of
+        self._domain_of = mounted.domain_of
         self._domains: dict[str, Collection[int]] = {}
         self._leaders: dict[str, int] = {}
         self._base: dict[str, Schemata] = {}  # what who is not named has: members everything, REST what it had
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
-        found = self._read_of("", REST)
-        everybody = everything(self.cache, found)
-        self._base[REST] = self._now[REST] = {line: values for line, values in found.items() if line in everybody}
+        schemata = self._read_of("", REST)
+        everybody = everything(self.cache, schemata)
+        self._base[REST] = self._now[REST] = {line: values for line, values in schemata.items() if line in everybody}
         self._base |= dict.fromkeys(members, everybody)
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
@@ -73,7 +61,7 @@ class ResctrlAllocator:
 
         True where somebody has lost ways: what lies in them is evicted by nobody.
         """
-        self._tell_rounding(shares)
+        self._show_rounding(shares)
         wanted = wanted_schemata(shares, self._base, self._domains, self.cache)
         if "" not in self._former and wanted[REST] == self._base[REST]:
             del wanted[REST]  # as it was found, and so not ours to write
@@ -83,24 +71,24 @@ class ResctrlAllocator:
     def read_back(self) -> dict[str, str]:
         """Read the schemata now in force, by member, in one line of the kernel's words; "" where the group is gone."""
         rest = {REST: ""} if "" in self._former else {}
-        found: dict[str, str] = {}
+        schemata: dict[str, str] = {}
         with self.tree.locked(exclusive=False):
             for name, path in (self.groups | rest).items():
                 try:
-                    found[name] = one_line(self._read(path))
+                    schemata[name] = one_line(self._read(path))
                 except OSError:
-                    found[name] = ""
-        return found
+                    schemata[name] = ""
+        return schemata
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""
-        told = []
+        sentences = []
         for name, strays in self._strays().items():
-            some = ", ".join(f"{tid} (in {where})" for tid, where in list(strays.items())[:TOLD])
-            more = " …" if len(strays) > TOLD else ""
+            some = ", ".join(f"{tid} (in {where})" for tid, where in list(strays.items())[:LISTED])
+            more = " …" if len(strays) > LISTED else ""
             count = "a thread" if len(strays) == 1 else f"{len(strays)} threads"
-            told.append(f"{name} has {count} outside of its group {self.groups[name]}: {some}{more}")
-        return told
+            sentences.append(f"{name} has {count} outside of its group {self.groups[name]}: {some}{more}")
+        return sentences
 
     def restore(self) -> None:
         """Put everything back as it was found; safe to call twice."""
@@ -122,7 +110,7 @@ class ResctrlAllocator:
     def about(self) -> dict[str, str]:
         """Describe, for the provenance, what is driven and how."""
         cache, throttle = self.cache, self.cache.bandwidth
-        said = {
+        facts = {
             "allocation": "resctrl",
             "mounted with": ", ".join(self.options) or "no options",
             "ways": f"{cache.ways}, masks of {cache.least_ways} or more{', holes allowed' if cache.sparse else ''}",
@@ -134,8 +122,8 @@ class ResctrlAllocator:
             "default group": one_line(self._base.get(REST, {})),
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
-            said["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
-        return said
+            facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
+        return facts
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:
         if len(self.cache.domains) == 1:
@@ -162,15 +150,15 @@ class ResctrlAllocator:
         return None
 
     def _take_delegated(self, names: Sequence[str], error: OSError) -> None:
-        given = groups.delegated(self.tree, os.geteuid())
-        if len(given) < len(names):
+        paths = groups.delegated(self.tree, os.geteuid())
+        if len(paths) < len(names):
             advice = (
-                f"root gave this user {len(given)} empty groups and {len(names)} are needed: sudo castmates grant"
-                if given
+                f"root gave this user {len(paths)} empty groups and {len(names)} are needed: sudo castmates grant"
+                if paths
                 else ""
             )
             raise refusal(self.tree, error, f"make {len(names)} groups", advice) from None
-        self.groups = dict(zip(names, given, strict=False))
+        self.groups = dict(zip(names, paths, strict=False))
         for path in self.groups.values():
             self._former[path] = self._read(path)
 
@@ -188,27 +176,27 @@ class ResctrlAllocator:
             # Narrow ones first: shares that do not overlap then never do meanwhile.
             for name in sorted(wanted, key=lambda name: _width(wanted[name])):
                 self._write(paths[name], wanted[name], name)
-            found = {name: self._read_of(paths[name], name) for name in wanted}
-        for name, schemata in found.items():
+            after = {name: self._read_of(paths[name], name) for name in wanted}
+        for name, schemata in after.items():
             if wrong := differences(wanted[name], schemata, self.cache):
                 raise CastmatesError(
                     f"resctrl took what {name_of(name)} was given but shows something else"
                     f" ({'; '.join(wrong)}): somebody else has changed it, or this processor changes such"
                     " masks; then leave them out of the study."
                 )
-        self._now |= found
+        self._now |= after
         return before
 
-    def _tell_rounding(self, shares: Sequence[Share]) -> None:
+    def _show_rounding(self, shares: Sequence[Share]) -> None:
         for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
-            if (taken := rounded(asked, self.cache)) != asked:
-                told = f"a throttle of {asked} becomes {taken}: this machine has no step between"
-                if told not in self._told:
-                    self.say(told)
-                self._told.add(told)
+            if (step := rounded(asked, self.cache)) != asked:
+                sentence = f"a throttle of {asked} becomes {step}: this machine has no step between"
+                if sentence not in self._shown:
+                    self.say(sentence)
+                self._shown.add(sentence)
 
     def _write_down(self, name: str, path: str, schemata: Schemata) -> None:
-        """Tell the journal what a group that is not ours will have; ours goes with everything it has."""
+        """Note in the journal what a group that is not ours will have; ours goes with everything it has."""
         if name == REST:
             self._former.setdefault("", self._base[REST])
         if path in self._former:
@@ -223,7 +211,7 @@ class ResctrlAllocator:
                 if path:
                     self._empty(path)
                 there = self._read(path)
-                if ours and all(differences(one, there, self.cache) for one in ours):
+                if ours and all(differences(schemata, there, self.cache) for schemata in ours):
                     where = path or "the default group"
                     self.say(f"{where} of resctrl was changed by somebody else and is left as it is: {one_line(there)}")
                 elif differences(self._former[path], there, self.cache):
@@ -266,13 +254,13 @@ class ResctrlAllocator:
 
     def _strays(self) -> dict[str, dict[int, str]]:
         """Find the threads outside of their member's group, and where they are."""
-        found = {}
+        strays_of = {}
         threads = self.tasks.threads(list(self._leaders.values()))
         for name, path in self.groups.items():
             places = groups.places(self.tree, self.tasks, threads[self._leaders[name]], path)
             if strays := {tid: where for tid, where in places.items() if where != path}:
-                found[name] = {tid: where or "the default group" for tid, where in strays.items()}
-        return found if self.tasks.tells or not found else self._still_there(found)
+                strays_of[name] = {tid: where or "the default group" for tid, where in strays.items()}
+        return strays_of if self.tasks.shows_places or not strays_of else self._still_there(strays_of)
 
     def _still_there(self, strays: Mapping[str, dict[int, str]]) -> dict[str, dict[int, str]]:
         """Leave out threads that have ended since they were listed: no group's list has them any more."""

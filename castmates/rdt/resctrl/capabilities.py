@@ -1,4 +1,4 @@
-"""What a mounted resctrl says that can be shared out and watched; reading changes nothing.
+"""What a mounted resctrl can share out and watch; reading changes nothing.
 
 This is used while a Snakefile is parsed, so it imports the standard library and pydantic only.
 """
@@ -24,8 +24,8 @@ _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 def find_mount(root: Path = Path("/")) -> Mount | None:
     """Find where all of resctrl is mounted, wherever that is; None where it is not."""
-    found = [mount for mount in mounts(root) if mount.fstype == FSTYPE and mount.subtree == "/"]
-    return found[-1] if found else None  # the latest hides those before it
+    matches = [mount for mount in mounts(root) if mount.fstype == FSTYPE and mount.subtree == "/"]
+    return matches[-1] if matches else None  # the latest hides those before it
 
 
 def read_cache(root: Path = Path("/")) -> Cache | None:
@@ -63,8 +63,8 @@ def capabilities(tree: Tree, options: str = "") -> Cache:
 
 def monitored_domains(names: list[str]) -> dict[int, str]:
     """Find a group's last-level caches in the names of its mon_data; under SNC the parts lie inside."""
-    found = ((_MONITORED.fullmatch(name), name) for name in names)
-    return {int(match[1]): name for match, name in found if match}
+    matches = ((_MONITORED.fullmatch(name), name) for name in names)
+    return {int(match[1]): name for match, name in matches if match}
 
 
 def _domains(tree: Tree, masks: Schemata) -> tuple[int, ...]:
@@ -95,8 +95,8 @@ def _groups(tree: Tree) -> int:
     most = max(0, min((count for count in counts if count), default=1) - 1)
     if _may_write(tree, ""):
         return most
-    given = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
-    return min(most, len([name for name in given if _may_write(tree, f"{name}/schemata")]))
+    own = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
+    return min(most, len([name for name in own if _may_write(tree, f"{name}/schemata")]))
 
 
 def _may_write(tree: Tree, path: str) -> bool:

@@ -31,14 +31,14 @@ class Foreign:
     """A group of somebody else."""
 
     path: str  # "COS1", "mon_groups/x", "COS1/mon_groups/y"
-    owner: str  # in words; "" where the name tells nothing
+    owner: str  # in words; "" where the name shows nothing
     tasks: int
     exclusive: bool  # nobody else's mask may overlap with its
 
     def __str__(self) -> str:
-        told = [f"made by {self.owner}"] if self.owner else []
-        told.append(f"{self.tasks} tasks" if self.tasks else "empty")
-        return f"{self.path} ({', '.join([*told, 'exclusive'] if self.exclusive else told)})"
+        words = [f"made by {self.owner}"] if self.owner else []
+        words.append(f"{self.tasks} tasks" if self.tasks else "empty")
+        return f"{self.path} ({', '.join([*words, 'exclusive'] if self.exclusive else words)})"
 
 
 def control_groups(tree: Tree) -> list[str]:

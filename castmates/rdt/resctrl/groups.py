@@ -26,13 +26,13 @@ def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: floa
     """Make a group, written down before; where its id is in limbo wait, for a bounded time."""
     journal.announce_group(path)
     try:
-        deadline, told = time.monotonic() + limbo_s, False
+        deadline, is_shown = time.monotonic() + limbo_s, False
         while error := _try_to_make(tree, path):
             if time.monotonic() >= deadline:
                 raise error
-            if not told:
+            if not is_shown:
                 say(f"waiting up to {limbo_s:.0f} s for a monitoring id of resctrl that is still in limbo")
-                told = True
+                is_shown = True
             time.sleep(LIMBO_LOOK_S)
     except (CastmatesError, OSError):
         journal.strike(path)
@@ -83,8 +83,8 @@ def remove(tree: Tree, journal: ResctrlJournal, path: str) -> None:
 
 def delegated(tree: Tree, uid: int) -> list[str]:
     """List the control groups that root gave to a user and that nobody lives in."""
-    given = [name for name in control_groups(tree) if delegated_to(name) == uid]
-    return [name for name in sorted(given, key=delegated_number) if not _lived_in(tree, name)]
+    own = [name for name in control_groups(tree) if delegated_to(name) == uid]
+    return [name for name in sorted(own, key=delegated_number) if not _lived_in(tree, name)]
 
 
 def delegated_monitoring(tree: Tree, control: str, uid: int) -> list[str]:
@@ -140,9 +140,9 @@ def _move(tree: Tree, path: str, tid: int, who: str) -> bool:
 
 def places(tree: Tree, tasks: Tasks, tids: Collection[int], path: str) -> dict[int, str]:
     """Return the control group of each living thread; where only lists show it, as far as the list of `path` does."""
-    if tasks.tells:
-        found = {tid: tasks.place(tid) for tid in tids}
-        return {tid: place.control for tid, place in found.items() if place is not None}
+    if tasks.shows_places:
+        places_of = {tid: tasks.place(tid) for tid in tids}
+        return {tid: place.control for tid, place in places_of.items() if place is not None}
     try:
         inside = listed(tree, path)
     except OSError:

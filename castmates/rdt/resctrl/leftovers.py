@@ -1,4 +1,4 @@
-"""Removes the groups of resctrl that killed runs have left and no journal tells of."""
+"""Removes the groups of resctrl that killed runs have left and no journal names."""
 
 from pathlib import Path
 

@@ -4,14 +4,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from castmates.machine.lock import tell
-from castmates.protocols import Held, Sample, Say
+from castmates.protocols import Held, Sample
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
-from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
-from castmates.rdt.resctrl.tasks import Tasks
-from castmates.rdt.resctrl.tree import Tree
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
@@ -57,23 +54,13 @@ class ResctrlMonitor:
 
     name = "resctrl"
 
-    def __init__(
-        self,
-        tree: Tree,
-        tasks: Tasks,
-        journal: ResctrlJournal,
-        domain_of: Mapping[int, int],  # CPU -> its last-level cache
-        rate: float = RATE,
-        say: Say = tell,
-        release: Callable[[], list[str]] = list,
-        clock: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
-        self.tree, self.rate, self.say, self._release = tree, rate, say, release
-        self.groups = MonitoringGroups(tree, tasks, journal, say)
+    def __init__(self, mounted: Mounted, rate: float = RATE, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self.tree, self.rate, self.say, self._release = mounted.tree, rate, mounted.say, mounted.release
+        self.groups = MonitoringGroups(mounted.tree, mounted.tasks, mounted.journal, mounted.say)
         self.looks = 0
         self.cpu_ns = 0  # that the thread has used
         self.open_ns = 0  # that windows were open
-        self._domain_of, self._clock = domain_of, clock
+        self._domain_of, self._clock = mounted.domain_of, clock
         self._series: list[Series] = []
         self._parts: dict[str, int] = {}  # member -> into how many parts (SNC) its caches are divided
         self._thread: Sampler | None = None
@@ -84,13 +71,13 @@ class ResctrlMonitor:
         for name, path in self.groups.paths.items():
             wanted = {self._domain_of[cpu] for cpu in members[name].cpus if cpu in self._domain_of}
             try:
-                found = self._series_of(name, path, wanted)
+                series = self._series_of(name, path, wanted)
             except OSError as error:
                 self.groups.missing[name] = f"{path}/mon_data cannot be read ({error.strerror})"
                 continue
-            if not found:
+            if not series:
                 self.groups.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
-            self._series += found
+            self._series += series
         for name, why in self.groups.missing.items():
             self.say(f"{name} is not watched: {why}")
 
@@ -147,31 +134,31 @@ class ResctrlMonitor:
 
     def _series_of(self, member: str, path: str, wanted: set[int]) -> list[Series]:
         folder = f"{path}/mon_data".lstrip("/")
-        found: list[Series] = []
+        series: list[Series] = []
         for domain, name in monitored_domains(self.tree.names(folder)).items():
             if domain in wanted or not wanted:
                 there = self.tree.names(f"{folder}/{name}")
-                if parts := sum(one.startswith("mon_sub_") for one in there):
+                if parts := sum(folder_name.startswith("mon_sub_") for folder_name in there):
                     self._parts[member] = parts
-                found += [
+                series += [
                     Series(member, event, domain, EventFile(self.tree, f"{folder}/{name}/{event}"), self._clock)
                     for event in EVENTS
                     if event in there
                 ]
-        return found
+        return series
 
     def _look(self) -> list[Sample]:
         """Look at everything once; a member with several caches has a sample of each, and their sum."""
         self.looks += 1
         now = self._clock()
-        found: dict[tuple[str, str], dict[int, tuple[float | None, str] | None]] = {}
+        looks: dict[tuple[str, str], dict[int, tuple[float | None, str] | None]] = {}
         for series in self._series:
-            found.setdefault((series.member, METRICS[series.event]), {})[series.domain] = series.look()
+            looks.setdefault((series.member, METRICS[series.event]), {})[series.domain] = series.look()
         return [
             sample
-            for (member, metric), values in found.items()
+            for (member, metric), values in looks.items()
             if any(values.values())  # else there is no rate anywhere yet
-            for sample in _samples(now, self.name, member, metric, {at: one or FIRST for at, one in values.items()})
+            for sample in _samples(now, self.name, member, metric, {at: look or FIRST for at, look in values.items()})
         ]
 
 

@@ -32,7 +32,7 @@ class MonitoringGroups:
     _patience: float = groups.LIMBO_S  # with ids in limbo, once for all members
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Give every member a group of its own; who gets none is named in `missing`, and the others go on."""
+        """Give every member its own group; who gets none is named in `missing`, and the others go on."""
         controls = {name: self._control_of(held.pid) for name, held in members.items()}
         for number, (name, held) in enumerate(members.items()):
             control = controls[name]
@@ -64,14 +64,14 @@ class MonitoringGroups:
         try:
             groups.make(self.tree, self.journal, path, self.say, self._patience)
         except OSError as error:
-            given = [one for one in self._given(control) if one not in self.paths.values()]
-            if not given:
+            paths = [group for group in self._delegated(control) if group not in self.paths.values()]
+            if not paths:
                 raise refusal(self.tree, error, f"make the monitoring group {path}") from None
-            return given[0]
+            return paths[0]
         self._made.append(path)
         return path
 
-    def _given(self, control: str) -> list[str]:
+    def _delegated(self, control: str) -> list[str]:
         """List the groups that root gave to this user and that may serve here.
 
         A control group may stand for the default one, as long as it has the same: so a user who may make no group is
@@ -83,12 +83,12 @@ class MonitoringGroups:
             return monitoring
         ours = parse(self.tree.read("schemata"))
         return monitoring + [
-            one for one in groups.delegated(self.tree, uid) if parse(self.tree.read(f"{one}/schemata")) == ours
+            name for name in groups.delegated(self.tree, uid) if parse(self.tree.read(f"{name}/schemata")) == ours
         ]
 
     def _control_of(self, pid: int) -> str:
         """Find the control group of a process; "" is the default one."""
-        if self.tasks.tells:
+        if self.tasks.shows_places:
             place = self.tasks.place(pid)
             return place.control if place else ""
         for control in control_groups(self.tree):

@@ -42,14 +42,14 @@ class Lease:
         undone = self.journal.restore(
             lambda entry: entry.owner == mine and (entry.change.kind, entry.change.target) == (KIND, target)
         )
-        return [str(one) for one in undone if one.how != "restored"]
+        return [str(entry) for entry in undone if entry.how != "restored"]
 
 
 _leases: dict[Path, Lease] = {}  # what this process uses now, by mount point
 
 
 def lease(cdp: bool = False, purpose: str = "a study", journal: Journal | None = None) -> Lease:
-    """Use the mounted resctrl, or mount it; where neither can be, an error says why in one sentence."""
+    """Use the mounted resctrl, or mount it; where neither can be, an error explains why in one sentence."""
     mount = find_mount()
     if mount is None:
         made = Lease(POINT, ["cdp"] if cdp else [], journal or Journal())

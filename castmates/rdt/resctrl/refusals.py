@@ -20,20 +20,20 @@ ADVICE = {
 
 
 def reason(tree: Tree, error: OSError) -> str:
-    """Name the error, and what the kernel says of its last command; to be called at once, under the lock.
+    """Name the error, and what the kernel reports of its last command; to be called at once, under the lock.
 
-    What it says is not trusted: every user's command overwrites it, and some refusals leave it at "ok".
+    Its report is not trusted: every user's command overwrites it, and some refusals leave it at "ok".
     """
     code = errno.errorcode.get(error.errno or 0, str(error.errno))
     try:
         lines = tree.read(STATUS).splitlines()
-        said = " / ".join(dict.fromkeys(line for line in lines if line))  # kernels append to what was there
+        report = " / ".join(dict.fromkeys(line for line in lines if line))  # kernels append to what was there
     except OSError:
-        said = ""
-    return f"{code}, '{said}'" if said not in ("", "ok") else f"{code}, without a word of the kernel"
+        report = ""
+    return f"{code}, '{report}'" if report not in ("", "ok") else f"{code}, without a word of the kernel"
 
 
 def refusal(tree: Tree, error: OSError, what: str, advice: str = "") -> CastmatesError:
-    """Make the one sentence: what was refused, why, and what to do."""
-    told = advice or ADVICE.get(error.errno or 0, "")
-    return CastmatesError(f"resctrl refused to {what} ({reason(tree, error)})" + (f": {told}." if told else "."))
+    """Return the one sentence: what was refused, why, and what to do."""
+    remedy = advice or ADVICE.get(error.errno or 0, "")
+    return CastmatesError(f"resctrl refused to {what} ({reason(tree, error)})" + (f": {remedy}." if remedy else "."))

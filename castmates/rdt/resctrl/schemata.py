@@ -12,16 +12,16 @@ Schemata = dict[str, dict[int, int]]  # resource -> domain -> way mask or thrott
 
 def parse(text: str) -> Schemata:
     """Read schemata, padded or not, in several lines or in one."""
-    found: Schemata = {}
+    schemata: Schemata = {}
     for (resource, domain), value in settings(text).items():
         try:
-            found.setdefault(resource, {})[int(domain)] = int(value, 10 if is_decimal(resource) else 16)
+            schemata.setdefault(resource, {})[int(domain)] = int(value, 10 if is_decimal(resource) else 16)
         except ValueError:
             raise CastmatesError(
                 f"'{resource}:{domain}={value}' in resctrl's schemata is not understood; expected a line such as"
                 " L3:0=7ff;1=7ff or MB:0=100;1=100."
             ) from None
-    return found
+    return schemata
 
 
 def to_write(schemata: Schemata) -> str:

@@ -12,7 +12,7 @@ UNMOUNTED = "no group: resctrl is not mounted any more"
 
 
 class Place(NamedTuple):
-    """The groups of a thread; "" is the default control group, or no monitoring group of its own."""
+    """The groups of a thread; "" is the default control group, or no separate monitoring group."""
 
     control: str
     monitoring: str
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 class Tasks(Protocol):
     """Looks after threads; a fake has its own."""
 
-    tells: bool  # whether `place` knows; otherwise only the lists of the groups do
+    shows_places: bool  # whether `place` knows; otherwise only the lists of the groups do
 
     def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
         """List the living threads of each process and of all that came from it."""
@@ -35,7 +35,7 @@ class KernelTasks:
 
     def __init__(self) -> None:
         self._known: dict[int, dict[int, int]] = {}  # leader -> number -> start, which name a process for ever
-        self.tells = processes.shows_resctrl_groups()
+        self.shows_places = processes.shows_resctrl_groups()
 
     def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
         """List the living threads of each process and of all that came from it."""
@@ -59,24 +59,24 @@ class KernelTasks:
         queue = [pid for pid, start in known.items() if pid in table and table[pid].born == start]
         if leader not in table or table[leader].born == born:
             queue += [p.pid for p in table.values() if leader in (p.group, p.session) and p.born >= born]
-        found: dict[int, int] = {}
+        family: dict[int, int] = {}
         while queue:
             pid = queue.pop()
-            if pid not in found and pid != os.getpid():
-                found[pid] = table[pid].born
+            if pid not in family and pid != os.getpid():
+                family[pid] = table[pid].born
                 queue += children.get(pid, [])
-        self._known[leader] = {leader: born} | found
-        return [tid for pid in found if table[pid].alive for tid in threads_of(pid)]
+        self._known[leader] = {leader: born} | family
+        return [tid for pid in family if table[pid].alive for tid in threads_of(pid)]
 
 
 def parse_place(text: str) -> Place:
-    """Read `res:<group>` and `mon:<group>`: the default group is "/", and nothing is said where none is mounted."""
-    said = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    return Place(said.get("res", "").strip("/") if said.get("res") else UNMOUNTED, said.get("mon", ""))
+    """Read `res:<group>` and `mon:<group>`: the default group is "/", and both are empty where none is mounted."""
+    groups = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return Place(groups.get("res", "").strip("/") if groups.get("res") else UNMOUNTED, groups.get("mon", ""))
 
 
 def listed(tree: Tree, path: str) -> set[int]:
-    """List the threads in a group as its own file tells it."""
+    """List the threads in a group as its own file lists them."""
     return {int(word) for word in tree.read(f"{path}/tasks".lstrip("/")).split()}
 
 

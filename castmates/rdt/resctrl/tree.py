@@ -21,7 +21,7 @@ class Tree(Protocol):
     """A mounted resctrl file system; paths are relative to where it is mounted ("" is that itself)."""
 
     def read(self, path: str) -> str:
-        """Return what a file says."""
+        """Return the text of a file."""
 
     def write(self, path: str, text: str) -> None:
         """Give a file this text in one write(2)."""
@@ -46,7 +46,7 @@ class KernelTree:
         self.root = root
 
     def read(self, path: str) -> str:
-        """Return what a file says."""
+        """Return the text of a file."""
         return read_kernel(self.root / path).decode(errors="replace")
 
     def write(self, path: str, text: str) -> None:

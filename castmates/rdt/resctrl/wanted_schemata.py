@@ -76,23 +76,23 @@ def wanted_schemata(
     return wanted
 
 
-def differences(asked: Schemata, found: Schemata, cache: Cache) -> list[str]:
+def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
     """List in words where the machine has something else.
 
     Arm keeps a throttle as a binary fraction, which may come back as another number less than a step away; on x86 all
     are whole steps, so that only the same is near enough.
     """
     step = cache.bandwidth.step if cache.bandwidth else 1
-    told = []
+    sentences = []
     for resource, values in asked.items():
         for domain, value in values.items():
-            there = found.get(resource, {}).get(domain)
+            there = current.get(resource, {}).get(domain)
             near = resource == MB and there is not None and value - step < there < value + step
             if there != value and not near:
-                told.append(
+                sentences.append(
                     f"{_setting(resource, domain, value)} was asked and {_setting(resource, domain, there)} is there"
                 )
-    return told
+    return sentences
 
 
 def rounded(bandwidth: int, cache: Cache) -> int:

@@ -101,14 +101,14 @@ def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
 
 
 def works_inside(source: Collector | Counter) -> bool:
-    """Whether it does something while a window is open, so that it can cost the lead something there."""
+    """Check whether it does something while a window is open, so that it can cost the lead something there."""
     return bool(getattr(source, "inside_windows", False))
 
 
 def parts_of(
     hardware: Hardware, held: Mapping[str, Held], members: Sequence[str], still: Callable[[], None]
 ) -> list[Part]:
-    """Everything that works inside windows, with the way to be without it."""
+    """Return everything that works inside windows, with the way to be without it."""
     pids = {name: each.pid for name, each in held.items()}
     served = {name: each for name, each in held.items() if name in members}
     parts = []
@@ -129,7 +129,7 @@ def parts_of(
 
 
 def pairs_about(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
-    """The change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
+    """Return the change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
     import pandas as pd
 
     from castmates.analysis.design.costs import costs
@@ -163,7 +163,7 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
 
 
 def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
-    """A function that measures the lead alone for a short window."""
+    """Return a function that measures the lead alone for a short window."""
     company, design = outcome.block.company, outcome.block.design
     lead = company.lead.name
     length, steps = min(design.window, LONGEST_COST_WINDOW), min(design.steps, STEPS)
@@ -211,7 +211,7 @@ def _without_series(hardware: Hardware, counter: HasSeries) -> Off:
 
 
 def _reads_about(edge: Timed) -> dict[str, Any]:
-    """What block.json has of a collector that works at the edges alone."""
+    """Return what block.json has of a collector that works at the edges alone."""
     seconds = median(edge.seconds) if edge.seconds else None
     nothing = {"pairs": 0, "change_pct": None, "low": None, "high": None, "note": "works at the edges alone"}
     return nothing | {"of": READS, "seconds": None if seconds is None else round(seconds, 6)}

@@ -122,7 +122,7 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
 
 
 def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
-    """The rows of an answer, and the mean seconds of its steps."""
+    """Return the rows of an answer, and the mean seconds of its steps."""
     lead = outcome.block.company.lead.name
     if "error" in answer:
         raise NoAnswer(f"the profiler of {lead} says: {answer['error']}")
@@ -140,7 +140,7 @@ def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple
 
 
 def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:
-    """The mean seconds of the next steps."""
+    """Return the mean seconds of the next steps."""
     stage.forget_beats()
 
     def enough() -> list[tuple[int, int]] | None:
@@ -152,7 +152,7 @@ def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:
 
 
 def _awaited(stage: Stage, look: Callable[[], Awaited | None], patience: float) -> Awaited:
-    """What `look` returns when the lead has gone on for a while."""
+    """Return what `look` returns when the lead has gone on for a while."""
     deadline = time.monotonic() + patience
     while (awaited := look()) is None:
         if time.monotonic() > deadline:
@@ -162,7 +162,7 @@ def _awaited(stage: Stage, look: Callable[[], Awaited | None], patience: float) 
 
 
 def _step_seconds(outcome: Outcome, lead: str) -> float:
-    """The median length of the lead's steps."""
+    """Return the median length of the lead's steps."""
     progress = [window.progress[lead] for window in outcome.windows if lead in window.progress]
     rates = [part.rate for part in progress if part.rate > 0]
     return 1 / median(rates) if rates else 1.0

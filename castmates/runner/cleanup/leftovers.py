@@ -91,7 +91,7 @@ def stale_groups() -> Iterator[Path]:
 
 
 def _may_remove(group: Path) -> bool:
-    """Whether a group is ours to remove: one with processes outside our PID namespace is not."""
+    """Check whether a group is ours to remove: one with processes outside our PID namespace is not."""
     try:
         ours = os.geteuid() in (0, group.stat().st_uid)
     except OSError:  # it has just been removed
@@ -100,7 +100,7 @@ def _may_remove(group: Path) -> bool:
 
 
 def _is_our_folder(path: Path) -> bool:
-    """Whether this is a directory that this user made."""
+    """Check whether this is a directory that this user made."""
     try:
         status = path.lstat()
     except OSError:  # its owner has just removed it

@@ -27,7 +27,7 @@ class Warden:
 
     @classmethod
     def start(cls) -> "Warden":
-        """Start the process in a session of its own; only this process holds the writing end of its pipe."""
+        """Start the process in a separate session; only this process holds the writing end of its pipe."""
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "castmates.runner.cleanup.warden"],
             stdin=subprocess.PIPE,

@@ -47,7 +47,7 @@ class Freezer(Protocol):
 
 
 class CgroupFreezer:
-    """Freezes members in control groups of their own, which no child can leave."""
+    """Freezes members in separate control groups, which no child can leave."""
 
     kind = "cgroup"
 

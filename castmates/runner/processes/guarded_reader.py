@@ -17,7 +17,7 @@ class GuardedReader(heartbeat.Reader):
 
     @property
     def state(self) -> State:
-        """What the workload said last about itself."""
+        """What the workload last reported of itself."""
         self._check()
         return super().state
 

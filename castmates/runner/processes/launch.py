@@ -78,7 +78,7 @@ class Running:
         return self.process.pid
 
     def ended(self) -> str:
-        """How it ended, or must end; "" while it lives within its bounds."""
+        """Return how it ended, or must end; "" while it lives within its bounds."""
         status = self.process.poll()
         member_log.cut(self.log)
         if (refused := refusal(self.bound)) or status is None:
@@ -107,7 +107,7 @@ class Running:
             self.phases.read()
 
     def last_lines(self, count: int = 5) -> list[str]:
-        """The last lines it wrote."""
+        """Return the last lines it wrote."""
         member_log.cut(self.log)
         return member_log.last_lines(self.log, count)
 
@@ -160,7 +160,7 @@ def _phase_log(start: Start, scratch: Path) -> PhaseLog:
 
 
 def _program(start: Start) -> str:
-    """The program to start; it must be there, and where it is a keeper, what that runs must be there too."""
+    """Return the program to start; it must be there, and where it is a keeper, what that runs must be there too."""
     path = start.environment["PATH"]
     for command in filter(None, (start.kept_command, start.command)):
         if lack := programs.lack(command, start.package, path):
@@ -187,7 +187,7 @@ def _opened(log: Path) -> Iterator[int]:
 def clean_environment(
     variables: Mapping[str, str], cpus: tuple[int, ...], scratch: Path, path_prefix: Mapping[str, str]
 ) -> dict[str, str]:
-    """An environment built from nothing: what a workflow engine exports (OMP_NUM_THREADS, TMPDIR) must not leak in."""
+    """Build an environment from nothing: what a workflow engine exports (OMP_NUM_THREADS, TMPDIR) must not leak in."""
     inherited = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
     threads = str(len(cpus))
     pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")

@@ -35,7 +35,7 @@ def cut(log: Path) -> bool:
 
 
 def last_lines(log: Path, count: int) -> list[str]:
-    """The last lines in a log."""
+    """Return the last lines in a log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 8192))

@@ -58,13 +58,13 @@ class PhaseLog:
         self._seen = chunk.head
 
     def parts(self) -> Iterator[tuple[list[Phase], bool]]:
-        """What was read, in order; and for each part whether records are missing before it."""
+        """Yield what was read, in order; and for each part whether records are missing before it."""
         torn = set(self._torn)
         for number, data in enumerate(self._parts):
             yield list(phase_file.phases_in(data, self._names, len(self.counters))), number in torn
 
     def about(self) -> dict[str, object]:
-        """What was reported and what is missing, for the provenance."""
+        """Return what was reported and what is missing, for the provenance."""
         about: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}

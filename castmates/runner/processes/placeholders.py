@@ -12,7 +12,7 @@ PYTHON = "{python}"
 
 
 def filled(member: Member, scratch: Path, cache: Path) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    """The member's command and its variables as they are here, and the variables that its interpreter needs."""
+    """Return the member's command and its variables as they are here, and the variables that its interpreter needs."""
     known = {PYTHON: sys.executable, "{cpus}": str(len(member.cpus)), "{scratch}": str(scratch)}
     if member.inputs is not None and member.inputs_key is not None:
         known["{inputs}"] = str(built(member.inputs, member.inputs_key, cache))
@@ -23,7 +23,7 @@ def filled(member: Member, scratch: Path, cache: Path) -> tuple[list[str], dict[
 
 
 def built(name: str, key: str, cache: Path) -> Path:
-    """Where a data set lies."""
+    """Return where a data set lies."""
     place = inputs.place_of(name, key, cache.resolve())
     if not inputs.ready_file(place).is_file():
         raise CastmatesError(

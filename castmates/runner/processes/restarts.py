@@ -74,7 +74,7 @@ class Restarts:
 
 
 def samples(kept: Mapping[str, Restarts | None], open_ns: int, close_ns: int) -> list[Sample]:
-    """Everything that was read about the restarts of these members inside one window."""
+    """Return everything that was read about the restarts of these members inside one window."""
     read = []
     for name, restarts in kept.items():
         if restarts is not None:

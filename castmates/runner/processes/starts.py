@@ -15,7 +15,7 @@ HELPER_READY_WITHIN = 20.0
 
 
 def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, int] | None = None) -> list[Start]:
-    """What to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
+    """Return what to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
 
     Last, for every CPU in `evictors`, a process that reads through so many bytes.
     """
@@ -30,7 +30,7 @@ def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, 
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
-    """What the environments report about themselves: versions, and the compiler of the kernels."""
+    """Return what the environments report about themselves: versions, and the compiler of the kernels."""
     used = {(environments.NATIVE, company.native_key)}
     used |= {
         (member.environment, member.environment_key)
@@ -43,7 +43,7 @@ def environments_used(company: Company, cache: Path) -> dict[str, object]:
 
 
 def inputs_used(company: Company, cache: Path) -> dict[str, object]:
-    """What the data sets report about themselves: how they were made, and a digest of their files."""
+    """Return what the data sets report about themselves: how they were made, and a digest of their files."""
     used = {(member.inputs, member.inputs_key) for member in company.members if member.inputs and member.inputs_key}
     return {
         name: json.loads(inputs.ready_file(placeholders.built(name, key, cache)).read_text())
@@ -52,23 +52,23 @@ def inputs_used(company: Company, cache: Path) -> dict[str, object]:
 
 
 def placebo_member(cpu: int) -> str:
-    """The name under which the placebo of a CPU goes; no workload may have a colon in its name."""
+    """Return the name of the placebo of a CPU; no workload may have a colon in its name."""
     return f"placebo:{cpu}"
 
 
 def watched(starts: Iterable[Start], evictors: Mapping[int, int]) -> list[Start]:
-    """Those whose CPUs the block is measured on: evictors run between windows only."""
+    """Return those whose CPUs the block is measured on: evictors run between windows only."""
     aside = {evictor(cpu) for cpu in evictors}
     return [start for start in starts if start.name not in aside]
 
 
 def evictor(cpu: int) -> str:
-    """The name under which the process goes that empties the cache of a CPU."""
+    """Return the name of the process that empties the cache of a CPU."""
     return f"evictor:{cpu}"
 
 
 def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
-    """What it takes to start a member; `native` is the folder of our own programs."""
+    """Return how to start a member; `native` is the folder of our own programs."""
     prefix: dict[str, str] = {}
     if member.environment is not None and member.environment_key is not None:
         prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
@@ -90,7 +90,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
 
 
 def _keeper(member: Member, native: Path) -> list[str]:
-    """Who starts the command and reports for it, where it does not report itself."""
+    """Return who starts the command and reports for it, where it does not report itself."""
     if member.progress == "runs":
         return [str(native / "loop"), "--"]
     if member.progress == "output":
@@ -100,7 +100,7 @@ def _keeper(member: Member, native: Path) -> list[str]:
 
 
 def _awaited(member: Member) -> str:
-    """What makes a member ready, where that is a line of its output."""
+    """Return what makes a member ready, where that is a line of its output."""
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"

@@ -49,7 +49,7 @@ def bounding_group(pid: int) -> Path | None:
 
 
 def refusal(group: Path | None) -> str:
-    """A sentence where a member wanted more than it may have, else ""."""
+    """Return a sentence where a member wanted more than it may have, else ""."""
     if group is None or not cgroups.refused_tasks(group):
         return ""
     return f"wanted more than {TASKS} processes and threads at a time, as a fork bomb does"

@@ -19,7 +19,7 @@ LONGEST_NS = 20_000_000_000
 
 
 def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict[int, int]:
-    """By CPU, the bytes to stream there: one for each cache with members, where some scene has way masks.
+    """Return the bytes to stream, by CPU: one for each cache with members, where some scene has way masks.
 
     A CPU of our own (`own`) is taken if the cache has one, else an antagonist's, and the lead's last of all.
     """
@@ -34,17 +34,17 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
 
 
 def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
-    """How caches are emptied where masks are taken away, for the provenance."""
+    """Return how caches are emptied where masks are taken away, for the provenance."""
     if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
     if not amounts:
-        return {"eviction": "none: the kernel does not tell how large the last-level caches are"}
+        return {"eviction": "none: the kernel does not show how large the last-level caches are"}
     streams = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in amounts.items())
     return {"eviction": f"whenever somebody loses ways: {streams}"}
 
 
 def has_masks(company: Company) -> bool:
-    """Whether some scene has way masks, so that ways can be lost."""
+    """Check whether some scene has way masks, so that ways can be lost."""
     shares = [share for scene in company.scenes for share in scene.shares]
     return any(share.ways is not None or share.code is not None for share in shares)
 

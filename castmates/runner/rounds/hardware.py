@@ -95,18 +95,18 @@ class Hardware:
         return samples + [sample for counter in late for sample in counter.late_samples()]
 
     def counts(self) -> list[Count]:
-        """What the counters saw in the window that was closed last."""
+        """Return what the counters saw in the window that was closed last."""
         return [count for counter in self.counters for count in counter.counts()]
 
     def release(self) -> None:
         """Put everything back and let go; safe to call twice."""
-        with ExitStack() as exits:  # the last one first, and each of them whatever the others say
+        with ExitStack() as exits:  # the last one first, and each of them whatever happens to the others
             exits.callback(self.allocator.restore)
             exits.callback(self.monitor.close)
             for collector in (*self.collectors, *self.counters):
                 exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
-        """What each part is and does, for the provenance."""
+        """Return what each part is and does, for the provenance."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
         return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}

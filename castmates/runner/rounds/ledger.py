@@ -75,7 +75,7 @@ class Ledger:
         return reasons
 
     def _places(self, window: Window, readings: Readings) -> list[str]:
-        """Where threads may run now, where they ran last (the frozen too), and whether they left in between."""
+        """Return where threads may run now, where they ran last (the frozen too), and whether they left in between."""
         reasons = []
         for name, process in self.stage.cast.items():
             own = set(process.start.cpus)
@@ -101,7 +101,7 @@ class Ledger:
         return [f"swapping: {pages:.0f} pages"] if pages > self.design.limits.swap else []
 
     def _conditions(self, readings: Readings) -> list[str]:
-        """What of the machine is no longer as it was at the block's begin, or was away."""
+        """Return what of the machine is no longer as it was at the block's begin, or was away."""
         reasons = []
         if readings.get("host", "settings_changed"):
             reasons.append(f"governor changed: {readings.note('host', 'settings_changed')}")
@@ -124,7 +124,7 @@ def _listed(cpus: set[int]) -> str:
 
 
 def _silence(records: Sequence[tuple[int, int]], window: Window) -> float:
-    """The longest time without a step of somebody who usually makes many; 0 where steps are rare anyway."""
+    """Return the longest time without a step of somebody who usually makes many; 0 where steps are rare anyway."""
     if len(records) < FEWEST_STEPS:
         return 0.0
     times = [window.open_ns, *(t_ns for t_ns, _ in records), window.close_ns]
@@ -134,7 +134,7 @@ def _silence(records: Sequence[tuple[int, int]], window: Window) -> float:
 
 
 def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:
-    """The ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
+    """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
     return {
         "windows": dict(Counter(window.scene.kind for window in windows)),

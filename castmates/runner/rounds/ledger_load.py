@@ -38,9 +38,9 @@ class Load:
 
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
-        taken = {cpu for name in active for cpu in self.places[name]}
+        own_cpus = {cpu for name in active for cpu in self.places[name]}
         watched = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
-        watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - taken)]
+        watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - own_cpus)]
         reasons = []
         for cpus, own in watched:
             busy = readings.busy(cpus)
@@ -79,7 +79,7 @@ class Load:
         return busy - self._runners(domain.neighbours, readings)
 
     def _runners(self, cpus: Iterable[int], readings: Readings) -> float:
-        """The runner's own time, where it sits on one of these CPUs."""
+        """Return the runner's own time, where it sits on one of these CPUs."""
         return (readings.get("runner", "cpu_s") or 0.0) if self.runner_cpus & set(cpus) else 0.0
 
     def _cpus(self) -> set[int]:
@@ -87,7 +87,7 @@ class Load:
 
 
 def _share(seconds: float, readings: Readings) -> float:
-    """The share of the window: all of it at most, though edges that are read late make more of it."""
+    """Return the share of the window: all of it at most, though edges that are read late make more of it."""
     return min(seconds / readings.seconds, 1.0)
 
 

@@ -14,12 +14,12 @@ class Readings:
         self._values = {(sample.subject, sample.metric): sample for sample in window.samples}
 
     def get(self, subject: str, metric: str) -> float | None:
-        """The value, or None where there is none."""
+        """Return the value, or None where there is none."""
         sample = self._values.get((subject, metric))
         return None if sample is None else sample.value
 
     def note(self, subject: str, metric: str) -> str:
-        """What stands beside the value."""
+        """Return what stands beside the value."""
         sample = self._values.get((subject, metric))
         return "" if sample is None else sample.note
 
@@ -36,7 +36,7 @@ class Readings:
         return sum(self.get(place, "strays_s") or 0.0 for place in places)
 
     def last_cpus(self, member: str) -> set[int]:
-        """The CPUs that some thread of the member ran on last, at either edge."""
+        """Return the CPUs that some thread of the member ran on last, at either edge."""
         return {
             int(sample.value)
             for sample in self.samples

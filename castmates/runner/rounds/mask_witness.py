@@ -11,9 +11,9 @@ SCHEMATA, CHANGED, MISPLACED = "schemata", "schemata_changed", "misplaced"  # me
 
 
 def number_of_ways(schemata: str) -> int | None:
-    """How many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
+    """Return how many ways a member may fill; None where there are no masks. On caches that it does not use it has all.
 
-    With masks of their own for code and data it is the ways of either, as it is in the effects' `lead_ways`.
+    With separate masks for code and data it is the ways of either, as it is in the effects' `lead_ways`.
     """
     masks = parse("\n".join(schemata.split()))
     filled: dict[int, int] = {}
@@ -30,13 +30,13 @@ class MaskWitness:
 
     def __init__(self, allocator: Allocator) -> None:
         self._allocator = allocator
-        self._given: dict[str, str] = {}
+        self._former: dict[str, str] = {}
         self._opened: dict[str, str] = {}
         self._misplaced: list[str] = []
 
     def remember(self) -> None:
         """Remember what is in force now: it has just been written and proved."""
-        self._given = self._allocator.read_back()
+        self._former = self._allocator.read_back()
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember what is in force at the begin."""
@@ -50,9 +50,9 @@ class MaskWitness:
         """Read at the closing edge: what is in force, and what differs from what was given."""
         closed, now = self._allocator.read_back(), monotonic_ns()
         samples = [Sample(now, SOURCE, name, SCHEMATA, None, schemata) for name, schemata in closed.items()]
-        for name, wanted in self._given.items():
-            if strange := [f"'{seen.get(name, '')}'" for seen in (self._opened, closed) if seen.get(name) != wanted]:
-                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{wanted}' was {strange[-1]}"))
+        for name, former in self._former.items():
+            if strange := [f"'{seen.get(name, '')}'" for seen in (self._opened, closed) if seen.get(name) != former]:
+                samples.append(Sample(now, SOURCE, name, CHANGED, 1.0, f"'{former}' was {strange[-1]}"))
         misplaced = dict.fromkeys([*self._misplaced, *self._allocator.misplaced()])
         return samples + [Sample(now, SOURCE, "host", MISPLACED, 1.0, words) for words in misplaced]
 
@@ -60,5 +60,5 @@ class MaskWitness:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """How masks are proved."""
+        """Return how masks are proved."""
         return {"masks": "read back at both edges of every window, and every thread looked for in its group"}

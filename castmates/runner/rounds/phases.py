@@ -31,7 +31,7 @@ class Reported:
 
     @classmethod
     def of(cls, log: PhaseLog) -> "Reported":
-        """Everything that a log holds."""
+        """Return everything that a log holds."""
         phases: list[Phase] = []
         gaps = []
         for part, torn in log.parts():
@@ -44,15 +44,15 @@ class Reported:
         return cls(phases, [phase.end_ns for phase in phases], gaps, log.counters, log.lacks)
 
     def between(self, after_ns: int, until_ns: int) -> Sequence[Phase]:
-        """Those that ended after one time and not after another."""
+        """Return those that ended after one time and not after another."""
         return self.phases[bisect_right(self.ends, after_ns) : bisect_right(self.ends, until_ns)]
 
     def inside(self, open_ns: int, close_ns: int) -> list[Phase]:
-        """Those that lie wholly between two times."""
+        """Return those that lie wholly between two times."""
         return [phase for phase in self.between(open_ns, close_ns) if phase.begin_ns >= open_ns]
 
     def whole(self, begin_ns: int, end_ns: int) -> bool:
-        """Whether nothing is missing between two times."""
+        """Check whether nothing is missing between two times."""
         return not any(begin < end_ns and begin_ns < end for begin, end in self.gaps)
 
 
@@ -105,7 +105,7 @@ def steps_phases(reported: Reported, progress: Progress) -> Iterator[Row]:
 
 
 def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
-    """What was counted in each phase of a member inside a window."""
+    """Yield what was counted in each phase of a member inside a window."""
     by_name: dict[str, list[Phase]] = {}
     for phase in reported.inside(window.open_ns, window.close_ns):
         if not phase.name.startswith(f"{OTHER_THREADS}/"):  # counts are the whole process's: not theirs alone
@@ -137,12 +137,12 @@ class _Stays:
         return sum(phase.end_ns - phase.begin_ns for phase in self.phases) / 1e9
 
     def count(self, event: str, value: float | None, status: Status, source: str, scope: str, note: str) -> Count:
-        """What was counted in them, as a row of the table."""
+        """Return what was counted in them, as a row of the table."""
         return Count(self.member, event, value, status, source, group=GROUP, scope=scope, phase=self.phase, note=note)
 
 
 def _read_inside(stays: _Stays, place: int, reported: Reported, whole: bool) -> Count:
-    """What the process itself counted at the edges of the phase, with the counter at this place of its list."""
+    """Return what the process itself counted at the edges of the phase, with the counter at this place of its list."""
     event, status = list(reported.counters.items())[place]
     counts = [phase.counts[place] for phase in stays.phases]
     known = [count for count in counts if count is not None]
@@ -162,7 +162,7 @@ Series = list[tuple[int, int, float]]  # from, to, count
 
 
 def _series(member: str, window: Window) -> dict[tuple[str, str], Series]:
-    """The series of every event that was counted for a member, which add up from the opening edge, as intervals.
+    """Return the series of every event that was counted for a member, which add up from the opening edge, as intervals.
 
     By event and scope, which is the window's count's.
     """
@@ -186,7 +186,7 @@ def _series(member: str, window: Window) -> dict[tuple[str, str], Series]:
 
 
 def _by_time(stays: _Stays, event: str, scope: str, series: Series) -> Count | None:
-    """The rate in those intervals that lie wholly in the phase, times its length; None where too few do."""
+    """Return the rate in those intervals that lie wholly in the phase, times its length; None where too few do."""
     begins = [phase.begin_ns for phase in stays.phases]
     total, covered, readings = 0.0, 0, 0
     for begin, end, value in series:

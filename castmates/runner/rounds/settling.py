@@ -74,7 +74,7 @@ class Settling:
         return "" if self.unsteady else self._wait_longer()
 
     def about(self) -> dict[str, object]:
-        """What block.json has of it."""
+        """Return what block.json has of it."""
         return {
             "seconds": round(self.seconds, 4),
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),
@@ -96,7 +96,7 @@ class Settling:
 
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:
-    """One process's log rates; None where it made too few steps for a slice to mean anything."""
+    """Return one process's log rates; None where it made too few steps for a slice to mean anything."""
     if len(records) < HALF:
         return None
     times = [t_ns for t_ns, _ in records]
@@ -111,7 +111,7 @@ def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float
 
 
 def last_off(scenes: Mapping[str, Sequence[Curve]]) -> tuple[int, str]:
-    """The last slice, up to the middle one, in which a rate is not yet what it will be, and the scene ("": in all).
+    """Return the last slice, up to the middle one, in which a rate has not settled, and the scene ("": in all).
 
     -1 where there is none.
     """
@@ -133,7 +133,7 @@ def _known(curve: Curve, place: Iterable[int]) -> list[float]:
 
 
 def _scene_that_is_off(scenes: Mapping[str, Sequence[float]]) -> str | None:
-    """The scene whose windows agree that the rate was another; "" for all together, None for none of them.
+    """Return the scene whose windows agree that the rate was another; "" for all together, None for none of them.
 
     The scatter is that of windows of the same scene, over all scenes: a machine whose speed wanders has much of it.
     """

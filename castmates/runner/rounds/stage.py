@@ -45,7 +45,7 @@ class Stage:
         return held
 
     def now_ns(self) -> int:
-        """The time on the clock that the heartbeats are stamped with."""
+        """Return the time on the clock that the heartbeats are stamped with."""
         return time.monotonic_ns()
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:

@@ -12,7 +12,7 @@ GROUP = "phases"
 
 
 def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], window: Window) -> Iterator[Count]:
-    """The shares of each phase (name -> its times), as far as the intervals of the window show them."""
+    """Yield the shares of each phase (name -> its times), as far as the intervals of the window show them."""
     for share in of_phases(_intervals(member, window), spans):
         yield Count(
             member, share.metric, share.value, "scaled", "by time", "metric", GROUP, BY_NAME[share.metric].level,
@@ -21,7 +21,7 @@ def topdown_counts(member: str, spans: Mapping[str, Sequence[tuple[int, int]]], 
 
 
 def _intervals(member: str, window: Window) -> list[Interval]:
-    """The intervals between the window's edges; each begins where the one before it ended."""
+    """Return the intervals between the window's edges; each begins where the one before it ended."""
     by_end: dict[int, dict[str, float]] = {}
     for sample in window.samples:
         if sample.source == SERIES and sample.subject == member and sample.metric in BY_NAME:

@@ -80,7 +80,7 @@ def measure_window(
 
 
 def occupancy_since(begin_ns: int, samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """The occupancy of these members as progress: bytes times microseconds so far, whose rate is the occupancy."""
+    """Return the occupancy of members as progress: bytes times microseconds so far, whose rate is the occupancy."""
     held: dict[str, dict[int, float]] = {}
     for sample in samples:
         if sample.value is None or sample.t_ns <= begin_ns:
@@ -130,7 +130,7 @@ def _beats_since(records: Sequence[tuple[int, int]], t_ns: int) -> int:
 
 
 def _seconds_missing(beats: int, member: Member, design: Design, open_for_ns: int) -> float:
-    """How long a member will take, at its pace so far, for the steps that it still owes."""
+    """Return how long a member will take, at its pace so far, for the steps that it still owes."""
     owed = (design.steps if _owes_steps(member) else 1) + 1 - beats
     return owed * open_for_ns / 1e9 / max(beats, 1)
 

@@ -72,29 +72,31 @@ def _suits_perf_stat(trial: Trial) -> bool:
 
 
 def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
-    """The result of each trial, and what they come to for each event."""
+    """Return the result of each trial, and what they come to for each event."""
     return {
         "identity": trial_records.COUNTERS.identity(),
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
         "castmates": castmates.__version__,
         "platform": platform_here(),
-        "events": {event: _of_event(event, outcomes) for event in dict.fromkeys(one.event for one, _, _ in outcomes)},
+        "events": {
+            event: _of_event(event, outcomes) for event in dict.fromkeys(trial.event for trial, _, _ in outcomes)
+        },
         "trials": [_row(*outcome) for outcome in outcomes],
     }
 
 
 def wrong(record: trial_records.Record) -> list[str]:
-    """The events whose counts are wrong."""
+    """Return the events whose counts are wrong."""
     return [event for event, verdict in record["events"].items() if verdict == "wrong"]
 
 
 def page_bytes() -> int:
-    """The size of a page here."""
+    """Return the size of a page here."""
     return os.sysconf("SC_PAGESIZE")
 
 
 def _of_event(event: str, outcomes: Sequence[Outcome]) -> str:
-    """A zero alone verifies nothing: at least one task must have made it count."""
+    """Return the verdict on an event. Zeros alone verify nothing: at least one task must have made it count."""
     own = [(trial, judged) for trial, judged, _ in outcomes if trial.event == event]
     if any(judged.verdict == "wrong" for _, judged in own):
         return "wrong"
@@ -109,10 +111,10 @@ def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
         "expected": trial.per_unit,
         "low": trial.low,
         "high": trial.high,
-        "found": judged.found,
+        "measured": judged.measured,
         "account": judged.account,
         "account_of": trial.account,
-        "perf_stat": theirs.found if theirs else None,
+        "perf_stat": theirs.measured if theirs else None,
         "verdict": judged.verdict,
         "why": judged.why,
         "band": trial.why,
@@ -124,5 +126,5 @@ def raise_if_wrong(record: trial_records.Record) -> None:
     if events := wrong(record):
         raise CastmatesError(
             f"wrong counts: {', '.join(events)}; do not believe them on this machine. Is somebody else counting, or is "
-            "the processor emulated? `perf list` says what an event is here."
+            "the processor emulated? `perf list` shows what an event is here."
         )

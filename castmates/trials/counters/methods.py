@@ -37,7 +37,7 @@ class Edges(Protocol):
         """Read the closing edge."""
 
     def counts(self) -> list[Count]:
-        """The counts between the edges."""
+        """Return the counts between the edges."""
 
     def close(self) -> None:
         """Let go."""
@@ -47,16 +47,16 @@ Engine = Callable[[str, Sequence[int], Scope], Edges]  # event, CPUs, whom it co
 
 
 def own_engine(event: str, cpus: Sequence[int], scope: Scope) -> Edges:
-    """The counters of a study, for one event."""
+    """Return the counters of a study, for one event."""
     events = resolve([("verify", (event,))])
     return Counters(events, probe(events, cpus), Rota(), how=scope)
 
 
 def why_not_countable(event: str, cpus: Sequence[int]) -> str:
-    """Why no counter can be had for an event; "" where one can."""
+    """Explain why no counter can be had for an event; "" where one can."""
     resolved = resolve([("verify", (event,))])
     refused = probe(resolved, cpus).refused
-    return next((why for one in resolved if (why := one.note or refused.get(one.name, ""))), "")
+    return next((why for tried in resolved if (why := tried.note or refused.get(tried.name, ""))), "")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Own(NamedTuple):
     cpu_ns: int
 
     def of(self, account: Account | None) -> float | None:
-        """The part that an event is held against."""
+        """Return the part that an event is held against."""
         if account is None:
             return None
         parts = {"minor faults": self.minor, "major faults": self.major, "switches": self.waits + self.pushes}
@@ -39,7 +39,7 @@ class Own(NamedTuple):
 
 
 def words(program: Path, trial: Trial, cpu: int | None, directory: Path) -> list[str]:
-    """The command line of a task."""
+    """Return the command line of a task."""
     more = [f"bytes={trial.bytes}"] if trial.bytes else []
     more += [] if cpu is None else [f"cpu={cpu}"]
     return [str(program), trial.task, f"directory={directory}", *more]
@@ -117,5 +117,5 @@ def account_of(line: str) -> Own:
 
 
 def quiet_cpu() -> int:
-    """The last of our CPUs: the first ones serve more interrupts."""
+    """Return the last of our CPUs: the first ones serve more interrupts."""
     return max(os.sched_getaffinity(0))

@@ -11,7 +11,7 @@ STYLES = {"verified": "green", "wrong": "red", "not checked": "yellow"}
 
 
 def as_table(record: Record) -> "Group":
-    """What was counted, why the rest was not, what is wrong, and how many events can be believed."""
+    """Return what was counted, why the rest was not, what is wrong, and how many events can be believed."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -20,12 +20,12 @@ def as_table(record: Record) -> "Group":
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("event", no_wrap=True)
     table.add_column("task", overflow="fold", min_width=10)
-    for column in ("known", "found", "kernel", "perf"):
+    for column in ("known", "measured", "kernel", "perf"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in record["trials"]:
-        if row["found"] is not None:
-            numbers = [_number(row[key]) for key in ("expected", "found", "account", "perf_stat")]
+        if row["measured"] is not None:
+            numbers = [_number(row[key]) for key in ("expected", "measured", "account", "perf_stat")]
             verdict = Text(row["verdict"], style=STYLES[row["verdict"]])
             table.add_row(Text(row["event"]), Text(row["task"]), *numbers, verdict)
     notes = [Text(line, style=style) for line, style in _notes(record)]
@@ -33,7 +33,7 @@ def as_table(record: Record) -> "Group":
 
 
 def summary(record: Record) -> str:
-    """How many events can be believed here."""
+    """Return how many events can be believed here."""
     verdicts = list(record["events"].values())
     counts = (
         f"{verdicts.count('verified')} of {len(verdicts)} events are verified here, {verdicts.count('wrong')} are wrong"
@@ -45,7 +45,7 @@ def summary(record: Record) -> str:
 
 
 def _notes(record: Record) -> list[tuple[str, str]]:
-    """What is wrong, line by line; what was not checked, reason by reason."""
+    """Return what is wrong, line by line; what was not checked, reason by reason."""
     notes = [
         (f"wrong: {row['event']}, {row['task']}: {row['why']} ({row['band']})", STYLES["wrong"])
         for row in record["trials"]
@@ -59,7 +59,7 @@ def _notes(record: Record) -> list[tuple[str, str]]:
     reasons: dict[str, dict[str, None]] = {}
     for row in record["trials"]:
         if row["verdict"] == "not checked":
-            what = row["event"] if row["found"] is None else f"{row['event']} ({row['task']})"
+            what = row["event"] if row["measured"] is None else f"{row['event']} ({row['task']})"
             reasons.setdefault(row["why"], {})[what] = None
     return notes + [(f"not checked: {', '.join(events)}: {why}", "") for why, events in reasons.items()]
 

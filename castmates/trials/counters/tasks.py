@@ -111,7 +111,7 @@ _TLB = Trial("dTLB-load-misses", "pages", 1, 0.85, 1.2, "some pages are found ag
 
 
 def trials(topology: Topology, page: int) -> Iterator[Trial]:
-    """All of them, with working sets for this machine; `too_large` names what has no room here."""
+    """Yield all of them, with working sets for this machine; `too_large` names what has no room here."""
     yield from SOFTWARE
     yield from (replace(trial, scope="cgroup") for trial in SOFTWARE if trial.task in BY_GROUP)
     yield from (replace(trial, stretch=CORE_STRETCH) for trial in CORE)
@@ -124,7 +124,7 @@ def trials(topology: Topology, page: int) -> Iterator[Trial]:
 
 
 def too_large(trial: Trial, available: int | None) -> str:
-    """Why a trial's working set cannot be had; "" where it can."""
+    """Explain why a trial's working set cannot be had; "" where it can."""
     if trial.bytes < 0:
         return "the size of the last-level cache is not known here"
     if available is not None and trial.bytes > MOST_MEMORY * available:

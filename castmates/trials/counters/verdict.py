@@ -29,7 +29,7 @@ class Judged:
     """The judgement of a trial."""
 
     verdict: Verdict
-    found: float | None = None  # for each unit
+    measured: float | None = None  # for each unit
     account: float | None = None
     why: str = ""
 
@@ -42,40 +42,45 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
     unlike = next((portion for portion in portions if portion.status != "counted" or portion.value is None), None)
     if unlike is not None:
         return Judged("not checked", why=f"{unlike.status}: {unlike.note}" if unlike.note else unlike.status)
-    found = _slope(short, long, [portion.value for portion in short], [portion.value for portion in long])
+    measured = _slope(short, long, [portion.value for portion in short], [portion.value for portion in long])
     account = _slope(short, long, [portion.account for portion in short], [portion.account for portion in long])
-    if found is None:
+    if measured is None:
         return Judged("not checked", why="the two portions are equally long")
     if trial.in_kernel and any(USER_ONLY in portion.note for portion in portions):
-        return Judged("not checked", found, account, "counted in user mode only here, and this happens in the kernel")
-    agrees = account is None or _agree(trial, found, account, trial.long - trial.short)
-    if trial.low <= found <= trial.high:
+        return Judged(
+            "not checked", measured, account, "counted in user mode only here, and this happens in the kernel"
+        )
+    agrees = account is None or _agree(trial, measured, account, trial.long - trial.short)
+    if trial.low <= measured <= trial.high:
         if agrees:
             return Judged(
-                "verified", found, account, USER_ONLY if any(USER_ONLY in portion.note for portion in portions) else ""
+                "verified",
+                measured,
+                account,
+                USER_ONLY if any(USER_ONLY in portion.note for portion in portions) else "",
             )
-        return Judged("wrong", found, account, f"the kernel's own account differs: {account:.6g}")
-    if trial.account == "CPU time" and abs(found - trial.per_unit) <= CLOCKS_IN_DOUBT * trial.per_unit:
+        return Judged("wrong", measured, account, f"the kernel's own account differs: {account:.6g}")
+    if trial.account == "CPU time" and abs(measured - trial.per_unit) <= CLOCKS_IN_DOUBT * trial.per_unit:
         why = "the two clocks differ by more than is let pass, as they do under others' load: try on a quiet machine"
-        return Judged("not checked", found, account, why)
+        return Judged("not checked", measured, account, why)
     if account is not None and agrees:
         return Judged(
-            "not checked", found, account, "the kernel's own account says the same: the task was disturbed here"
+            "not checked", measured, account, "the kernel's own account says the same: the task was disturbed here"
         )
-    return Judged("wrong", found, account, f"{trial.low:.6g} to {trial.high:.6g} was expected")
+    return Judged("wrong", measured, account, f"{trial.low:.6g} to {trial.high:.6g} was expected")
 
 
 def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
-    """A count is right only if it is right by every method that counted it."""
+    """Judge a count: it is right only if it is right by every method that counted it."""
     if ours.verdict == "verified" and perf_stat is not None and perf_stat.verdict == "wrong":
-        return Judged("wrong", ours.found, ours.account, f"perf stat says {perf_stat.found:.6g}: {perf_stat.why}")
+        return Judged("wrong", ours.measured, ours.account, f"perf stat says {perf_stat.measured:.6g}: {perf_stat.why}")
     return ours
 
 
 def _slope(
     short: Sequence[Portion], long: Sequence[Portion], at_short: Sequence[float | None], at_long: Sequence[float | None]
 ) -> float | None:
-    """By how much the least grows with each unit; None where something is not known."""
+    """Return by how much the least grows with each unit; None where something is not known."""
     few, many = [v for v in at_short if v is not None], [v for v in at_long if v is not None]
     units = long[0].units - short[0].units
     if len(few) < len(short) or len(many) < len(long) or units <= 0:
@@ -83,8 +88,8 @@ def _slope(
     return (min(many) - min(few)) / units
 
 
-def _agree(trial: Trial, found: float, account: float, units: int) -> bool:
-    """Whether the kernel's own account agrees, but for a few at the edges."""
+def _agree(trial: Trial, measured: float, account: float, units: int) -> bool:
+    """Check whether the kernel's own account agrees, but for a few at the edges."""
     if trial.account == "CPU time":
-        return abs(found - account) <= CLOCKS_IN_DOUBT * account
-    return abs(found - account) <= max(APART / units, APART_SHARE * account)
+        return abs(measured - account) <= CLOCKS_IN_DOUBT * account
+    return abs(measured - account) <= max(APART / units, APART_SHARE * account)

@@ -26,15 +26,15 @@ class Subject(Protocol):
 
 
 def times(subject: Subject, cache: Cache, rule: Rule = RULE, seed: int = SEED) -> Times:
-    """Measure pairs until a look decides; a coin says which of the two windows comes first."""
-    few, order = mask_of(cache, fewest(cache)), random.Random(seed)
-    taken: dict[int, list[float]] = {few: [], cache.full: []}
+    """Measure pairs until a look decides; a coin decides which of the two windows comes first."""
+    narrow, order = mask_of(cache, fewest(cache)), random.Random(seed)
+    by_mask: dict[int, list[float]] = {narrow: [], cache.full: []}
     for pairs in rule.looks:
-        while len(taken[few]) < pairs:
-            for mask in order.sample([few, cache.full], 2):
+        while len(by_mask[narrow]) < pairs:
+            for mask in order.sample([narrow, cache.full], 2):
                 subject.set_mask(mask)
-                taken[mask].append(subject.ns_per_load())
-        so_far = Times(tuple(taken[few]), tuple(taken[cache.full]))
+                by_mask[mask].append(subject.ns_per_load())
+        so_far = Times(tuple(by_mask[narrow]), tuple(by_mask[cache.full]))
         if judge(slowdown(so_far, rule), None, rule) != UNDECIDED:
             break
     return so_far
@@ -54,18 +54,18 @@ def plateaus(subject: Subject, cache: Cache, way_bytes: int) -> tuple[Plateau, .
 
 
 def fewest(cache: Cache) -> int:
-    """How few ways a mask may have here."""
+    """Return how few ways a mask may have here."""
     return max(1, cache.least_ways)
 
 
 def steps_of(cache: Cache) -> Sequence[int]:
-    """Numbers of ways that the chase, whose buffer is half of the cache, fills entirely."""
+    """List the numbers of ways that the chase, whose buffer is half of the cache, fills entirely."""
     few = fewest(cache)
-    wanted = {few, 2 * few, cache.ways // 4, cache.ways // 2 - 1}
-    return sorted(ways for ways in wanted if few <= ways < cache.ways / 2)
+    numbers = {few, 2 * few, cache.ways // 4, cache.ways // 2 - 1}
+    return sorted(ways for ways in numbers if few <= ways < cache.ways / 2)
 
 
 def mask_of(cache: Cache, ways: int) -> int:
-    """So many ways side by side, away from those that I/O uses too if there is room."""
+    """Return the mask of so many ways side by side, away from those that I/O uses too if there is room."""
     masks = [((1 << ways) - 1) << shift for shift in range(cache.ways - ways + 1)]
     return min(masks, key=lambda mask: (mask & cache.shareable).bit_count())

@@ -87,7 +87,7 @@ def _done(records: Sequence[tuple[int, int]], units: int, seconds: float) -> boo
 
 
 def last_half(samples: Sequence[Sample]) -> float | None:
-    """The median of the later half of the chase's occupancy, over its caches; None where none was read."""
+    """Return the median of the later half of the chase's occupancy, over its caches; None where none was read."""
     at: dict[int, float] = {}
     for sample in samples:
         if sample.subject == CHASE and sample.metric == "llc_occupancy" and sample.value is not None:
@@ -97,18 +97,18 @@ def last_half(samples: Sequence[Sample]) -> float | None:
 
 
 def chase_bytes(setting: Setting) -> int:
-    """The chase's buffer: it fits into the whole cache, and by far not into a few ways."""
+    """Return the chase's buffer: it fits into the whole cache, and by far not into a few ways."""
     return setting.cache_bytes // 2 // LINE * LINE
 
 
 def evictor_bytes(setting: Setting) -> int:
-    """The evictor's buffer: one pass leaves nothing of the chase's lines."""
+    """Return the evictor's buffer: one pass leaves nothing of the chase's lines."""
     return 2 * setting.cache_bytes
 
 
 @contextmanager
 def programs_on_stage(setting: Setting, allocator: Allocator, monitor: Monitor) -> Iterator[Programs]:
-    """Launch both programs, frozen, each in a group of its own; everything is put back at the end, or by the warden."""
+    """Launch both programs, frozen, each in its own group; everything is put back at the end, or by the warden."""
     aside = moved_aside([setting.chase_cpu], lead=[setting.chase_cpu])
     try:
         with guarded() as warden, aside, on_stage("verify-cat", warden) as stage:

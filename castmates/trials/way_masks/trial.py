@@ -41,7 +41,7 @@ def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
 
 
 def _shareable_cache(exits: ExitStack) -> tuple[Cache | None, str]:
-    """What can be shared out here, mounted for the time of the trial where it must be; or why nothing can.
+    """Return what can be shared out here, mounted for the time of the trial where it must be; or why nothing can.
 
     Where only this user may not, that is an error: it shows nothing about the machine.
     """

@@ -44,7 +44,7 @@ class Plateau:
 
     ways: int
     expected: int  # bytes
-    found: float | None  # bytes; None where the machine does not show it
+    measured: float | None  # bytes; None where the machine does not show it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Ratio:
 
 
 def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
-    """The mean of the pairs' log ratios, with Student's interval."""
+    """Return the mean of the pairs' log ratios, with Student's interval."""
     logs = np.log(np.asarray(times.few) / np.asarray(times.all))
     mean = float(logs.mean())
     error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
@@ -67,8 +67,8 @@ def slowdown(times: Times, rule: Rule = RULE) -> Ratio:
 
 
 def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
-    """Whether occupancy follows the masks: near ways x way size, more with more ways; None where it is not known."""
-    known = sorted((p.ways, p.found, p.found / p.expected) for p in plateaus if p.found is not None)
+    """Check whether occupancy follows the masks: near ways x way size, more with more ways; None where not known."""
+    known = sorted((p.ways, p.measured, p.measured / p.expected) for p in plateaus if p.measured is not None)
     if len(known) < 2:
         return None
     low, high = rule.plateau
@@ -77,7 +77,7 @@ def follows(plateaus: Sequence[Plateau], rule: Rule = RULE) -> bool | None:
 
 
 def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
-    """The verdict."""
+    """Return the verdict."""
     if ratio.high < rule.least_ratio:
         return NO_EFFECT
     if ratio.low < rule.least_ratio:
@@ -86,7 +86,7 @@ def judge(ratio: Ratio, followed: bool | None, rule: Rule = RULE) -> str:
 
 
 def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau], rule: Rule = RULE) -> str:
-    """The result, in one paragraph."""
+    """Return the result, in one paragraph."""
     sentence = {
         WORKS: "Way masks work on this machine.",
         NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
@@ -103,16 +103,16 @@ def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau]
 
 
 def _occupancy(plateaus: Sequence[Plateau]) -> str:
-    known = [p for p in plateaus if p.found is not None]
+    known = [p for p in plateaus if p.measured is not None]
     if not known:
         return "This machine does not show occupancy, so time alone was judged."
-    each = ", ".join(f"{p.ways} ways: {p.found / p.expected:.2f}" for p in known if p.found is not None)
+    each = ", ".join(f"{p.ways} ways: {p.measured / p.expected:.2f}" for p in known if p.measured is not None)
     state = "follows" if follows(plateaus) else "does not follow"
-    return f"Occupancy {state} the masks (found over ways x way size; {each})."
+    return f"Occupancy {state} the masks (measured over ways x way size; {each})."
 
 
 def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule = RULE) -> dict[str, Any]:
-    """Everything that was measured, for the record."""
+    """Return everything that was measured, for the record."""
     return {
         "rule": asdict(rule),
         "ns_per_load": asdict(times),

@@ -23,7 +23,7 @@ FIRST_BEATS = 2  # two make a rate
 
 
 class NotTried(CastmatesError):
-    """What the check itself needs cannot be had: that says nothing of the workload."""
+    """What the check itself needs cannot be had: that is no fault of the workload."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Alone:
         return Ended(time.monotonic() - begun if over else None, wrong, " ".join(running.last_lines(1)))
 
     def _makes_progress(self, head: int) -> bool:
-        """Whether it beats again or, where a run takes long, works at least."""
+        """Check whether it beats again or, where a run takes long, works at least."""
         deadline, cpu_s = time.monotonic() + PATIENCE_S, self._cpu_s()
         while self._running.reader.head <= head:
             self._look(Usage())
@@ -152,6 +152,6 @@ def launched(make: Callable[[Path], Start], cpus: Collection[int], warden: Warde
 
 
 def refused(problem: OSError) -> str:
-    """What the system refused to the check, in a sentence."""
+    """Return what the system refused to the check, in a sentence."""
     where = problem.filename or "the check"
     return f"{where}: {problem.strerror or problem}; make room or give access there, and run the same command again."

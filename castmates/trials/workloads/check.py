@@ -39,7 +39,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return {
             "workload": self.workload,
             "verdict": self.verdict,
@@ -52,33 +52,32 @@ class Result:
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are built, and from what."""
+    """Where things are built, from what, and whether those that are not there yet are."""
 
     envs: Path
     cache: Path
+    build: bool = True
 
 
-def check(workloads: Mapping[str, Workload], places: Places, seconds: float, build: bool, say: Say) -> list[Result]:
-    """Check these workloads one after the other; `build` makes environments that are not there."""
+def check(workloads: Mapping[str, Workload], places: Places, seconds: float, say: Say) -> list[Result]:
+    """Check these workloads one after the other."""
     environments.build(environments.NATIVE, places.envs, places.cache)
     results = []
-    with machine_lock(WHAT, report=say), guarded() as warden:
+    with machine_lock(WHAT, say=say), guarded() as warden:
         heal_or_refuse(say)
         for number, (name, workload) in enumerate(workloads.items(), start=1):
             say(f"{number} of {len(workloads)}: {name}")
-            result = check_one(name, workload, places, seconds, warden, build)
+            result = check_one(name, workload, places, seconds, warden)
             results.append(result)
             if result.why:
                 say(f"{name}: {result.verdict}: {result.why}")
     return results
 
 
-def check_one(
-    name: str, workload: Workload, places: Places, seconds: float, warden: Warden, build: bool = True
-) -> Result:
+def check_one(name: str, workload: Workload, places: Places, seconds: float, warden: Warden) -> Result:
     """Check one workload; for whoever holds the machine's lock."""
     lack = lack_of(workload, places.envs, places.cache)
-    if lack is not None and not (build and lack.environment):
+    if lack is not None and not (places.build and lack.environment):
         return _not_here(name, lack)
     cpus = tuple(sorted(os.sched_getaffinity(0))[-workload.cores :])
     if len(cpus) < workload.cores:
@@ -104,7 +103,7 @@ def check_one(
 
 
 def _not_here(name: str, lack: Lack) -> Result:
-    return Result(name, "not here", f"{lack.said}; {lack.remedy}")
+    return Result(name, "not here", f"{lack.what}; {lack.remedy}")
 
 
 def _try_everything(
@@ -141,7 +140,7 @@ def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...
 
 
 def _broken_off(findings: Sequence[Finding], why: str) -> Finding:
-    """The promise at which a workload failed altogether: the first one of which nothing is known, or else the last."""
+    """Return the promise at which a workload failed: the first of which nothing is known, or else the last."""
     known = {finding.promise for finding in findings}
     unknown = (name for name in promises.NAMES if name not in known)
     return Finding(next(unknown, promises.NAMES[-1]), "failed", why)

@@ -12,13 +12,13 @@ from castmates.workloads import environments, inputs, programs
 class Lack:
     """Something without which a workload cannot be started here."""
 
-    said: str
+    what: str
     remedy: str
     environment: str | None = None  # that can be built
 
 
 def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
-    """The first thing that is not there; None where all is, or comes by itself as the compiled kernels do."""
+    """Return the first thing that is not there; None where all is, or comes by itself as the compiled kernels do."""
     path = os.environ.get("PATH", os.defpath)
     if not workload.words:
         return Lack("it has a model and no command", "give it a 'command'")
@@ -38,7 +38,7 @@ def lack_of(workload: Workload, envs_dir: Path, cache: Path) -> Lack | None:
 
 
 def _maker_of_inputs(workload: Workload, envs_dir: Path, cache: Path) -> str | None:
-    """The environment that must be built before the workload's data set can be made; None where none is wanted."""
+    """Return the environment that must be built before the workload's data set; None where none is needed."""
     if workload.inputs is None or workload.inputs not in inputs.RECIPES:
         return None
     name = inputs.RECIPES[workload.inputs].environment

@@ -9,7 +9,7 @@ from castmates.trials.workloads.alone import Ended, Seen, Stood
 
 STILL_CPU_S = 0.001  # CPU time of a frozen workload that is none
 WORKING = 0.5  # share of the time in which a run that is not over has used a CPU
-MEMORY_ROOM = 1.1  # times what the catalogue says
+MEMORY_ROOM = 1.1  # times what the catalogue has
 MEMORY_FLOOR = 16 << 20  # of any process; it is not worth a word in the catalogue
 NAMES = ("ready", "progress", "freezes", "pinned", "threads", "memory", "ends", "restarts")
 
@@ -76,11 +76,11 @@ def threads(seen: Seen, workload: Workload) -> Finding:
 
 
 def memory(seen: Seen, workload: Workload) -> Finding:
-    """It takes no more memory than the catalogue says, which decides how many share a launch."""
-    taken, broken = seen.usage.memory / 1e9, ""
+    """It takes no more memory than the catalogue has, which decides how many share a launch."""
+    gigabytes, broken = seen.usage.memory / 1e9, ""
     if seen.usage.memory > max(MEMORY_ROOM * workload.memory_bytes, MEMORY_FLOOR):
-        broken = f"it took {taken:.2f} GB, and the catalogue says {workload.memory}: correct 'memory'"
-    return Finding("memory", f"{taken:.2f} GB", broken)
+        broken = f"it took {gigabytes:.2f} GB, and the catalogue says {workload.memory}: correct 'memory'"
+    return Finding("memory", f"{gigabytes:.2f} GB", broken)
 
 
 def ends(ended: Ended) -> Finding:

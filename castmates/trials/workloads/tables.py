@@ -19,7 +19,7 @@ STYLES = {"kept": "green", "broken": "red", "not here": "yellow"}
 
 
 def rows(workloads: Mapping[str, Workload], envs: Path, cache: Path) -> list[dict[str, Any]]:
-    """The catalogue, one row for each workload."""
+    """Return the catalogue, one row for each workload."""
     rows = []
     for name, workload in workloads.items():
         lack = lack_of(workload, envs, cache)
@@ -43,7 +43,7 @@ def rows(workloads: Mapping[str, Workload], envs: Path, cache: Path) -> list[dic
 
 
 def catalogue_table(rows: Sequence[Mapping[str, Any]]) -> "Group":
-    """The rows for a rich console."""
+    """Return the rows for a rich console."""
     from rich.console import Group
 
     table = _table(COLUMNS, wrapped=("what", "stresses", "progress"))
@@ -59,7 +59,7 @@ def catalogue_table(rows: Sequence[Mapping[str, Any]]) -> "Group":
 
 
 def results_table(results: Sequence["Result"]) -> "Group":
-    """The results of a check; below them, in sentences, what is broken or not here."""
+    """Return the results of a check; below them, in sentences, what is broken or not here."""
     from rich.console import Group
 
     from castmates.trials.workloads.promises import NAMES
@@ -76,7 +76,7 @@ def results_table(results: Sequence["Result"]) -> "Group":
 
 
 def as_json(content: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of a table, or the results of a check."""
+    """Return the rows of a table, or the results of a check."""
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 

@@ -37,7 +37,7 @@ class Usage:
             self._first.setdefault(tid, seconds)
 
     def busy(self) -> int:
-        """How many threads that lived at the same time did a good part of what the busiest one did."""
+        """Return how many threads that lived at the same time did a good part of what the busiest one did."""
         spent = {tid: last - self._first[tid] for tid, last in self._last.items()}
         least = max(BUSY_S, BUSY * max(spent.values(), default=0.0))
         return max((sum(spent.get(tid, 0.0) >= least for tid in alive) for alive in self._alive), default=0)
@@ -49,6 +49,6 @@ def _cpu_seconds(pid: int, tid: int) -> float:
 
 
 def _peak_memory(pid: int) -> int:
-    """The most that a process had in memory at a time; 0 where it has ended."""
+    """Return the most that a process had in memory at a time; 0 where it has ended."""
     words = status_of(pid).get("VmHWM", "").split()
     return int(words[0]) * 1024 if words else 0

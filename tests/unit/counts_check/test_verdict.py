@@ -53,10 +53,10 @@ def test_a_count_that_stays_zero_or_doubles_is_wrong(trial):
 @given(st.sampled_from(COUNTING), st.floats(0.0, 3.0), st.floats(0, 1e6))
 def test_a_verdict_follows_the_stated_band(trial, factor, start):
     judged = judge(trial, *portions(trial, factor * trial.per_unit, start_up=(start, start)))
-    inside = trial.low * (1 - 1e-9) <= judged.found <= trial.high * (1 + 1e-9)
+    inside = trial.low * (1 - 1e-9) <= judged.measured <= trial.high * (1 + 1e-9)
     assert judged.verdict == ("verified" if inside else judged.verdict)
     assert judged.verdict == "wrong" or inside or trial.account == "CPU time"
-    assert judged.found == pytest.approx(factor * trial.per_unit, abs=1e-3)
+    assert judged.measured == pytest.approx(factor * trial.per_unit, abs=1e-3)
 
 
 @pytest.mark.parametrize("status", ["scaled", "not counted", "not supported"])

@@ -60,7 +60,7 @@ def test_groups_are_made_once_and_removed_again(root):
 
 def test_the_default_group_is_given_only_when_asked_for(root, monkeypatch):
     asked = []
-    monkeypatch.setattr(Granting, "give", lambda *given: asked.append(given[2:4]) or True)
+    monkeypatch.setattr(Granting, "give", lambda _, step, *_more: asked.append((step.kind, step.target)) or True)
     for default in (False, True):
         asked.clear()
         resctrl.give(granting()[0], 1, default, root)
@@ -163,7 +163,7 @@ def test_a_grant_outlives_the_command_and_restore(root):
 @pytest.mark.parametrize(
     ("name", "environment", "sentence"),
     [
-        (None, {}, "say who is to run sweeps"),
+        (None, {}, "name who is to run sweeps"),
         ("no-such-user", {}, "there is no user 'no-such-user'"),
         ("root", {}, "is root, who needs no grant"),
         (None, {"SUDO_USER": "root"}, "is root, who needs no grant"),

@@ -94,7 +94,7 @@ def test_nobody_holds_more_than_there_is(users, way_lines):
     for one, has in zip(users, held, strict=True):
         assert has.lines <= one.mask.bit_count() * way_lines * (1 + 1e-6)
         assert 0 <= has.misses(one) <= 1 + 1e-12
-        assert has.ways & ~one.mask == 0
+        assert has.mask & ~one.mask == 0
         union |= one.mask
     assert sum(has.lines for has in held) <= union.bit_count() * way_lines * (1 + 1e-6)
     assert (table.sum(axis=0) <= way_lines * (1 + 1e-6)).all()

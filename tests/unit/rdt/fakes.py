@@ -8,14 +8,15 @@ from castmates.rdt.fake import LAB, V6_1, FakeResctrl
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.tasks import Place, parse_place
 
 
 class FakeTasks:
     """Families on a fake machine."""
 
-    def __init__(self, fake: FakeResctrl, tells: bool = True) -> None:
-        self.fake, self.tells = fake, tells
+    def __init__(self, fake: FakeResctrl, shows_places: bool = True) -> None:
+        self.fake, self.shows_places = fake, shows_places
         self.families: dict[int, list[int]] = {}  # leader -> processes
 
     def launch(self, children: int = 0, threads: int = 0) -> int:
@@ -50,9 +51,11 @@ class FakeTasks:
 class Bench:
     """A fake machine with members on it, one on each of these sets of CPUs."""
 
-    def __init__(self, shape=LAB, kernel=V6_1, options="", cpus=((0,), (1,)), tells=True, journal=None, source=None):
+    def __init__(
+        self, shape=LAB, kernel=V6_1, options="", cpus=((0,), (1,)), shows_places=True, journal=None, source=None
+    ):
         self.fake = FakeResctrl(shape, kernel, options=options, source=source)
-        self.tasks = FakeTasks(self.fake, tells)
+        self.tasks = FakeTasks(self.fake, shows_places)
         self.said: list[str] = []
         self.released = 0
         self.entries = ResctrlJournal(journal, Path("/sys/fs/resctrl"), "a test")
@@ -67,10 +70,13 @@ class Bench:
         self.released += 1
         return []
 
-    def allocator(self, tree=None):
-        return ResctrlAllocator(
+    def mounted(self, tree=None):
+        return Mounted(
             tree or self.fake, self.tasks, self.entries, self.domains, self.options, self.said.append, self.release
         )
+
+    def allocator(self, tree=None):
+        return ResctrlAllocator(self.mounted(tree))
 
     def prepared(self, tree=None):
         allocator = self.allocator(tree)
@@ -78,9 +84,7 @@ class Bench:
         return allocator
 
     def monitor(self, rate=200.0, tree=None):
-        return ResctrlMonitor(
-            tree or self.fake, self.tasks, self.entries, self.domains, rate, self.said.append, self.release
-        )
+        return ResctrlMonitor(self.mounted(tree), rate)
 
     def groups(self):
         """Name the groups besides the default one, monitoring groups too."""

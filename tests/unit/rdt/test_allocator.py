@@ -300,14 +300,14 @@ def test_a_thread_that_ends_while_it_is_moved_is_no_error():
     assert bench.prepared(tree).misplaced() == []
 
 
-@pytest.mark.parametrize("tells", [True, False])
-def test_a_thread_elsewhere_is_found(tells):
-    bench = Bench(tells=tells)
+@pytest.mark.parametrize("shows_places", [True, False])
+def test_a_thread_elsewhere_is_found(shows_places):
+    bench = Bench(shows_places=shows_places)
     allocator = bench.prepared()
     assert allocator.misplaced() == []
     [*_, last] = bench.tasks.threads([bench.held[OTHER].pid])[bench.held[OTHER].pid]
     bench.fake.write("tasks", f"{last}\n")
-    where = "the default group" if tells else "another group"
+    where = "the default group" if shows_places else "another group"
     assert allocator.misplaced() == [
         f"other@1 has a thread outside of its group {allocator.groups[OTHER]}: {last} (in {where})"
     ]

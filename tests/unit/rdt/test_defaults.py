@@ -31,7 +31,7 @@ def test_provenance_has_the_size_of_a_way_and_the_throttle():
     [("ext4", 0, True), ("ext4", 1000, True), ("resctrl", 1000, True), ("resctrl", 0, False)],
 )
 def test_mounting_is_hopeless_without_the_file_system_or_without_root(monkeypatch, known, user, expected):
-    monkeypatch.setattr(mounting, "file_systems", lambda: {"proc", known})
+    monkeypatch.setattr(mounting, "file_systems", lambda: ["nodev", "proc", "nodev", known])
     monkeypatch.setattr(mounting, "why_not_mounted", lambda: "because")
     monkeypatch.setattr(os, "geteuid", lambda: user)
     assert mounting.hopeless() == ("because" if expected else "")

@@ -91,7 +91,7 @@ def test_exclusive_groups_may_take_everything():
     assert "b" not in fake.names("")
     fake.write("mode", "shareable\n")
     fake.make("b")
-    assert fake.ways(fake.group("b"), 0) == 3
+    assert fake.mask(fake.group("b"), 0) == 3
 
 
 def test_code_and_data_are_checked_against_each_other():
@@ -108,7 +108,7 @@ def test_code_and_data_are_checked_against_each_other():
     fake.make("c")
     assert fake.read("c/schemata").splitlines()[1:] == ["L3DATA:0=ff0", "L3CODE:0=ff0"]  # nothing of a's code and data
     a = fake.group("a")
-    assert (fake.ways(a, 0), fake.ways(a, 0, code=True)) == (0xC, 0x3)
+    assert (fake.mask(a, 0), fake.mask(a, 0, code=True)) == (0xC, 0x3)
     assert fake.read("info/L3CODE/num_closids") == "8\n"
 
 

@@ -68,9 +68,9 @@ def test_members_are_watched_in_the_groups_that_the_allocator_made():
     assert bench.groups() == list(allocator.groups.values())
 
 
-@pytest.mark.parametrize("tells", [True, False])
-def test_without_an_allocator_members_get_monitoring_groups_that_go_again(tells):
-    bench = Bench(LAB_MONITORING_ONLY, source=Steady(), tells=tells)
+@pytest.mark.parametrize("shows_places", [True, False])
+def test_without_an_allocator_members_get_monitoring_groups_that_go_again(shows_places):
+    bench = Bench(LAB_MONITORING_ONLY, source=Steady(), shows_places=shows_places)
     monitor = watching(bench)
     assert bench.groups() == list(monitor.groups.paths.values())
     assert all(path.startswith("mon_groups/castmates.") for path in bench.groups())

@@ -27,7 +27,7 @@ MEMBERS = {LEAD: Held(1, (0,)), STREAM: Held(2, (1,)), CHASE: Held(3, (1,)), FAR
 class Tasks:
     """Nobody has any threads."""
 
-    tells = False
+    shows_places = False
 
     def threads(self, leaders):
         return {leader: [] for leader in leaders}

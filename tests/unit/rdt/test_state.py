@@ -235,7 +235,7 @@ def test_a_class_of_pqos_in_which_somebody_lives_is_left(here, tmp_path):
     (here / "COS1").mkdir()
     (here / "COS1/tasks").write_text("1234\n")
     [undone] = Journal(tmp_path).restore(lambda entry: entry.stale)
-    assert (undone.how, undone.found) == ("failed", "it has tasks, which are not of castmates")
+    assert (undone.how, undone.finding) == ("failed", "it has tasks, which are not of castmates")
 
 
 def test_groups_of_killed_runs_go_before_the_mount_they_are_in(monkeypatch):

@@ -15,10 +15,10 @@ def moved_out(bench: Bench, number: int) -> list[int]:
     return some
 
 
-@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize("shows_places", [True, False])
 @pytest.mark.parametrize("number", [2, 5, 6])
-def test_strays_are_counted_and_the_first_five_are_named(tells, number):
-    bench = Bench(tells=tells)
+def test_strays_are_counted_and_the_first_five_are_named(shows_places, number):
+    bench = Bench(shows_places=shows_places)
     allocator = bench.prepared()
     some = moved_out(bench, number)
     (sentence,) = allocator.misplaced()
@@ -29,7 +29,7 @@ def test_strays_are_counted_and_the_first_five_are_named(tells, number):
 
 def test_a_thread_that_ends_while_it_is_looked_for_is_in_no_wrong_group(monkeypatch):
     """Where only the groups' lists are there, a thread that has just ended is in none of them."""
-    bench = Bench(tells=False)
+    bench = Bench(shows_places=False)
     allocator = bench.prepared()
     leader = bench.held[OTHER].pid
     *_, last = bench.tasks.threads([leader])[leader]

@@ -49,16 +49,16 @@ def parse_csv(text: str, separator: str | None = None) -> Report:
 
 
 def _separator(line: str) -> str:
-    for one in _SEPARATORS:
-        if line.count(one) >= 3 or (line.rstrip().endswith(one) and one != ":"):
-            return one
+    for separator in _SEPARATORS:
+        if line.count(separator) >= 3 or (line.rstrip().endswith(separator) and separator != ":"):
+            return separator
     raise CastmatesError(
         f"'{line.strip()[:40]}' is not what perf stat prints: expected JSON (-j), or CSV (-x,) of four columns or more."
     )
 
 
 def _header(fields: list[str]) -> list[str]:
-    """The headings where metrics alone were printed; none else."""
+    """Return the headings where metrics alone were printed; none else."""
     named = [field.strip() for field in fields]
     return named if named[0] and not any(_VALUE.fullmatch(field) or _PLACE.fullmatch(field) for field in named) else []
 
@@ -84,7 +84,7 @@ class _Fields:
         return field
 
     def take_number(self) -> str:
-        """A number; with the next field, where a decimal comma was taken for a separator."""
+        """Return a number; with the next field, where a decimal comma was taken for a separator."""
         field = self.take()
         if self.cut == "," and re.fullmatch(r"-?\d+", field) and re.fullmatch(r"\d+%?", self.peek()):
             return f"{field}.{self.take()}"
@@ -97,9 +97,9 @@ class _Fields:
         return event
 
     def wrong(self, expected: str) -> CastmatesError:
-        told = self.cut.join(self._fields)[:60]
+        line = self.cut.join(self._fields)[:60]
         return CastmatesError(
-            f"line {self.row} is not CSV of perf stat: expected {expected} in '{told}'; give what `perf stat -x` wrote."
+            f"line {self.row} is not CSV of perf stat: expected {expected} in '{line}'; give what `perf stat -x` wrote."
         )
 
 

@@ -40,75 +40,75 @@ def parse_json(text: str) -> Report:
     lines: list[Line] = []
     metrics: list[Metric] = []
     group, running, pmu = "", None, ""
-    heads: list[str] = []  # of metrics that follow without a name of their own (metrics only, 6.0 and 6.1)
-    for row, found in _objects(text):
-        place, own = _place(found), _share(found.get("pcnt-running"))
-        if "metricgroup" in found:
-            group, running = found["metricgroup"], own
+    heads: list[str] = []  # of metrics that follow without a name (metrics only, 6.0 and 6.1)
+    for row, pairs in _objects(text):
+        place, own = _place(pairs), _share(pairs.get("pcnt-running"))
+        if "metricgroup" in pairs:
+            group, running = pairs["metricgroup"], own
             pmu = pmu_of(group)
-        elif found.keys() == {"unit"}:
-            heads.append(found["unit"])
-        elif "counter-value" in found:
-            lines.append(_line(row, found, place, own))
+        elif pairs.keys() == {"unit"}:
+            heads.append(pairs["unit"])
+        elif "counter-value" in pairs:
+            lines.append(_line(row, pairs, place, own))
             group, running, pmu = "", own, pmu_of(lines[-1].event)
-        if found.get("metric-unit", "") not in _NOTHING:
-            metrics.append(_metric(found["metric-unit"], found, place, group, running if own is None else own, pmu))
-        elif "metric-value" in found and "counter-value" not in found and heads:
-            metrics.append(_metric(heads[len(metrics) % len(heads)], found, place, group, running, pmu))
-        elif not {"counter-value", "metricgroup", "metric-value"} & found.keys():
-            metrics += _only_metrics(row, found, place)
+        if pairs.get("metric-unit", "") not in _NOTHING:
+            metrics.append(_metric(pairs["metric-unit"], pairs, place, group, running if own is None else own, pmu))
+        elif "metric-value" in pairs and "counter-value" not in pairs and heads:
+            metrics.append(_metric(heads[len(metrics) % len(heads)], pairs, place, group, running, pmu))
+        elif not {"counter-value", "metricgroup", "metric-value"} & pairs.keys():
+            metrics += _only_metrics(row, pairs, place)
     if not lines and not metrics:
         raise CastmatesError('perf stat printed no count: expected a line with "counter-value" or a metric.')
     return Report(tuple(lines), tuple(metrics))
 
 
 def _objects(text: str) -> Iterator[tuple[int, Object]]:
-    """Each object with the number of its line."""
+    """Yield each object with the number of its line."""
     for row, line in enumerate(text.splitlines(), start=1):
         if line.lstrip().startswith("#") or not line.strip():
             continue
         # Braces stand inside no value that perf prints, but for an odd event's name.
         for piece in re.split(r"(?<=[}])\s*(?=[{])", line):
-            if found := _pairs(row, piece):
-                yield row, found
+            if pairs := _pairs(row, piece):
+                yield row, pairs
 
 
 def _pairs(row: int, piece: str) -> Object:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     at = 0
     while True:
         between = _BETWEEN.match(piece, at)
         at = between.end() if between else at
         if at == len(piece):
-            return found
+            return pairs
         pair = _PAIR.match(piece, at)
         if pair is None:
             raise CastmatesError(
                 f'line {row} is not JSON of perf stat: expected a pair like "event" : "cycles" at '
                 f"'{piece[at : at + 40].strip()}'; give what `perf stat -j` wrote, whole."
             )
-        found[pair["key"]] = pair["quoted"] if pair["quoted"] is not None else pair["bare"]
+        pairs[pair["key"]] = pair["quoted"] if pair["quoted"] is not None else pair["bare"]
         at = pair.end()
 
 
-def _place(found: Object) -> Place:
-    where = next((f"CPU{found[key].removeprefix('CPU')}" if key == "cpu" else found[key] for key in _PLACES
-                  if key in found), "")  # fmt: skip
-    return Place(number(found["interval"]) if "interval" in found else None, where.strip(), found.get("cgroup", ""))
+def _place(pairs: Object) -> Place:
+    where = next((f"CPU{pairs[key].removeprefix('CPU')}" if key == "cpu" else pairs[key] for key in _PLACES
+                  if key in pairs), "")  # fmt: skip
+    return Place(number(pairs["interval"]) if "interval" in pairs else None, where.strip(), pairs.get("cgroup", ""))
 
 
-def _line(row: int, found: Object, place: Place, running: float | None) -> Line:
-    text = found["counter-value"]
+def _line(row: int, pairs: Object, place: Place, running: float | None) -> Line:
+    text = pairs["counter-value"]
     value, status = counted(text, number(text), running)
-    if "event" not in found or (value is None and not text.startswith("<")):
+    if "event" not in pairs or (value is None and not text.startswith("<")):
         raise CastmatesError(f"line {row} of perf stat's JSON has the counter-value '{text}' and no event or number.")
-    spread, runtime = number(found.get("variance", "")), number(found.get("event-runtime", ""))
+    spread, runtime = number(pairs.get("variance", "")), number(pairs.get("event-runtime", ""))
     return Line(
-        found["event"],
+        pairs["event"],
         value,
         status,
-        found.get("unit", ""),
-        # perf says 100 % of no time at all for what it could not count
+        pairs.get("unit", ""),
+        # perf prints 100 % of no time at all for what it could not count
         running if value is not None else None,
         None if runtime is None else int(runtime),
         None if spread is None else spread / 100,
@@ -116,15 +116,15 @@ def _line(row: int, found: Object, place: Place, running: float | None) -> Line:
     )
 
 
-def _metric(text: str, found: Object, place: Place, group: str, running: float | None, pmu: str) -> Metric:
+def _metric(text: str, pairs: Object, place: Place, group: str, running: float | None, pmu: str) -> Metric:
     unit, name = unit_and_name(text)
-    value = number(found.get("metric-value", ""))
+    value = number(pairs.get("metric-value", ""))
     return Metric(name, value, unit, group, running, pmu, place)
 
 
-def _only_metrics(row: int, found: Object, place: Place) -> Iterator[Metric]:
-    """Metrics as pairs of their own: --metric-only from 6.2 on."""
-    for key, text in found.items():
+def _only_metrics(row: int, pairs: Object, place: Place) -> Iterator[Metric]:
+    """Read metrics as separate pairs: --metric-only from 6.2 on."""
+    for key, text in pairs.items():
         if key in _KEYS:
             continue
         value = number(text)

@@ -1,4 +1,4 @@
-"""What a print of `perf stat` says, whichever version printed it."""
+"""What `perf stat` prints, whatever its version."""
 
 import math
 import re
@@ -39,7 +39,7 @@ class Metric:
     """A value that perf computed from its counts."""
 
     name: str
-    value: float | None  # None where perf says nan or none, or nothing
+    value: float | None  # None where perf prints nan or none, or nothing
     unit: str = ""  # "%", "percent of slots"; "" where the name is all
     group: str = ""  # the heading that it stands below, such as "TopdownL1 (cpu_core)"
     running: float | None = None  # of the event that it stands beside, or the heading
@@ -56,7 +56,7 @@ class Report:
 
 
 def counted(text: str, value: float | None, running: float | None) -> tuple[float | None, Status]:
-    """Tell what was not supported or not counted from what was, and what perf scaled up."""
+    """Separate what was not supported or not counted from what was, and what perf scaled up."""
     if text == NOT_SUPPORTED:
         return None, "not supported"
     if text == NOT_COUNTED or value is None:
@@ -65,7 +65,7 @@ def counted(text: str, value: float | None, running: float | None) -> tuple[floa
 
 
 def number(text: str) -> float | None:
-    """A number with a point or, as some locales have it, a comma; None for nan, inf and none."""
+    """Return a number with a point or, as some locales have it, a comma; None for nan, inf and none."""
     try:
         value = float(text.strip().replace(",", "."))
     except ValueError:
@@ -80,6 +80,6 @@ def unit_and_name(text: str) -> tuple[str, str]:
 
 
 def pmu_of(text: str) -> str:
-    """The kind of core in `TopdownL1 (cpu_atom)` or `cpu_atom/TOPDOWN_RETIRING.ALL/`; "" where none is named."""
-    found = re.search(r"\bcpu_\w+(?=[/)])", text)
-    return found[0] if found else ""
+    """Return the kind of core in `TopdownL1 (cpu_atom)` or `cpu_atom/TOPDOWN_RETIRING.ALL/`; "" where none is named."""
+    match = re.search(r"\bcpu_\w+(?=[/)])", text)
+    return match[0] if match else ""

@@ -1,4 +1,4 @@
-"""Tell what kind of output it is, and read it."""
+"""Recognises the kind of output, and reads it."""
 
 from castmates.counters.topdown.perf_output.csvs import parse_csv
 from castmates.counters.topdown.perf_output.jsons import parse_json
