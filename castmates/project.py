@@ -100,7 +100,8 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        cast = mixes.resolve(self.study, self.workloads, layout, prepared, placebo, str(self.study_file), cache)
+        programs = mixes.Programs(self.workloads, prepared, placebo)
+        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache), str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")

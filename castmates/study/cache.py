@@ -24,7 +24,7 @@ class Cache(Frozen):
 
     domains: tuple[int, ...]  # cache ids, with the gaps they have
     ways: int  # bits of a way mask; 0 where there are none
-    way_bytes: int | None  # of one domain; None where the machine does not tell
+    way_bytes: int | None  # of one domain; None where the machine does not report it
     least_ways: int  # bits that a mask must have
     sparse: bool  # whether a mask may have holes
     shareable: int  # mask of the ways that I/O uses too
@@ -32,7 +32,7 @@ class Cache(Frozen):
     cdp: bool  # mounted with masks of their own for code and data
     bandwidth: Bandwidth | None
     events: tuple[str, ...]  # that can be monitored: llc_occupancy, mbm_total_bytes …
-    monitored_groups: int  # whose events can be told apart
+    monitored_groups: int  # whose events can be kept apart
     rest: bool = True  # whether the masks of everybody else on the machine can be set
 
     @property

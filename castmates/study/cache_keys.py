@@ -20,18 +20,19 @@ def _each(value: object) -> list[object]:
 
 
 def _ways(value: object) -> tuple[str, ...]:
-    return tuple(ways_text(one) for one in _each(value))
+    return tuple(ways_text(amount) for amount in _each(value))
 
 
 def _rates(value: object) -> tuple[str, ...]:
-    return tuple(rate_text(one) for one in _each(value))
+    return tuple(rate_text(amount) for amount in _each(value))
 
 
 def _positions(value: object) -> tuple[str, ...]:
-    found = tuple(str(one) for one in _each(value) if type(one) is int or isinstance(one, str))
-    if len(found) < len(_each(value)) or any(one not in SIDES and not one.isdecimal() for one in found):
+    written = _each(value)
+    positions = tuple(str(position) for position in written if type(position) is int or isinstance(position, str))
+    if len(positions) < len(written) or any(not (text in SIDES or text.isdecimal()) for text in positions):
         raise ValueError("low, high, the number of a way (the first is 0), or a list of these")
-    return found
+    return positions
 
 
 def _mask(value: object) -> object:

@@ -32,7 +32,7 @@ def gather(
     """Put all catalogue files and the study's own workloads together, each finished."""
     written: dict[str, Workload] = {}
     origin: dict[str, str] = {}
-    for file, entries in [*((name, one.workloads) for name, one in files), (study_file, study.workloads)]:
+    for file, entries in [*((name, catalogue.workloads) for name, catalogue in files), (study_file, study.workloads)]:
         for name, workload in entries.items():
             if name in written:
                 raise CastmatesError(
@@ -52,7 +52,7 @@ def gather(
 
 
 def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
-    """Say which of its keys contradict each other; "" where none do."""
+    """Why its keys contradict each other; "" where they do not."""
     named = any(INPUTS in word for word in (*workload.words, *workload.variables.values()))
     if named and workload.inputs is None:
         return f"says {INPUTS} but has no 'inputs'; name the data set that is meant"
@@ -69,9 +69,9 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
 def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workload:
     chain = _chain(name, written, origin)
     keys: dict[str, Any] = {}
-    for one in reversed(chain):
-        own = {key: value for key, value in written[one].model_dump(exclude_unset=True).items() if key != "like"}
-        if "command" in own:  # another program: what was said of the one before does not hold for it
+    for ancestor in reversed(chain):
+        own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
+        if "command" in own:  # another program: what was written for the one before does not hold for it
             keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases")}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
@@ -126,15 +126,15 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
 def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, Workload]:
     """The workloads as this study's platform needs them: programs to start, or models of them and no program."""
     if study.platform == "modelled":
-        played = {name: one.model_copy(update=NO_PROGRAM) for name, one in workloads.items()}
+        played = {name: workload.model_copy(update=NO_PROGRAM) for name, workload in workloads.items()}
         lacking = [name for name in _named(study) if workloads[name].model is None]
         what = "has no 'model', which a study with 'platform: modelled' needs"
     else:
-        played = {name: one.model_copy(update={"model": None}) for name, one in workloads.items()}
+        played = {name: workload.model_copy(update={"model": None}) for name, workload in workloads.items()}
         lacking = [name for name in _named(study) if not workloads[name].command]
         what = "has a 'model' but no 'command'; give it one, or make the study 'platform: modelled'"
     if lacking:
-        able = sorted(name for name, one in workloads.items() if one.model is not None)
+        able = sorted(name for name, workload in workloads.items() if workload.model is not None)
         known = f" (these have one: {', '.join(able)})" if study.platform == "modelled" and able else ""
         raise CastmatesError(f"{study_file}: the workload '{lacking[0]}' {what}{known}.")
     return played

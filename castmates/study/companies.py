@@ -39,23 +39,23 @@ class _Draft:
 def companies(
     mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room
 ) -> list[list[Mix]]:
-    """Put mixes of one lead together, each into the first company that has a place for it.
+    """Put mixes of one lead together, each into the first company that has room for it.
 
     What is in a company does not depend on the companies after it, and taking a whole one away changes no other:
     a plan stays the same while its blocks are measured one by one.
     """
-    found: list[_Draft] = []
+    drafts: list[_Draft] = []
     for mix in mixes:
         _must_fit(mix, members, room)
         scenes = frozenset(scene.name for scene in scenes_of([mix], members))
-        for place, company in enumerate(found):
+        for place, company in enumerate(drafts):
             larger = company.with_mix(mix, scenes)
             if _may_share(larger, members, budget, rounds, room):
-                found[place] = larger
+                drafts[place] = larger
                 break
         else:
-            found.append(_Draft([mix], scenes))
-    return [company.mixes for company in found]
+            drafts.append(_Draft([mix], scenes))
+    return [company.mixes for company in drafts]
 
 
 def _may_share(company: _Draft, members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:

@@ -31,25 +31,26 @@ def name_of(study: str, mix: Mix) -> str:
 
 def mix_under(plan: Plan, mix: str, partition: str) -> Mix:
     """The mix of a plan under one partition."""
-    found = [one for one in plan.mixes if one.name == mix and one.antagonists]
-    for one in found:
-        if any(each.name == partition for each in one.partitions):
-            return one
-    if not found:
-        names = ", ".join(dict.fromkeys(one.name for one in plan.mixes if one.antagonists)) or "none"
-        raise CastmatesError(f"the study '{plan.study}' has no mix '{mix}'; there are: {names}.")
-    there = list(dict.fromkeys(each.name for one in found for each in one.partitions))
-    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
+    beside = [planned for planned in plan.mixes if planned.antagonists]
+    namesakes = [planned for planned in beside if planned.name == mix]
+    for planned in namesakes:
+        if any(tried.name == partition for tried in planned.partitions):
+            return planned
+    if not namesakes:
+        mixes = ", ".join(dict.fromkeys(planned.name for planned in beside)) or "none"
+        raise CastmatesError(f"the study '{plan.study}' has no mix '{mix}'; there are: {mixes}.")
+    names = list(dict.fromkeys(tried.name for planned in namesakes for tried in planned.partitions))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     raise CastmatesError(
         f"the mix '{mix}' of the study '{plan.study}' has no partition '{partition}'; there are: "
-        f"{', '.join(there[:MOST_NAMED]) or 'none'}{more}."
+        f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}."
     )
 
 
 def members_of(plan: Plan, mix: Mix) -> list[Member]:
     """Everybody in a mix, on the CPUs that the plan gave them."""
     for block in plan.blocks:
-        if any(one.identity == mix.identity for one in block.company.mixes):
+        if mix.identity in (own.identity for own in block.company.mixes):
             members = {member.name: member for member in block.company.members}
             return [members[name] for name in (mix.lead, *mix.antagonists)]
     raise CastmatesError(f"no block of the study '{plan.study}' has the mix '{mix.name}'.")
@@ -71,7 +72,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
             "antagonists": [],
-            "mixes": [MixRule(lead=lead.workload, antagonists=[one.workload for one in others])],
+            "mixes": [MixRule(lead=lead.workload, antagonists=[member.workload for member in others])],
             "placement": _seats(study.placement, lead, others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
             "cache": study.cache.model_copy(
@@ -93,8 +94,8 @@ def _without(study: Study, *keys: str) -> Mapping[str, object]:
 
 def _seats(placement: Placement, lead: Member, others: list[Member]) -> Placement:
     """The CPUs that everybody had."""
-    given = [cpu for one in others for cpu in one.cpus]
-    return placement.model_copy(update={"lead": _list(lead.cpus), "antagonists": _list(given)})
+    theirs = [cpu for member in others for cpu in member.cpus]
+    return placement.model_copy(update={"lead": _list(lead.cpus), "antagonists": _list(theirs)})
 
 
 def _list(cpus: tuple[int, ...] | list[int]) -> str:

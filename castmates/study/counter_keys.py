@@ -49,8 +49,8 @@ EventText = Annotated[str, AfterValidator(_event), Field(description=_WHAT)]
 
 def name_of(event: str) -> str:
     """What the event is called in tables: the name that it gives itself, or its own words."""
-    found = _NAME.search(event)
-    return found[1] if found else event
+    named = _NAME.search(event)
+    return named[1] if named else event
 
 
 class CounterKeys(Written):

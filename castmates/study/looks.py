@@ -21,31 +21,29 @@ def until_nobody_goes_on(looks: Iterable[Mapping[str, Any]]) -> list[Mapping[str
     taken = []
     for look in looks:
         taken.append(look)
-        if not any(one["goes_on"] for one in look["reached"]):
+        if not any(company["goes_on"] for company in look["reached"]):
             break
     return taken
 
 
 def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
     """Whether the wanted precision was reached, from what the looks left; "" where there was none."""
-    last = {one["company"]: one for look in taken for one in look["reached"]}
+    last = {company["company"]: company for look in taken for company in look["reached"]}
     if not last:
         return ""
     wanted = taken[-1]["wanted_pct"]
-    missed = [one for one in last.values() if not one["enough"]]
+    missed = [company for company in last.values() if not company["enough"]]
     count = f"{len(last) - len(missed)} of {len(last)} compan{'y' if len(last) == 1 else 'ies'}"
-    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(one, wanted) for one in missed)]) + "."
+    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(company, wanted) for company in missed)]) + "."
 
 
-def _missed(one: Mapping[str, Any], wanted: float) -> str:
-    blocks, half = one["blocks"], one["half_width_pct"]
+def _missed(company: Mapping[str, Any], wanted: float) -> str:
+    name, blocks, half = company["company"], company["blocks"], company["half_width_pct"]
     after = f"after {blocks} block{'s' * (blocks != 1)}"
     if half is None:
-        return f"{one['company']}: no interval {after}"
+        return f"{name}: no interval {after}"
     late = ", but too late to be confirmed" if half <= wanted else ""
-    return (
-        f"{one['company']}: ±{half:.3g} % {after}{late}" if half < 100 else f"{one['company']}: ±{half:.0f} % {after}"
-    )
+    return f"{name}: ±{half:.3g} % {after}{late}" if half < 100 else f"{name}: ±{half:.0f} % {after}"
 
 
 def company_of(path: str) -> str:

@@ -68,10 +68,10 @@ def pick(region: int, ways: int, start: int = 0) -> int:
 
 def parse(text: str) -> int:
     """`0x00f`, `00f` and `F` are masks in hexadecimal digits."""
-    found = HEX.fullmatch(text.strip())
-    if found is None:
+    digits = HEX.fullmatch(text.strip())
+    if digits is None:
         raise ValueError('a way mask in hexadecimal digits and in quotes, such as "0x00f"')
-    return int(found[1], 16)
+    return int(digits[1], 16)
 
 
 def text_of(mask: int, ways: int) -> str:
@@ -91,7 +91,7 @@ def fewest(cache: Cache) -> int:
 
 
 def refusal(mask: int, cache: Cache) -> str:
-    """Say why the kernel would not take this mask; "" where it would."""
+    """Why the kernel would not take this mask; "" where it would."""
     text = text_of(mask, cache.ways)
     if mask < 0 or without(mask, cache.full):
         return f"the mask {text} is out of range: this cache has {cache.ways} ways, {text_of(cache.full, cache.ways)}"
@@ -108,7 +108,7 @@ def refusal(mask: int, cache: Cache) -> str:
 
 
 def bytes_in(mask: int, cache: Cache) -> int | None:
-    """How much of one last-level cache the mask is; None where the machine does not tell."""
+    """How much of one last-level cache the mask is; None where the machine does not report its size."""
     return None if cache.way_bytes is None else popcount(mask) * cache.way_bytes
 
 
@@ -125,7 +125,7 @@ def ways_of_share(share: float, cache: Cache) -> int:
 
 
 def size_words(mask: int, cache: Cache) -> str:
-    """`4 ways, 6 MiB`, as far as the machine tells."""
+    """`4 ways, 6 MiB`, as far as the machine reports it."""
     amount = bytes_in(mask, cache)
     return _ways(popcount(mask)) + (f", {amount / 2**20:.3g} MiB" if amount is not None else "")
 

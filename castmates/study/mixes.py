@@ -19,13 +19,30 @@ from castmates.study.spec import PROTOCOL, Control, Member, Mix, Partition, Prep
 
 @dataclass(frozen=True)
 class Mixes:
-    """Everything that a study puts on stage."""
+    """All mixes of a study, with every member on its CPUs."""
 
     mixes: list[Mix]
     controls: list[Control]
     members: dict[str, Member]  # by name, shared by the mixes that have them
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What is there to be started."""
+
+    workloads: Workloads
+    prepared: Mapping[str, Prepared]  # by workload: what it finds when it starts
+    placebo: str  # the content of the placebo
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where it is started: the CPUs of a machine, and what can be shared out of its last-level cache."""
+
+    layout: Layout
+    cache: Cache | None = None
 
 
 @dataclass(frozen=True)
@@ -36,59 +53,54 @@ class _Seated:
     members: Sequence[Member]
 
 
+@dataclass(frozen=True)
+class _Conditions:
+    """What decides a measurement beside the members and their shares of the cache."""
+
+    placebo: str
+    prepare: Prepare
+
+
 def rules(study: Study) -> list[MixRule]:
     """Every lead beside every antagonist, then the mixes written out; each once."""
-    crossed = [MixRule(lead=lead, antagonists=[one]) for lead in study.leads for one in study.antagonists]
+    crossed = [MixRule(lead=lead, antagonists=[name]) for lead in study.leads for name in study.antagonists]
     unique: dict[tuple[str, ...], MixRule] = {}
     for rule in [*crossed, *study.mixes]:
         unique.setdefault((rule.lead, *sorted(rule.antagonists)), rule)
     return list(unique.values())
 
 
-def resolve(
-    study: Study,
-    workloads: Workloads,
-    layout: Layout,
-    prepared: Mapping[str, Prepared],
-    placebo: str,
-    study_file: str,
-    cache: Cache | None = None,
-) -> Mixes:
-    """Place every mix on this machine, and make the partitions that its cache allows.
-
-    `prepared` says for each workload what it finds when it starts, `placebo` is the content of the placebo.
-    """
-    members: dict[str, Member] = {}
-
-    def seated_mix(rule: MixRule, seats: Sequence[Seat]) -> _Seated:
-        names = [rule.lead, *rule.antagonists]
-        roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
-        found = [
-            member_of(name, role, seat, workloads[name], prepared[name])
-            for name, role, seat in zip(names, roles, seats, strict=True)
-        ]
-        members.update({member.name: member for member in found})
-        name = "+".join([rule.lead, *sorted(rule.antagonists)])
-        return _Seated(_mix(name, found, placebo, study.machine.prepare), found)
-
+def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mixes:
+    """Place every mix on this machine, and make the partitions that its cache allows."""
     wanted = [*rules(study), *_lonely(study)]
     check_workloads(study.cache, {name for rule in wanted for name in (rule.lead, *rule.antagonists)}, study_file)
+    conditions = _Conditions(programs.placebo, study.machine.prepare)
     everyone = [*wanted, *(rule for _, rule in study.control_rules)]
-    needs = [_need(rule, workloads) for rule in everyone]
-    seats = place(ask(study.placement, layout, study_file), needs, layout, study_file)
-    seated = list(map(seated_mix, everyone, seats))
-    tried = partitions(study.cache, cache, layout, study_file)
-    found = list(_with_partitions(seated[: len(wanted)], tried, placebo, study.machine.prepare))
-    if not found:
+    needs = [_need(rule, programs.workloads) for rule in everyone]
+    seats = place(ask(study.placement, host.layout, study_file), needs, host.layout, study_file)
+    seated = [_seated(rule, own, programs, conditions) for rule, own in zip(everyone, seats, strict=True)]
+    tried = partitions(study.cache, host.cache, host.layout, study_file)
+    mixes = list(_with_partitions(seated[: len(wanted)], tried, conditions))
+    if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
     controls = zip(study.control_rules, seated[len(wanted) :], strict=True)
     return Mixes(
-        found,
-        [Control(kind=kind, mix=one.mix) for (kind, _), one in controls],
-        members,
+        mixes,
+        [Control(kind=kind, mix=control.mix) for (kind, _), control in controls],
+        {member.name: member for each in seated for member in each.members},
         tuple(tried.notes.sentences),
         tried.cache,
     )
+
+
+def _seated(rule: MixRule, seats: Sequence[Seat], programs: Programs, conditions: _Conditions) -> _Seated:
+    names = [rule.lead, *rule.antagonists]
+    roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
+    members = [
+        member_of(name, role, seat, programs.workloads[name], programs.prepared[name])
+        for name, role, seat in zip(names, roles, seats, strict=True)
+    ]
+    return _Seated(_mix("+".join([rule.lead, *sorted(rule.antagonists)]), members, conditions), members)
 
 
 def _lonely(study: Study) -> list[MixRule]:
@@ -99,28 +111,26 @@ def _lonely(study: Study) -> list[MixRule]:
     return [MixRule.model_construct(lead=lead, antagonists=[]) for lead in study.leads if lead not in beside]
 
 
-def _with_partitions(seated: Sequence[_Seated], tried: Partitions, placebo: str, prepare: Prepare) -> Iterator[Mix]:
+def _with_partitions(seated: Sequence[_Seated], tried: Partitions, conditions: _Conditions) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a mix of its own: what is added measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
-    for one in seated:
-        lead, *antagonists = one.members
+    for mix, members in ((each.mix, each.members) for each in seated):
+        lead, *antagonists = members
         if antagonists:
-            yield one.mix
+            yield mix
             for partition in tried.of(lead, antagonists):
-                yield _mix(one.mix.name, one.members, placebo, prepare, partition)
+                yield _mix(mix.name, members, conditions, partition)
         if lead.workload not in alone:
             alone.add(lead.workload)
             for partition in tried.of(lead, []):
-                yield _mix(lead.workload, [lead], placebo, prepare, partition)
-    tried.tell_unplayed()
+                yield _mix(lead.workload, [lead], conditions, partition)
+    tried.note_unplayed()
 
 
-def _mix(
-    name: str, members: Sequence[Member], placebo: str, prepare: Prepare, partition: Partition | None = None
-) -> Mix:
+def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partition: Partition | None = None) -> Mix:
     return Mix(
         name=name,
-        identity=_identity(members, placebo, prepare, partition),
+        identity=_identity(members, conditions, partition),
         lead=members[0].name,
         antagonists=tuple(member.name for member in members[1:]),
         partitions=() if partition is None else (partition,),
@@ -158,10 +168,12 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
     )
 
 
-def _identity(members: Sequence[Member], placebo: str, prepare: Prepare, partition: Partition | None) -> str:
+def _identity(members: Sequence[Member], conditions: _Conditions, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
     aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
     kept = [member.model_copy(update=aside).canonical() for member in members]
-    knobs = [f"{knob} {word}" for knob, word in prepare.words.items()]
+    knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
     shares = [] if partition is None else [partition.canonical()]
-    return hashlib.sha256("\n".join([str(PROTOCOL), placebo, *kept, *knobs, *shares]).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
+        :12
+    ]

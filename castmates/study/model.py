@@ -89,8 +89,11 @@ class Workload(Written):
     def words(self) -> list[str]:
         """The command line, split, with its options."""
         command = shlex.split(self.command) if isinstance(self.command, str) else self.command
-        given = [(f"--{name}", value) for name, value in self.options.items() if value is not False]
-        return [*command, *(word for flag, value in given for word in (flag, str(value))[: 1 if value is True else 2])]
+        options = [(f"--{name}", value) for name, value in self.options.items() if value is not False]
+        return [
+            *command,
+            *(word for flag, value in options for word in (flag, str(value))[: 1 if value is True else 2]),
+        ]
 
     @property
     def memory_bytes(self) -> int:
@@ -208,16 +211,16 @@ class Budget(Written):
 
     @field_validator("blocks")
     @classmethod
-    def _enough_for_a_look(cls, blocks: int, given: ValidationInfo) -> int:
-        if given.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
+    def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
+        if info.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
             raise ValueError(f"at least {FEWEST_AT_A_LOOK}, as 'precision' is given: fewer blocks cannot tell it")
         return blocks
 
     @field_validator("most_blocks")
     @classmethod
-    def _enough_to_confirm(cls, most: int, given: ValidationInfo) -> int:
-        fewest = given.data.get("blocks", 0) + CONFIRMED_AFTER
-        if given.data.get("precision") is not None and most < fewest:
+    def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
+        fewest = info.data.get("blocks", 0) + CONFIRMED_AFTER
+        if info.data.get("precision") is not None and most < fewest:
             raise ValueError(
                 f"at least {fewest}, as 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
                 "'blocks'"
@@ -362,8 +365,8 @@ class Study(Written):
 
     @field_validator("attribution")
     @classmethod
-    def _of_a_partition(cls, attribution: Attribution, given: ValidationInfo) -> Attribution:
-        cache = given.data.get("cache")
+    def _of_a_partition(cls, attribution: Attribution, info: ValidationInfo) -> Attribution:
+        cache = info.data.get("cache")
         if attribution.isolated is not None and cache is not None and not cache.sweeps:
             raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
         return attribution
@@ -371,6 +374,9 @@ class Study(Written):
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:
         """The controls that are wanted."""
-        one = self.controls or Controls(positive=None, negative=None)
-        kinds: list[tuple[ControlKind, MixRule | None]] = [("positive", one.positive), ("negative", one.negative)]
+        controls = self.controls or Controls(positive=None, negative=None)
+        kinds: list[tuple[ControlKind, MixRule | None]] = [
+            ("positive", controls.positive),
+            ("negative", controls.negative),
+        ]
         return [(kind, rule) for kind, rule in kinds if rule is not None]

@@ -43,7 +43,7 @@ class WorkloadModel(Written):
     @field_validator("reuse")
     @classmethod
     def _shares_of_one_whole(cls, sets: list[WorkingSet]) -> list[WorkingSet]:
-        if sum(one.share for one in sets) > 1 + 1e-9:
+        if sum(each.share for each in sets) > 1 + 1e-9:
             raise ValueError("working sets whose shares come to 100 % at most")
         return sets
 
@@ -57,7 +57,7 @@ class WorkloadModel(Written):
     @property
     def streaming(self) -> float:
         """The share of accesses to lines that are never used again."""
-        return max(0.0, 1.0 - sum(one.share for one in self.reuse))
+        return max(0.0, 1.0 - sum(each.share for each in self.reuse))
 
 
 class Noise(Written):
@@ -87,8 +87,8 @@ class MachineModel(Written):
 
     @field_validator("least_ways")
     @classmethod
-    def _no_more_than_there_are(cls, least: int, given: ValidationInfo) -> int:
-        if least > given.data.get("ways", least):
+    def _no_more_than_there_are(cls, least: int, info: ValidationInfo) -> int:
+        if least > info.data.get("ways", least):
             raise ValueError("no more than there are 'ways'")
         return least
 

@@ -20,7 +20,7 @@ EXPECTED = "a regular expression for a line"
 
 
 def posix(pattern: str) -> str:
-    """Say it in POSIX's words; ValueError where it cannot be said."""
+    """Translate it into a POSIX expression; ValueError where there is none."""
     _refuse_what_is_none(pattern)
     return "".join(_translated(pattern))
 
@@ -39,37 +39,37 @@ def _refuse_what_is_none(pattern: str) -> None:
 def _translated(pattern: str) -> Iterator[str]:
     at = 0
     while at < len(pattern):
-        one, rest = pattern[at], pattern[at + 1 :]
-        if one == "[":
+        character, rest = pattern[at], pattern[at + 1 :]
+        if character == "[":
             text, at = _brackets(pattern, at + 1)
             yield text
             continue
-        if one == "\\":
+        if character == "\\":
             yield _escaped(rest[0])
             at += 2
             continue
-        if one == "{":
+        if character == "{":
             quantifier = QUANTIFIER.match(pattern, at)
             written = quantifier[0] if quantifier and quantifier[0] != "{}" else "{"
-            one = {"{": "\\{", "{,}": "*"}.get(written, written)
+            character = {"{": "\\{", "{,}": "*"}.get(written, written)
             at += len(written) - 1
             rest = pattern[at + 1 :]
-        if one == "(" and rest.startswith("?"):
+        if character == "(" and rest.startswith("?"):
             raise ValueError(f"{EXPECTED} without '(?': groups are all counted here, and flags are not known")
-        if one[-1] in "*+?}" and rest[:1] in ("?", "+"):
-            raise ValueError(f"{EXPECTED} without '{one}{rest[0]}': repetition takes as much as it can here")
-        yield one
+        if character[-1] in "*+?}" and rest[:1] in ("?", "+"):
+            raise ValueError(f"{EXPECTED} without '{character}{rest[0]}': repetition takes as much as it can here")
+        yield character
         at += 1
 
 
-def _escaped(one: str) -> str:
-    if one in CLASSES:
-        return f"[{CLASSES[one]}]"
-    if one.lower() in CLASSES:
-        return f"[^{CLASSES[one.lower()]}]"
-    if one.isalnum() and one not in ASSERTIONS:
-        raise ValueError(f"{EXPECTED} without '\\{one}': only \\d, \\s, \\w, \\b and their capitals are known")
-    return one if one in GNU else f"\\{one}"
+def _escaped(character: str) -> str:
+    if character in CLASSES:
+        return f"[{CLASSES[character]}]"
+    if character.lower() in CLASSES:
+        return f"[^{CLASSES[character.lower()]}]"
+    if character.isalnum() and character not in ASSERTIONS:
+        raise ValueError(f"{EXPECTED} without '\\{character}': only \\d, \\s, \\w, \\b and their capitals are known")
+    return character if character in GNU else f"\\{character}"
 
 
 def _brackets(pattern: str, at: int) -> tuple[str, int]:
@@ -84,33 +84,33 @@ def _brackets(pattern: str, at: int) -> tuple[str, int]:
             continue
         if pattern[at : at + 2] in ("[=", "[."):
             raise ValueError(f"{EXPECTED} without a class of equals or a named character ('{pattern[at : at + 2]}')")
-        one = pattern[at]
+        character = pattern[at]
         at += 1
-        if one == "\\":
-            one = pattern[at]
+        if character == "\\":
+            character = pattern[at]
             at += 1
-            if one.isalnum():
-                parts.append(_class_inside(one))
+            if character.isalnum():
+                parts.append(_class_inside(character))
                 continue
-        elif one == "-" and parts and len(parts[-1]) == 1 and pattern[at] not in "]\\":
+        elif character == "-" and parts and len(parts[-1]) == 1 and pattern[at] not in "]\\":
             parts[-1] += f"-{pattern[at]}"
             at += 1
             continue
-        parts.append(one)
+        parts.append(character)
     if set(parts) == {"^"} and not negated:
         return "\\^", at + 1  # alone in a set, it would say that the set is negated
     return f"[{'^' if negated else ''}{_ordered(parts)}]", at + 1
 
 
-def _class_inside(one: str) -> str:
-    if one not in CLASSES:
-        raise ValueError(f"{EXPECTED} without '\\{one}' in brackets: only \\d, \\s and \\w are known there")
-    return CLASSES[one]
+def _class_inside(character: str) -> str:
+    if character not in CLASSES:
+        raise ValueError(f"{EXPECTED} without '\\{character}' in brackets: only \\d, \\s and \\w are known there")
+    return CLASSES[character]
 
 
 def _ordered(parts: list[str]) -> str:
     """POSIX has no escapes in brackets: a `]` stands first, a `^` not first, a `-` first or last."""
-    first, caret, dash = ([one] if one in parts else [] for one in ("]", "^", "-"))
+    first, caret, dash = ([character] if character in parts else [] for character in ("]", "^", "-"))
     plain = [part for part in parts if part not in ("]", "^", "-")]
     return "".join([*first, *plain, *caret, *dash] if first or plain else [*dash, *caret])
 

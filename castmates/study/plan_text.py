@@ -1,4 +1,4 @@
-"""The plan as text and back. A company, and a design, is told once however many blocks have it: thousands may."""
+"""The plan as text and back. A company or a design is written once, however many blocks have it: thousands may."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -9,16 +9,16 @@ from pydantic import BaseModel
 from castmates.study.frozen import Frozen
 from castmates.study.spec import Block, Company, Design, Plan
 
-# What blocks have in common: their key -> where it is told, and what it is.
+# What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
 
 
 def text_of(plan: Plan) -> str:
     """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
-    told: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
+    shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
     names = {
-        "company": _names((block.company for block in plan.blocks), lambda one: one.id, told["companies"]),
-        "design": _names((block.design for block in plan.blocks), lambda _: "design", told["designs"]),
+        "company": _names((block.company for block in plan.blocks), lambda company: company.id, shared["companies"]),
+        "design": _names((block.design for block in plan.blocks), lambda _: "design", shared["designs"]),
     }
     blocks = [
         {
@@ -30,18 +30,18 @@ def text_of(plan: Plan) -> str:
         }
         for block in plan.blocks
     ]
-    return json.dumps(plan.model_dump(mode="json", exclude={"blocks"}) | told | {"blocks": blocks}, indent=1) + "\n"
+    return json.dumps(plan.model_dump(mode="json", exclude={"blocks"}) | shared | {"blocks": blocks}, indent=1) + "\n"
 
 
 def plan_of(text: str | bytes) -> Plan:
-    """The plan that a text tells; ValueError where it tells none."""
+    """The plan that a text describes; ValueError where it describes none."""
     content = json.loads(text)
     if not isinstance(content, dict):
         raise ValueError("no mapping")
     _check(content)
     kinds = dict(SHARED.values())
     content |= {
-        place: {name: kind.model_validate(one) for name, one in content[place].items()}
+        place: {name: kind.model_validate(record) for name, record in content[place].items()}
         for place, kind in kinds.items()
         if place in content
     }
@@ -49,7 +49,7 @@ def plan_of(text: str | bytes) -> Plan:
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with each block's company and design in their places; a plan that tells them there stays as it is."""
+    """The content with each block's company and design in their places; a plan that has them there stays as it is."""
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}
     if "blocks" not in rest:
         return rest
@@ -74,22 +74,22 @@ def _whole(block: object, content: Mapping[str, Any]) -> dict[str, Any]:
     return {**block, **{key: content[SHARED[key][0]][name] for key, name in named.items()}}
 
 
-def _names(every: Iterable[Any], usual: Callable[[Any], str], told: dict[str, Any]) -> dict[int, str]:
-    """A name for each object, the same for equal ones; `told` gets what each name means."""
+def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str, Any]) -> dict[int, str]:
+    """A name for each object, the same for equal ones; `shared` gets what each name means."""
     names: dict[int, str] = {}
     by_text: dict[str, str] = {}
-    for one in every:
-        if id(one) not in names:
-            names[id(one)] = _name(one, usual(one), by_text, told)
+    for record in records:
+        if id(record) not in names:
+            names[id(record)] = _name(record, usual(record), by_text, shared)
     return names
 
 
-def _name(one: BaseModel, usual: str, by_text: dict[str, str], told: dict[str, Any]) -> str:
-    text = one.model_dump_json()
+def _name(record: BaseModel, usual: str, by_text: dict[str, str], shared: dict[str, Any]) -> str:
+    text = record.model_dump_json()
     if text not in by_text:
         # What a measured block's company says of builds and places may differ under the same id.
-        by_text[text] = usual if usual not in told else f"{usual}/{len(told) + 1}"
-        told[by_text[text]] = one.model_dump(mode="json")
+        by_text[text] = usual if usual not in shared else f"{usual}/{len(shared) + 1}"
+        shared[by_text[text]] = record.model_dump(mode="json")
     return by_text[text]
 
 
@@ -100,11 +100,11 @@ class Common:
         self._known: dict[tuple[str, str], Frozen] = {}
 
     def block_of(self, spec: Mapping[str, Any]) -> Block:
-        """The block that a record's `spec` tells; ValueError where it tells none."""
-        return Block.model_validate({**spec, **{key: self._one(key, spec[key]) for key in SHARED if key in spec}})
+        """The block that a record's `spec` describes; ValueError where it describes none."""
+        return Block.model_validate({**spec, **{key: self._common(key, spec[key]) for key in SHARED if key in spec}})
 
-    def _one(self, key: str, told: object) -> Frozen:
-        place = (key, json.dumps(told))
+    def _common(self, key: str, content: object) -> Frozen:
+        place = (key, json.dumps(content))
         if place not in self._known:
-            self._known[place] = SHARED[key][1].model_validate(told)
+            self._known[place] = SHARED[key][1].model_validate(content)
         return self._known[place]

@@ -4,6 +4,8 @@ import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
@@ -14,6 +16,57 @@ from castmates.study.schedule import block_seed
 from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, companies_of
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What a study asks for, and what was measured of it."""
+
+    study: Study
+    members: Mapping[str, Member]
+    native_key: str
+    mixes: Mapping[str, Mix]  # by identity, those of the controls too
+    results: Collection[str]  # identities of the mixes that are not only controls
+    kept: Sequence[Block]  # the measured blocks that have any of these mixes
+
+    @cached_property
+    def measured(self) -> Counter[str]:
+        """How many measured blocks each mix has."""
+        return Counter(mix.identity for block in self.kept for mix in block.company.mixes)
+
+    def is_control(self, company: Company) -> bool:
+        """Whether nothing but controls is in a company."""
+        return not any(mix.identity in self.results for mix in company.mixes)
+
+    def most(self, identities: Iterable[str]) -> int:
+        """How many blocks these mixes may come to; controls alone never need more than the first look."""
+        return self.study.budget.looks[-1 if any(identity in self.results for identity in identities) else 0]
+
+    def company(self, mixes: Sequence[Mix]) -> Company:
+        """The company of these mixes, as it would be measured now."""
+        members, lead = self.members, mixes[0].lead
+        names = dict.fromkeys([lead, *(name for mix in mixes for name in mix.antagonists)])
+        digest = hashlib.sha256("\n".join(mix.identity for mix in mixes).encode()).hexdigest()[:8]
+        return Company(
+            id=f"{members[lead].workload}-{digest}",
+            protocol=PROTOCOL,
+            native_key=self.native_key,
+            # A program may be a lead in one mix and an antagonist, on the same CPUs, in another.
+            members=tuple(
+                members[name].model_copy(update={"role": "lead" if name == lead else "antagonist"}) for name in names
+            ),
+            mixes=tuple(mixes),
+            scenes=scenes_of(mixes, members),
+        )
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """A company that the plan goes on with."""
+
+    company: Company
+    elsewhere: int  # how many measured blocks its mixes have in other companies
+    missing: int  # how many blocks it lacks
 
 
 def extend(
@@ -29,123 +82,100 @@ def extend(
     A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
     wanted goes on; mixes that lost their company, or are new, form companies of their own.
     """
-    members = placed.members
-    wanted = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
-    results = {mix.identity for mix in placed.mixes}
-    kept = [block for block in measured if _active(block.company, wanted)]
-    having = Counter(mix.identity for block in kept for mix in block.company.mixes)
-    blocks = list(kept)
-    begun = {}  # company -> how many blocks its mixes have from elsewhere
-    covered: set[str] = set()
-    for company in companies_of(kept):
-        identities = [mix.identity for mix in company.mixes]
-        if not all(identity in wanted for identity in identities) or covered & set(identities):
-            continue
-        own = sum(block.company.id == company.id for block in kept)
-        begun[company.id] = min(having[identity] for identity in identities) - own
-        again = _company([wanted[identity] for identity in identities], members, native_key)
-        blocks += _new_blocks(study, again, kept, _most(study, identities, results) - own - begun[company.id], results)
-        covered |= set(identities)
-    have = {identity: having[identity] for identity in wanted if identity not in covered}
-    for group, missing in _groups(study, wanted, results, have, members, room or Room()):
-        new = _company(group, members, native_key)
-        begun[new.id] = have[group[0].identity]
-        blocks += _new_blocks(study, new, kept, missing, results)
+    request = _request(study, placed, native_key, measured)
+    growths = _continued(request)
+    covered = {mix.identity for growth in growths for mix in growth.company.mixes}
+    growths += _founded(request, [identity for identity in request.mixes if identity not in covered], room or Room())
+    blocks = [*request.kept, *(block for growth in growths for block in _new_blocks(request, growth))]
     blocks.sort(key=lambda block: (block.company.id, block.number))  # one plan, one text: measured or not
-    named = {name: titles[name] for name in dict.fromkeys(member.workload for member in members.values())}
     return Plan(
         study=study.name,
-        titles=named,
+        titles={member.workload: titles[member.workload] for member in placed.members.values()},
         mixes=tuple(placed.mixes),
         controls=tuple(placed.controls),
         blocks=tuple(blocks),
-        looks=_looks(study, blocks, begun, results),
+        looks=_looks(request, blocks, {growth.company.id: growth.elsewhere for growth in growths}),
         notes=placed.notes,
         cache=placed.cache,
     )
 
 
-def _active(company: Company, wanted: Mapping[str, Mix]) -> list[Mix]:
-    return [mix for mix in company.mixes if mix.identity in wanted] if company.protocol == PROTOCOL else []
+def _request(study: Study, placed: Mixes, native_key: str, measured: Iterable[Block]) -> _Request:
+    mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
+    results = {mix.identity for mix in placed.mixes}
+    kept = [block for block in measured if _counts(block.company, mixes)]
+    return _Request(study, placed.members, native_key, mixes, results, kept)
 
 
-def _most(study: Study, identities: Iterable[str], results: Collection[str]) -> int:
-    """How many blocks these mixes may come to; controls alone never need more than the first look."""
-    return study.budget.looks[-1 if any(identity in results for identity in identities) else 0]
+def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:
+    """Whether blocks of this company count: they were measured as we measure now, and have a mix of the study."""
+    return company.protocol == PROTOCOL and any(mix.identity in mixes for mix in company.mixes)
 
 
-def _groups(
-    study: Study,
-    wanted: Mapping[str, Mix],
-    results: Collection[str],
-    have: Mapping[str, int],
-    members: Mapping[str, Member],
-    room: Room,
-) -> Iterable[tuple[list[Mix], int]]:
-    """Mixes of one lead that miss the same number of blocks share a launch, as far as they fit."""
+def _continued(request: _Request) -> list[_Growth]:
+    """The companies that were begun and whose mixes are all still wanted; a mix goes on in one company only."""
+    growths: list[_Growth] = []
+    covered: set[str] = set()
+    for company in companies_of(request.kept):
+        identities = [mix.identity for mix in company.mixes]
+        if not all(identity in request.mixes for identity in identities) or covered & set(identities):
+            continue
+        own = sum(block.company.id == company.id for block in request.kept)
+        elsewhere = min(request.measured[identity] for identity in identities) - own
+        now = request.company([request.mixes[identity] for identity in identities])
+        growths.append(_Growth(now, elsewhere, request.most(identities) - own - elsewhere))
+        covered |= set(identities)
+    return growths
+
+
+def _founded(request: _Request, identities: Iterable[str], room: Room) -> list[_Growth]:
+    """New companies for these mixes: those of one lead that lack as many blocks share a launch, as far as they fit."""
     groups: dict[tuple[str, int], list[Mix]] = {}
-    for identity, had in have.items():
-        missing = _most(study, [identity], results) - had
+    for identity in identities:
+        mix, missing = request.mixes[identity], request.most([identity]) - request.measured[identity]
         if missing > 0:
-            groups.setdefault((wanted[identity].lead, missing), []).append(wanted[identity])
+            groups.setdefault((mix.lead, missing), []).append(mix)
+    study, growths = request.study, []
     for (_, missing), group in groups.items():
-        for company in companies(group, members, study.budget, _rounds(study), room):
-            yield company, missing
+        for mixes in companies(group, request.members, study.budget, _rounds(study), room):
+            elsewhere = request.measured[mixes[0].identity]
+            growths.append(_Growth(request.company(mixes), elsewhere, missing))
+    return growths
 
 
-def _looks(
-    study: Study, blocks: Iterable[Block], begun: Mapping[str, int], results: Collection[str]
-) -> tuple[tuple[str, ...], ...]:
+def _looks(request: _Request, blocks: Iterable[Block], elsewhere: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     """Which blocks each look adds: a block belongs to the first one that has as many blocks of its mixes.
 
-    Blocks of companies that do not go on, and those of controls, belong to the first look.
+    Blocks of companies that do not go on, and those of controls, belong to the first look. `elsewhere` has how many
+    measured blocks the mixes of each company that goes on have in other companies.
     """
-    if study.budget.precision is None:
+    budget = request.study.budget
+    if budget.precision is None:
         return ()
-    counts = study.budget.looks
-    found: list[list[str]] = [[] for _ in counts]
-    rank = Counter(begun)
+    paths: list[list[str]] = [[] for _ in budget.looks]
+    rank = Counter(elsewhere)
     for block in blocks:
         rank[block.company.id] += 1
-        goes_on = block.company.id in begun and any(mix.identity in results for mix in block.company.mixes)
-        place = bisect_left(counts, rank[block.company.id]) if goes_on else 0
-        found[min(place, len(counts) - 1)].append(block.path)
-    return tuple(map(tuple, found))
+        goes_on = block.company.id in elsewhere and not request.is_control(block.company)
+        look = bisect_left(budget.looks, rank[block.company.id]) if goes_on else 0
+        paths[min(look, len(paths) - 1)].append(block.path)
+    return tuple(map(tuple, paths))
 
 
-def _company(mixes: Sequence[Mix], members: Mapping[str, Member], native_key: str) -> Company:
-    names = dict.fromkeys([mixes[0].lead, *(name for mix in mixes for name in mix.antagonists)])
-    digest = hashlib.sha256("\n".join(mix.identity for mix in mixes).encode()).hexdigest()[:8]
-    return Company(
-        id=f"{members[mixes[0].lead].workload}-{digest}",
-        protocol=PROTOCOL,
-        native_key=native_key,
-        # A program may be a lead in one mix and an antagonist, on the same CPUs, in another.
-        members=tuple(
-            members[name].model_copy(update={"role": "lead" if name == mixes[0].lead else "antagonist"})
-            for name in names
-        ),
-        mixes=tuple(mixes),
-        scenes=scenes_of(mixes, members),
-    )
-
-
-def _new_blocks(
-    study: Study, company: Company, kept: Sequence[Block], count: int, results: Collection[str]
-) -> list[Block]:
+def _new_blocks(request: _Request, growth: _Growth) -> list[Block]:
     """Blocks with the lowest numbers that are still free (a gap is left where a block was forgotten)."""
-    taken = {block.number for block in kept if block.company.id == company.id}
-    is_control = not any(mix.identity in results for mix in company.mixes)
-    free = [number for number in range(1, len(taken) + max(count, 0) + 1) if number not in taken]
+    study, company, count = request.study, growth.company, max(growth.missing, 0)
+    taken = {block.number for block in request.kept if block.company.id == company.id}
+    free = [number for number in range(1, len(taken) + count + 1) if number not in taken]
     return [
         Block(
             study=study.name,
             company=company,
             number=number,
             seed=block_seed(study.seed, company.id, number),
-            design=design_of(study, is_control),
+            design=design_of(study, request.is_control(company)),
         )
-        for number in free[: max(count, 0)]
+        for number in free[:count]
     ]
 
 

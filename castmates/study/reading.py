@@ -95,13 +95,13 @@ def _walk(node: yaml.Node, path: Path, lines: dict[Path, int], file: str) -> Non
 
 
 def _sentences(problem: ValidationError, model: type[BaseModel], lines: dict[Path, int], file: str) -> Iterable[str]:
-    # A union such as `str | list[str]` reports each arm by its own error; the first one says enough.
-    told: set[Path] = set()
+    # A union such as `str | list[str]` reports each arm by its own error; the first one is enough.
+    reported: set[Path] = set()
     for error in problem.errors(include_url=False):
         path = _written_path(error["loc"], lines)
-        if path in told:
+        if path in reported:
             continue
-        told.add(path)
+        reported.add(path)
         line = lines.get(path) or lines.get(path[:-1]) or 1
         key = _dotted(path)
         yield f"{file}, line {line}: {_sentence(error, key, path, model)}"
@@ -119,7 +119,7 @@ def _written_path(location: tuple[str | int, ...], lines: dict[Path, int]) -> Pa
 
 
 def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str:  # noqa: ANN401 (pydantic's ErrorDetails)
-    kind, context, found = error["type"], error.get("ctx", {}), error["input"]
+    kind, context, value = error["type"], error.get("ctx", {}), error["input"]
     if kind == "extra_forbidden":
         known = _known_keys(model, path[:-1])
         return f"unknown key '{key}'{did_you_mean(str(path[-1]), known)} (known here: {', '.join(known)})."
@@ -127,16 +127,16 @@ def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str: 
         return f"the key '{key}' is missing."
     if kind == "string_pattern_mismatch":
         if "A-Za-z0-9][" in context["pattern"]:
-            return f"'{key}': {found!r} is no name of an option; write it without '--' (letters, digits, '_', '-')."
+            return f"'{key}': {value!r} is no name of an option; write it without '--' (letters, digits, '_', '-')."
         if "A-Z" in context["pattern"]:
-            return f"'{key}': {found!r} is no name of an environment variable (letters, digits and '_')."
+            return f"'{key}': {value!r} is no name of an environment variable (letters, digits and '_')."
         if "a-z" in context["pattern"]:
-            return f"'{key}' is {found!r}, but a name is made of lower-case letters, digits, '.', '_' and '-'."
-        return f"'{key}' is {found!r}, but expected a CPU list such as 0-3 or 0,2."
+            return f"'{key}' is {value!r}, but a name is made of lower-case letters, digits, '.', '_' and '-'."
+        return f"'{key}' is {value!r}, but expected a CPU list such as 0-3 or 0,2."
     if kind in ("model_type", "dict_type"):
-        return f"'{key}' is {_shown(found)}, but expected keys with values, such as `key: value`."
+        return f"'{key}' is {_shown(value)}, but expected keys with values, such as `key: value`."
     expected = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
-    return f"'{key}' is {_shown(found)}, but expected {expected}."
+    return f"'{key}' is {_shown(value)}, but expected {expected}."
 
 
 def _known_keys(model: type[BaseModel], path: Path) -> list[str]:

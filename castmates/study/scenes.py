@@ -8,10 +8,10 @@ from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Scene,
 
 def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member]) -> tuple[Scene, ...]:
     """Each scene once: what several mixes have in common has one name."""
-    found: dict[str, Scene] = {}
+    by_name: dict[str, Scene] = {}
     for scene in _scenes(mixes, members):
-        found.setdefault(scene.name, scene)
-    return tuple(found.values())
+        by_name.setdefault(scene.name, scene)
+    return tuple(by_name.values())
 
 
 def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Scene]:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the YAML files, for editors; `make schemas` writes them, a test says when they are stale."""
+"""JSON Schemas of the YAML files, for editors; `make schemas` writes them, a test shows when they are stale."""
 
 import json
 

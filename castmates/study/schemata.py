@@ -8,7 +8,7 @@ from castmates.study.spec import Share
 
 
 def schemata_of(share: Share, domains: Iterable[int], cache: Cache) -> str:
-    """What a group's schemata say on these last-level caches."""
+    """A group's schemata on these last-level caches."""
     data = cache.full if share.ways is None else share.ways
     lines = {"L3": masks.text_of(data, cache.ways)} if cache.ways else {}
     if cache.cdp:

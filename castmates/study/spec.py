@@ -64,7 +64,7 @@ class Share(Frozen):
 
     member: str  # or REST
     ways: int | None = None  # way mask; of data only, where `code` is given
-    code: int | None = None  # way mask of code, on machines that tell code from data
+    code: int | None = None  # way mask of code, on machines that keep code and data apart
     bandwidth: int | None = None  # in the machine's unit
 
 
@@ -116,7 +116,7 @@ class Counting(Frozen):
     how: Literal["auto", "cgroup", "thread", "cpu"] = "auto"
     series: float = 10.0  # readings in a second between a window's edges; 0 for none
     profile: int = 0  # steps of the lead that are profiled in each scene after the rounds
-    cost_pairs: int = 1  # pairs of windows, with and without each of them, that tell what they cost
+    cost_pairs: int = 1  # pairs of windows, with and without each of them, that show what they cost
 
 
 class Design(Frozen):

@@ -41,8 +41,8 @@ TREE = (
 )
 LEVEL_ONE = ("Frontend_Bound", "Bad_Speculation", "Retiring", "Backend_Bound")  # that every processor has
 BY_NAME = {category.name: category for category in TREE}
-_BY_ALIAS = {alias: one for one in TREE for alias in (one.name.lower(), f"{one.name.lower()}_smt", *one.aliases)}
-MEMORY_PART = tuple(one.name for one in TREE if one.level == 3)
+_BY_ALIAS = {alias: each for each in TREE for alias in (each.name.lower(), f"{each.name.lower()}_smt", *each.aliases)}
+MEMORY_PART = tuple(each.name for each in TREE if each.level == 3)
 
 
 def category(perf_name: str) -> Category | None:
@@ -52,24 +52,24 @@ def category(perf_name: str) -> Category | None:
 
 def of_level(level: int) -> tuple[str, ...]:
     """The names of a level, in the order in which they are drawn."""
-    return tuple(one.name for one in TREE if one.level == level)
+    return tuple(each.name for each in TREE if each.level == level)
 
 
 def children(parent: str) -> tuple[str, ...]:
     """The names right below a category."""
-    return tuple(one.name for one in TREE if one.parent == parent)
+    return tuple(each.name for each in TREE if each.parent == parent)
 
 
 def remainders(shares: Mapping[str, float]) -> dict[str, float]:
     """What is missing from a whole: of level 1 (key "") to one, of each parent's children to the parent.
 
-    Only families that are complete are told of; SMT contention, which few processors tell, may be missing.
+    Only complete families are reported; SMT contention, which few processors report, may be missing.
     """
-    found: dict[str, float] = {}
+    missing: dict[str, float] = {}
     if set(LEVEL_ONE) <= shares.keys():
-        found[""] = 1.0 - sum(shares.get(name, 0.0) for name in of_level(1))
+        missing[""] = 1.0 - sum(shares.get(name, 0.0) for name in of_level(1))
     for parent in of_level(1):
         known = [name for name in children(parent) if name in shares]
         if parent in shares and len(known) == 2:
-            found[parent] = shares[parent] - sum(shares[name] for name in known)
-    return found
+            missing[parent] = shares[parent] - sum(shares[name] for name in known)
+    return missing

@@ -27,10 +27,10 @@ UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", star
 
 def bytes_of(amount: str) -> int:
     """`1.9 GB` or `512 MiB` in bytes."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", amount)
-    if found is None or found[2] not in UNITS:
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", amount)
+    if parts is None or parts[2] not in UNITS:
         raise ValueError("an amount of memory with its unit, such as 1.9 GB or 512 MiB")
-    return int(float(found[1]) * UNITS[found[2]])
+    return int(float(parts[1]) * UNITS[parts[2]])
 
 
 def _amount(value: object) -> object:

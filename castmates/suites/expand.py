@@ -6,7 +6,7 @@ from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
 from castmates.study.suites_keys import Npb, Parsec, Spec2017, SuiteKeys
 from castmates.suites import find
-from castmates.suites.find import Found
+from castmates.suites.find import Installed
 from castmates.suites.job import SuiteError
 
 READY_WITHIN = 600.0  # seconds: a run directory is copied before
@@ -17,11 +17,11 @@ def expanded(catalogue: Catalogue, file: str) -> Catalogue:
     workloads = dict(catalogue.workloads)
     for suite, keys in _suites(catalogue):
         try:
-            for found in _benchmarks(keys):
-                name = f"{suite}.{found.name}"
+            for benchmark in _benchmarks(keys):
+                name = f"{suite}.{benchmark.name}"
                 if name in workloads:
                     raise SuiteError(f"the workload '{name}' stands in this file too; rename it")
-                workloads[name] = _workload(suite, keys, found)
+                workloads[name] = _workload(suite, keys, benchmark)
         except SuiteError as problem:
             raise CastmatesError(f"{file}: '{suite}': {problem}.") from None
     return catalogue.model_copy(update={"workloads": workloads})
@@ -33,19 +33,19 @@ def _suites(catalogue: Catalogue) -> Iterator[tuple[str, SuiteKeys]]:
             yield suite, keys
 
 
-def _benchmarks(keys: SuiteKeys) -> list[Found]:
+def _benchmarks(keys: SuiteKeys) -> list[Installed]:
     if isinstance(keys, Spec2017):
         return find.spec2017_benchmarks(keys)
     return find.parsec_packages(keys) if isinstance(keys, Parsec) else find.npb_programs(keys)
 
 
-def _workload(suite: str, keys: SuiteKeys, found: Found) -> Workload:
-    where = ["--root", str(found.root), "--at", str(found.at)]
-    command = ["{python}", "-m", "castmates.suites.run", suite, *where, *found.more]
+def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
+    where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
+    command = ["{python}", "-m", "castmates.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
     return Workload(
-        title=found.title,
-        command=[*command, "--check", check, "--digest", found.job.digest()],
+        title=benchmark.title,
+        command=[*command, "--check", check, "--digest", benchmark.job.digest()],
         progress="heartbeat",
         unit="run",
         cores=keys.cores,

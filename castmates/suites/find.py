@@ -12,8 +12,8 @@ from castmates.suites.job import Job, SuiteError
 
 
 @dataclass(frozen=True)
-class Found:
-    """A benchmark: its short name, its whole one, and what `castmates.suites.run` needs to be told."""
+class Installed:
+    """A benchmark that can be run: its short name, its whole one, and the arguments of `castmates.suites.run`."""
 
     name: str
     title: str
@@ -23,25 +23,26 @@ class Found:
     more: tuple[str, ...] = ()
 
 
-def spec2017_benchmarks(keys: Spec2017) -> list[Found]:
+def spec2017_benchmarks(keys: Spec2017) -> list[Installed]:
     """Every benchmark with a run directory of the size, tuning and label."""
     root = _root(keys.root)
     home = root / spec2017.BENCHMARKS
     if not home.is_dir():
         raise SuiteError(f"'root' is {root}, but there is no {spec2017.BENCHMARKS} in it")
-    there = {folder.name: folder for folder in sorted(home.glob("[0-9][0-9][0-9].*")) if folder.is_dir()}
-    chosen = _chosen(keys.benchmarks, there, lambda name: {name, name[:3], name[4:], name[4:].rpartition("_")[0]})
-    found = []
-    for name in chosen or there:
-        folder = _run_directory(there[name], keys, must=bool(chosen))
+    installed = {folder.name: folder for folder in sorted(home.glob("[0-9][0-9][0-9].*")) if folder.is_dir()}
+    chosen = _chosen(keys.benchmarks, installed, lambda name: {name, name[:3], name[4:], name[4:].rpartition("_")[0]})
+    benchmarks = []
+    for name in chosen or installed:
+        folder = _run_directory(installed[name], keys, must=bool(chosen))
         if folder is not None:
             at = folder.relative_to(root)
             short = name.partition(".")[2].lower()
-            found.append(Found(short, f"SPEC CPU2017 {name}, {keys.size}", root, at, spec2017.Benchmark(root, at)))
-    if not found:
+            title = f"SPEC CPU2017 {name}, {keys.size}"
+            benchmarks.append(Installed(short, title, root, at, spec2017.Benchmark(root, at)))
+    if not benchmarks:
         wanted = _pattern(keys).replace("(.+)", "LABEL")
         raise SuiteError(f"{home}: no benchmark has a directory run/{wanted} with {spec2017.COMMANDS}; {_SET_UP}")
-    return found
+    return benchmarks
 
 
 _SET_UP = "make them with runcpu --action=setup --size=… --copies=1"
@@ -70,19 +71,19 @@ def _run_directory(benchmark: Path, keys: Spec2017, must: bool) -> Path | None:
     return next(iter(folders.values()), None)
 
 
-def parsec_packages(keys: Parsec) -> list[Found]:
+def parsec_packages(keys: Parsec) -> list[Installed]:
     """Every package with an installed build and a run configuration of the size."""
     root = _root(keys.root)
     if not (root / "pkgs").is_dir():
         raise SuiteError(f"'root' is {root}, but there is no pkgs in it")
     configurations = [*root.glob("pkgs/*/*/parsec"), *root.glob("ext/splash2x/*/*/parsec")]
-    there = {_package_name(root, one.parent): one.parent for one in sorted(configurations)}
-    chosen = _chosen(keys.benchmarks, there, lambda name: {name})
-    found = []
-    for name in chosen or there:
-        folder = there[name]
+    installed = {_package_name(root, folder.parent): folder.parent for folder in sorted(configurations)}
+    chosen = _chosen(keys.benchmarks, installed, lambda name: {name})
+    packages = []
+    for name in chosen or installed:
+        folder = installed[name]
         sized = (folder / "parsec" / f"{keys.size}.runconf").is_file()
-        builds = sorted(one.name for one in (folder / "inst").glob("*") if one.is_dir())
+        builds = sorted(place.name for place in (folder / "inst").glob("*") if place.is_dir())
         build = keys.build or (builds[0] if len(builds) == 1 else "")
         if not sized or build not in builds:
             if not chosen and (not sized or not builds or keys.build):
@@ -90,10 +91,11 @@ def parsec_packages(keys: Parsec) -> list[Found]:
             raise SuiteError(_lacking(folder, keys, sized, builds))
         at = folder.relative_to(root)
         job = parsec.Package(root, at, build, keys.size, keys.cores)
-        found.append(Found(name, f"PARSEC {name}, {keys.size}", root, at, job, ("--build", build, "--size", keys.size)))
-    if not found:
+        title, more = f"PARSEC {name}, {keys.size}", ("--build", build, "--size", keys.size)
+        packages.append(Installed(name, title, root, at, job, more))
+    if not packages:
         raise SuiteError(f"{root}: no package is built with {keys.size}.runconf; run bin/parsecmgmt -a build")
-    return found
+    return packages
 
 
 def _package_name(root: Path, folder: Path) -> str:
@@ -109,7 +111,7 @@ def _lacking(folder: Path, keys: Parsec, sized: bool, builds: Sequence[str]) -> 
     return f"{folder / 'inst'} has the builds {', '.join(builds)}; {wish}"
 
 
-def npb_programs(keys: Npb) -> list[Found]:
+def npb_programs(keys: Npb) -> list[Installed]:
     """Every program of the class in bin."""
     root = _root(keys.root)
     files = {}
@@ -121,7 +123,7 @@ def npb_programs(keys: Npb) -> list[Found]:
         raise SuiteError(f"{root / 'bin'} has no program of class {keys.size}, such as cg.{keys.size}.x; build them")
     chosen = _chosen(keys.benchmarks, files, lambda name: {name})
     return [
-        Found(name, f"NPB {name.upper()}, class {keys.size}", root, files[name], npb.Program(root, files[name]))
+        Installed(name, f"NPB {name.upper()}, class {keys.size}", root, files[name], npb.Program(root, files[name]))
         for name in chosen or files
     ]
 

@@ -70,7 +70,7 @@ def plan_of(
     )
     layout = project.layout_of(read_topology())
     prepared = dict.fromkeys(programs, Prepared(environment_key=None, content="c"))
-    cast = mixes.resolve(study, programs, layout, prepared, "p", "test.yaml")
+    cast = mixes.resolve(study, mixes.Programs(programs, prepared, "p"), mixes.Host(layout), "test.yaml")
     return planning.extend(study, cast, dict.fromkeys(programs, ""), key)
 
 

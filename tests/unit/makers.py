@@ -45,8 +45,8 @@ def plan(
 ) -> Plan:
     programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
     catalogue.check_names(one, programs, "study.yaml")
-    found = prepared(programs, content, key)
-    cast = mixes.resolve(one, programs, layout(cpus), found, placebo, "study.yaml", cache)
+    there = mixes.Programs(programs, prepared(programs, content, key), placebo)
+    cast = mixes.resolve(one, there, mixes.Host(layout(cpus), cache), "study.yaml")
     titles = {name: program.title for name, program in programs.items()}
     return planning.extend(one, cast, titles, key, measured, room)
 

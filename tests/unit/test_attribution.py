@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
-from castmates.analysis.partitions.attribution_rounds import rounds, stages
+from castmates.analysis.partitions.attribution_rounds import linked_scenes, rounds
 from castmates.analysis.partitions.isolated import isolating
 from castmates.preview import isolation
 from castmates.study.spec import REST, Partition, Share
@@ -183,7 +183,7 @@ def test_the_blocks_that_choose_do_not_estimate():
     """Where the choosing blocks alone say that split-2 is best, it is chosen, and the others say what it gives."""
     of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
     plain = maker.windows(of)
-    _, choosing = isolating(of, *rounds(plain, stages(mix_contrasts(of))), None)
+    _, choosing = isolating(of, *rounds(plain, linked_scenes(mix_contrasts(of))), None)
     assert len(choosing) == 2
     here = plain["block"].isin(choosing["block"]) & plain["member"].eq(maker.LEAD)
     better = here & plain["scene"].eq("corun:dlrm+stream@split-2")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.study import catalogue
-from castmates.study.mixes import resolve
+from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import LATER, Member
@@ -16,7 +16,7 @@ from tests.unit.makers import ENVIRONMENTS, layout, prepared, study, workloads
 def mixes_of(one: Study, cpus=(0, 1), programs=None):
     programs = programs or workloads("x", "y", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
-    cast = resolve(one, programs, layout(cpus), prepared(programs), "p", "study.yaml")
+    cast = resolve(one, Programs(programs, prepared(programs), "p"), Host(layout(cpus)), "study.yaml")
     return cast.mixes, cast.members
 
 

@@ -15,7 +15,7 @@ from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
-from castmates.study.spec import REST, UNMANAGED, Mix, Plan, Share
+from castmates.study.spec import REST, UNMANAGED, Company, Mix, Plan, Share
 from tests.unit.caches import cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 
@@ -35,6 +35,10 @@ def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
 
 def names_of(mix: Mix) -> set[str]:
     return {partition.name for partition in mix.partitions}
+
+
+def active_mixes(one: Plan, company: Company) -> list[Mix]:
+    return [mix for mix in company.mixes if mix.identity in one.wanted]
 
 
 def paths(one: Plan) -> set[str]:
@@ -306,7 +310,7 @@ def test_members_around_different_caches():
     here = cache(domains=(0, 1), shareable=0)
     programs = workloads("x", a=Workload(command="a", cores=2))
     one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "2,3", "reserve": 0})
-    cast = mixes.resolve(one, programs, two, prepared(programs), "p", "study.yaml", here)
+    cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), mixes.Host(two, here), "study.yaml")
     company = extend(one, cast, {"x": "", "a": ""}, "k").blocks[0].company
     under = [scene for scene in company.scenes if scene.partition == "split-4"]
     assert rows(company, under, here, two) == [

@@ -41,7 +41,7 @@ def test_a_rate_above_the_most_is_left_out_and_those_behind_it_stay():
 
 def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():
     keys = CacheKeys.model_validate({"sweeps": [{"antagonist_cap": "all", "position": ["low", "high"]}]})
-    found = {cut.name: cut.antagonists.ways for cut in cuts(keys, cache(4, shareable=0), "study.yaml", Notes())}
+    found = {cut.name: cut.antagonists.mask for cut in cuts(keys, cache(4, shareable=0), "study.yaml", Notes())}
     assert found == {"cap-1": 0x8, "cap-1-high": 0x1, "cap-2": 0xC, "cap-2-high": 0x3, "cap-3": 0xE, "cap-3-high": 0x7}
 
 

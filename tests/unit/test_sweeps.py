@@ -29,7 +29,7 @@ def hexes(found: dict[str, Cut]) -> dict[str, tuple[str | None, ...]]:
     def text(mask):
         return None if mask is None else f"{mask:03x}"
 
-    return {name: (text(one.lead.ways), text(one.antagonists.ways), text(one.rest)) for name, one in found.items()}
+    return {name: (text(one.lead.mask), text(one.antagonists.mask), text(one.rest)) for name, one in found.items()}
 
 
 def test_split_gives_the_lead_its_ways_and_the_antagonists_all_others():
@@ -214,7 +214,7 @@ def test_throttles_in_other_units():
 
 def test_code_and_data_of_the_lead():
     found, _ = made({"split": 4, "code": [1, 4]}, on=cache(cdp=True, shareable=0))
-    assert {name: (f"{cut.lead.ways:03x}", f"{cut.lead.code:03x}") for name, cut in found.items()} == {
+    assert {name: (f"{cut.lead.mask:03x}", f"{cut.lead.code:03x}") for name, cut in found.items()} == {
         "split-4-code-1": ("00e", "001")
     }
     found, notes = made({"split": 4, "code": 1}, on=cache(shareable=0))
@@ -227,11 +227,11 @@ def test_masks_written_out():
     found, _ = made({"masks": masked}, on=cache(shareable=0))
     (cut,) = found.values()
     assert cut.name == "lead-00f-antagonists-ff0-stream-f00"
-    assert (cut.lead.ways, cut.antagonists.ways, cut.named["stream"].ways, cut.rest) == (0xF, 0xFF0, 0xF00, 0xFF0)
+    assert (cut.lead.mask, cut.antagonists.mask, cut.named["stream"].mask, cut.rest) == (0xF, 0xFF0, 0xF00, 0xFF0)
     named, _ = made({"name": "mine", "masks": {**masked, "rest": "800"}, "bandwidth": {"stream": "20%"}})
     assert list(named) == ["mine-stream-mb20"]
     assert named["mine-stream-mb20"].rest == 0x800
-    assert named["mine-stream-mb20"].named["stream"].ways == 0xF00
+    assert named["mine-stream-mb20"].named["stream"].mask == 0xF00
 
 
 @pytest.mark.parametrize(
@@ -335,19 +335,19 @@ def test_every_mask_of_every_sweep_can_be_written(wanted, ways, least, sparse, c
         assert "come to more than 500 partitions; name fewer values" in str(problem)  # noqa: PT017
         return
     for name, cut in found.items():
-        parts = [cut.lead.ways, cut.lead.code, cut.antagonists.ways, cut.rest]
+        parts = [cut.lead.mask, cut.lead.code, cut.antagonists.mask, cut.rest]
         for mask in (part for part in parts if part is not None):
             assert mask
             assert not masks.refusal(mask, one), (name, f"{mask:x}")
             assert not avoid or not mask & one.shareable
-        if name.startswith("split-") and cut.antagonists.ways is not None:
-            whole = (cut.lead.ways or 0) | (cut.lead.code or 0)
-            assert not whole & cut.antagonists.ways
+        if name.startswith("split-") and cut.antagonists.mask is not None:
+            whole = (cut.lead.mask or 0) | (cut.lead.code or 0)
+            assert not whole & cut.antagonists.mask
     assert all("\n" not in note for note in notes)
     assert len(set(found)) == len(found)
 
 
 def test_sweeps_of_growing_ways_contain_each_other():
     found, _ = made({"split": "all"})
-    grown = [cut.lead.ways for cut in found.values()]
+    grown = [cut.lead.mask for cut in found.values()]
     assert all(one & other == one for one, other in pairwise(grown))

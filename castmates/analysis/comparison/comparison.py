@@ -20,7 +20,7 @@ _COUNTS = ("blocks", "rounds")
 
 @dataclass(frozen=True)
 class Side:
-    """One study: what it asked, and what its windows say."""
+    """One study: its plan and its windows."""
 
     plan: Plan
     windows: pd.DataFrame
@@ -37,10 +37,10 @@ def compare(a: Side, b: Side, margin: float) -> pd.DataFrame:
 
 
 def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.DataFrame:
-    """The study's questions with what its launches say; `partition` as A calls it, `own` as this one does."""
+    """The study's questions with the answers of its launches; `partition` is A's name for it, `own` this study's."""
     asked = questions(side.plan)
-    found = spread(launch_means(side.plan, side.windows)).reset_index("platform")
-    table = asked.join(found).reset_index(drop=True)
+    estimates = spread(launch_means(side.plan, side.windows)).reset_index("platform")
+    table = asked.join(estimates).reset_index(drop=True)
     counts = {name: table[name].fillna(0).astype("int64") for name in _COUNTS}
     table = table.assign(own=table["partition"], platform=table["platform"].fillna(_platform(side.windows)), **counts)
     if names is not None:
@@ -79,9 +79,9 @@ def _without(side: pd.DataFrame, taken: pd.DataFrame, key: list[str]) -> pd.Data
 def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str]) -> pd.DataFrame:
     """In the order of A's plan, then of B's."""
     place: dict[tuple[object, ...], int] = {}
-    for one in order:
-        place.setdefault(one, len(place))
-    at = [place[one] for one in table[key].itertuples(index=False, name=None)]
+    for row in order:
+        place.setdefault(row, len(place))
+    at = [place[row] for row in table[key].itertuples(index=False, name=None)]
     return table.iloc[np.argsort(at, kind="stable")].reset_index(drop=True)
 
 
@@ -91,8 +91,8 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
     sides = {side: {name: _of(table, name, side) for name in ("loss", "baseline", "scene")} for side in "ab"}
     # What was measured and what was not are never put into one interval.
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
-    found = welch(sides["a"]["loss"], sides["b"]["loss"])
-    table = table.assign(**{str(name): values.where(comparable) for name, values in found.items()})
+    difference = welch(sides["a"]["loss"], sides["b"]["loss"])
+    table = table.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
     partitioned = table["partition"] != UNMANAGED
     table["p_holm"] = table.groupby(["platform_a", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = comparison_verdicts(table, margin)

@@ -27,19 +27,19 @@ class Match:
 def gifts(plan: Plan) -> dict[Place, Gift]:
     """What each partition of each mix gives to whom, in words that leave CPUs out."""
     names = plain_members(plan)
-    found = {}
+    by_place = {}
     for mix in plan.mixes:
         for partition in mix.partitions:
-            found[mix.name, partition.name] = _gift(mix, partition, names, plan)
-    return found
+            by_place[mix.name, partition.name] = _gift(mix, partition, names, plan)
+    return by_place
 
 
 def matches(a: Mapping[Place, Gift], b: Mapping[Place, Gift]) -> list[Match]:
     """By name first; then, within a mix, those that give the same under another name. Each partition once."""
-    found = [
+    pairs = [
         Match(mix, name, name, SAME if a[mix, name] == b[mix, name] else DIFFER) for mix, name in a if (mix, name) in b
     ]
-    taken = {(match.mix, match.b) for match in found}
+    taken = {(match.mix, match.b) for match in pairs}
     for mix, name in a:
         if (mix, name) not in b:
             same = [
@@ -49,8 +49,8 @@ def matches(a: Mapping[Place, Gift], b: Mapping[Place, Gift]) -> list[Match]:
             ]
             if same:
                 taken.add(same[0])
-                found.append(Match(mix, name, same[0][1], SAME))
-    return found
+                pairs.append(Match(mix, name, same[0][1], SAME))
+    return pairs
 
 
 def gift_words(gift: Gift) -> str:
@@ -64,18 +64,18 @@ def unmanaged(mix: str) -> Match:
 
 
 def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], plan: Plan) -> Gift:
-    found = {}
+    words = {}
     for share in partition.shares:
-        ways, parts = mask_of(share), []
-        if ways is not None and share.ways is not None:
-            parts.append(f"{share.ways:#x} ({_size(ways, plan)})")
+        mask, parts = mask_of(share), []
+        if mask is not None and share.ways is not None:
+            parts.append(f"{share.ways:#x} ({_size(mask, plan)})")
         if share.code is not None:
             parts.append(f"code {share.code:#x}")
         if share.bandwidth is not None:
             unit = plan.cache.bandwidth.unit if plan.cache and plan.cache.bandwidth else ""
             parts.append(f"bandwidth {share.bandwidth} {unit}".strip())
-        found[_who(mix, share.member, names)] = " ".join(parts)
-    return tuple(sorted(found.items(), key=lambda pair: (pair[0] == "others", pair[0])))
+        words[_who(mix, share.member, names)] = " ".join(parts)
+    return tuple(sorted(words.items(), key=lambda pair: (pair[0] == "others", pair[0])))
 
 
 def _who(mix: Mix, member: str, names: Mapping[tuple[str, str], str]) -> str:
@@ -83,7 +83,7 @@ def _who(mix: Mix, member: str, names: Mapping[tuple[str, str], str]) -> str:
 
 
 def _size(mask: int, plan: Plan) -> str:
-    """In ways and, where the machine tells, in bytes: the same mask is less on a smaller cache."""
+    """In ways and, where the machine reports it, in bytes: the same mask is less on a smaller cache."""
     if plan.cache is not None:
         return masks.size_words(mask, plan.cache)
     count = masks.popcount(mask)

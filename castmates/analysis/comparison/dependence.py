@@ -9,13 +9,13 @@ Record = Mapping[str, Any]
 
 
 def shared_blocks(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
-    """COMPANY/NUMBER of A's blocks that are B's too, be it by another name."""
+    """COMPANY/NUMBER of A's blocks that are B's too, even under another name."""
     theirs = {_launch(record) for record in b}
     return [_place(record) for record in a if _launch(record) in theirs]
 
 
 def _launch(record: Record) -> tuple[str, ...]:
-    """What a launch is known by: where and when it began; of a modelled one its seed, which decides its noise."""
+    """What identifies a launch: where and when it began; of a modelled one its seed, which decides its noise."""
     spec = record.get("spec") or {}
     if record.get("platform") == MODELLED:
         return MODELLED, str(spec.get("seed")), _place(record)

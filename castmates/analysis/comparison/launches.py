@@ -1,4 +1,4 @@
-"""A study's plan and windows -> what each launch says of every effect, under names that other studies know too."""
+"""A study's plan and windows -> what each launch shows of every effect, under names that other studies know too."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ LOGS = {"loss": "difference", "baseline": "log_rate_baseline", "scene": "log_rat
 
 def plain_members(plan: Plan) -> dict[tuple[str, str], str]:
     """Mix and member -> the member without its CPUs; a second antagonist of the same program is `stream#2`."""
-    found = {}
+    plain = {}
     for mix in plan.mixes:
         seen: Counter[str] = Counter()
-        found[mix.name, mix.lead] = workload_of(mix.lead)
+        plain[mix.name, mix.lead] = workload_of(mix.lead)
         for name in mix.antagonists:
             workload = workload_of(name)
             seen[workload] += 1
-            found[mix.name, name] = workload if seen[workload] == 1 else f"{workload}#{seen[workload]}"
-    return found
+            plain[mix.name, name] = workload if seen[workload] == 1 else f"{workload}#{seen[workload]}"
+    return plain
 
 
 def questions(plan: Plan) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, estimate
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side tells nothing of use
+WIDE_PCT = 1.0  # an interval that contains 0 and reaches so far to either side shows nothing of use
 
 Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pairs"]
 
@@ -21,22 +21,22 @@ def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
 
     From three launches on the interval is that between launches, else that of the pairs within them.
     """
-    found = estimate(pairs, ["collector"])
-    between = found["blocks"] >= FEWEST_BLOCKS
-    found["change_pct"] = found["log"].map(_per_cent)
+    table = estimate(pairs, ["collector"])
+    between = table["blocks"] >= FEWEST_BLOCKS
+    table["change_pct"] = table["log"].map(_per_cent)
     for edge in ("low", "high"):
-        logs = found[f"log_{edge}"].where(between, found[f"log_within_{edge}"])
-        found[edge] = logs.map(_per_cent)
-    found["between_launches"] = between
-    found["verdict"] = [
-        verdict(low, high) for low, high in zip(found["low"].astype(float), found["high"].astype(float), strict=True)
+        logs = table[f"log_{edge}"].where(between, table[f"log_within_{edge}"])
+        table[edge] = logs.map(_per_cent)
+    table["between_launches"] = between
+    table["verdict"] = [
+        verdict(low, high) for low, high in zip(table["low"].astype(float), table["high"].astype(float), strict=True)
     ]
     shown = ["change_pct", "low", "high", "between_launches", "verdict"]
-    return found.rename(columns={"rounds": "pairs"})[["blocks", "pairs", *shown]].reset_index()
+    return table.rename(columns={"rounds": "pairs"})[["blocks", "pairs", *shown]].reset_index()
 
 
 def verdict(low: float, high: float) -> Verdict:
-    """What an interval of the change says."""
+    """What an interval of the change shows."""
     if math.isnan(low) or math.isnan(high):
         return "too few pairs"
     if high < 0:

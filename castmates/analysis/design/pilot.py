@@ -50,12 +50,12 @@ def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     pairs = pair(planned(windows, plan), contrasts)
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
-    found: dict[str, Spread] = {}
+    worst: dict[str, Spread] = {}
     for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
-        one = _spread(names[row], own)
-        if one is not None and (one.mix not in found or found[one.mix].of_means < one.of_means):
-            found[one.mix] = one
-    return {identities[name]: one for name, one in found.items()}
+        spread = _spread(names[row], own)
+        if spread is not None and (spread.mix not in worst or worst[spread.mix].of_means < spread.of_means):
+            worst[spread.mix] = spread
+    return {identities[name]: spread for name, spread in worst.items()}
 
 
 def _spread(mix: str, pairs: pd.DataFrame) -> Spread | None:
@@ -79,17 +79,17 @@ def _spread(mix: str, pairs: pd.DataFrame) -> Spread | None:
     )
 
 
-def best_rounds(found: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
+def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
     """The rounds per block that give the smallest variance for the time (Kalibera and Jones 2013).
 
     Over all companies and mixes at once: time is the sum of (launch + rounds x round), variance that of
     (between + within / rounds), and their product is smallest at the root below.
     """
-    found, costs = list(found), list(costs)
-    between, within = sum(one.between for one in found), sum(one.within for one in found)
-    launch, one_round = sum(one.launch for one in costs), sum(one.round for one in costs)
+    mixes, costs = list(mixes), list(costs)
+    between, within = sum(each.between for each in mixes), sum(each.within for each in mixes)
+    launch, one_round = sum(each.launch for each in costs), sum(each.round for each in costs)
     best = math.sqrt(launch * within / (one_round * between)) if one_round * between else math.inf
-    longest = min((longest_block - one.launch) / one.round for one in costs)
+    longest = min((longest_block - each.launch) / each.round for each in costs)
     gains = (1 - SMALLEST_LAUNCH) / SMALLEST_LAUNCH * launch / one_round
     most = max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.floor(longest), math.ceil(round(gains, 9))))
     return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
@@ -112,8 +112,8 @@ def window_noise(windows: pd.DataFrame) -> float | None:
     """Standard deviation of a window's log rate, from the two solo windows of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
     place = ["platform", "company", "block", "round", "member"]
-    one, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
-    difference = (np.log(one) - np.log(again)).dropna()
+    first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
+    difference = (np.log(first) - np.log(again)).dropna()
     inside = difference.groupby(["platform", *BLOCK]).agg(["var", "size"])
     freedom = inside["size"] - 1
     if not freedom.sum():

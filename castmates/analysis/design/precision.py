@@ -46,8 +46,8 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
     seen = [widths(part_of(plan, needed(plan, decisions[:before])), windows) for before in range(now)]
     later = {company_of(path) for added in plan.looks[now:] for path in added}
     judged = (company for company in plan.companies if not decisions or company.id in decisions[-1])
-    found = ((company, _histories(plan, company, seen)) for company in judged)
-    return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in found if mixes]
+    histories = ((company, _histories(plan, company, seen)) for company in judged)
+    return [_judge(company.id, mixes, wanted, company.id in later) for company, mixes in histories if mixes]
 
 
 def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
@@ -65,11 +65,11 @@ def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     """The same from the estimates of these contrasts."""
     halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
     places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
-    found: dict[Place, Width] = {}
+    by_place: dict[Place, Width] = {}
     for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):
-        one = found.get(place, Width(0.0, int(blocks)))
-        found[place] = Width(max(one.half, half), min(one.blocks, int(blocks)))
-    return found
+        known = by_place.get(place, Width(0.0, int(blocks)))
+        by_place[place] = Width(max(known.half, half), min(known.blocks, int(blocks)))
+    return by_place
 
 
 def _histories(plan: Plan, company: Company, seen: Sequence[Mapping[Place, Width]]) -> list[list[Width]]:

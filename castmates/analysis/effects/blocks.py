@@ -1,4 +1,4 @@
-"""What each block says of itself -> the table of blocks."""
+"""The records of blocks (block.json) -> the table of blocks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Does the scene before leave a trace? The rate of a window, told by what ran just before it.
+"""Does the scene before leave a trace? The rate of a window, explained by what ran just before it.
 
 Rounds, scenes and launches are taken out first; `docs/methodology.md` has the model.
 """
@@ -20,7 +20,7 @@ from castmates.study.spec import Plan
 
 QUIET = ("solo", "solo-again")  # scenes after which nobody but the lead can have left anything behind
 POWER = 0.8  # of finding a change of the detectable size
-LEAST_INFORMATION = 1e-6  # a block has less where what ran before is told by its rounds and scenes alone
+LEAST_INFORMATION = 1e-6  # a block has less where its rounds and scenes alone determine what ran before
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
 
 _BLOCK = ["platform", "company", "block"]
@@ -30,10 +30,10 @@ _MEMBER = ["platform", "role", "member"]
 def estimate_carryover(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """A row per platform, role and member: how its rate differs where others ran in the window just before."""
     own = planned(windows, plan)
-    found = {key: _combined(blocks) for key, blocks in _slopes(_after(own)).groupby(_MEMBER)}
+    estimates = {key: _combined(blocks) for key, blocks in _slopes(_after(own)).groupby(_MEMBER)}
     rows = [
         {"study": plan.study, "platform": platform, "role": role, "member": member, "workload": workload_of(member)}
-        | found.get((platform, role, member), _NOTHING)
+        | estimates.get((platform, role, member), _NOTHING)
         for platform in sorted(own["platform"].unique()) or [""]
         for role, member in _members(plan)
     ]
@@ -48,8 +48,8 @@ _NOTHING: dict[str, Any] = {"blocks": 0, "windows": 0, "windows_after_others": 0
 
 def _members(plan: Plan) -> list[tuple[str, str]]:
     """Role and name of everyone, leads first."""
-    everyone = [(one.role, one.name) for block in plan.blocks for one in block.company.members]
-    return sorted(dict.fromkeys(everyone), key=lambda one: one[0] != "lead")
+    everyone = [(member.role, member.name) for block in plan.blocks for member in block.company.members]
+    return sorted(dict.fromkeys(everyone), key=lambda member: member[0] != "lead")
 
 
 def _after(windows: pd.DataFrame) -> pd.DataFrame:

@@ -80,19 +80,19 @@ def workload_of(member: str) -> str:
 
 def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
     """By identity: the companies that have a mix, and the name it goes by there."""
-    found: dict[str, list[tuple[Company, str]]] = {}
+    by_identity: dict[str, list[tuple[Company, str]]] = {}
     for company in plan.companies:
         for mix in company.mixes:
-            found.setdefault(mix.identity, []).append((company, mix.name))
-    return found
+            by_identity.setdefault(mix.identity, []).append((company, mix.name))
+    return by_identity
 
 
 def _unmanaged(
     mix: Mix, identities: Iterable[str], companies: Mapping[str, list[tuple[Company, str]]]
 ) -> Iterator[dict[str, Any]]:
     """The co-run without a partition, in all companies that have it."""
-    found = {company.id: (company, name) for one in identities for company, name in companies.get(one, [])}
-    for company, name in found.values():
+    having = {company.id: (company, name) for identity in identities for company, name in companies.get(identity, [])}
+    for company, name in having.values():
         yield from _of_scene(mix, company, f"corun:{name}", _baselines(mix, company, name))
 
 
@@ -112,12 +112,12 @@ def _baselines(
 ) -> list[tuple[str, str, str, str]]:
     """Member, role, baseline, and the scene that is the baseline; the mix goes by this name in the company."""
     placebo = placebo_name(placebo_cpus(mix, {member.name: member for member in company.members}))
-    found = [(mix.lead, "lead", "solo", "solo"), (mix.lead, "lead", "placebo", placebo)]
+    baselines = [(mix.lead, "lead", "solo", "solo"), (mix.lead, "lead", "placebo", placebo)]
     if partition is not None:
         if has_share(partition, mix.lead):
-            found.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
-        found.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
-    return found + [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+            baselines.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
+        baselines.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
+    return baselines + [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
 
 
 def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]:
@@ -174,6 +174,5 @@ def _lead_ways(mix: Mix, partition: Partition | None) -> int | None:
 
 def _numbered(contrasts: Iterable[dict[str, Any]]) -> pd.DataFrame:
     rows: dict[tuple[str, ...], int] = {}
-    return frame(
-        [{"row": rows.setdefault(tuple(one[key] for key in _ROW), len(rows)), **one} for one in contrasts], CONTRASTS
-    )
+    keyed = ((tuple(contrast[key] for key in _ROW), contrast) for contrast in contrasts)
+    return frame([{"row": rows.setdefault(key, len(rows)), **contrast} for key, contrast in keyed], CONTRASTS)

@@ -14,8 +14,8 @@ from castmates.study.spec import UNMANAGED, Plan
 def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
     table = rows(plan, windows, mix_contrasts(plan))
-    # A study asks one question per baseline, and another one of its partitions, so that an added sweep does not weigh
-    # on what is known without one; what one platform says is no test of another.
+    # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
+    # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED
     table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin)

@@ -28,8 +28,8 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         return frame([], MARGINS)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
     values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
-    found = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
-    return pd.concat(found, ignore_index=True).assign(study=plan.study)[list(MARGINS)].astype(dict(MARGINS))
+    tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
+    return pd.concat(tables, ignore_index=True).assign(study=plan.study)[list(MARGINS)].astype(dict(MARGINS))
 
 
 def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
@@ -40,11 +40,11 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     homes = values.groupby([*_CELL, "platform"], observed=True)["company"].transform("nunique")
     parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
     launches = parts.groupby([*by, "company", "block"], observed=True).agg(
-        value=("part", "sum"), found=("part", "size")
+        value=("part", "sum"), present=("part", "size")
     )
     in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
     launches = launches.join(in_company.rename("planned"))
-    whole = launches[launches["found"] == launches["planned"]]
+    whole = launches[launches["present"] == launches["planned"]]
     table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
     table["cells_of"] = table["baseline"].map(size)
     numbers = ["log", "log_low", "log_high"]
@@ -72,7 +72,7 @@ def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     few = groups["few"].any().to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = sums["square"].to_numpy() ** 2 / sums["spread"].to_numpy()
-    # Launches that agree to the last bit leave nothing to tell the degrees by: all of them.
+    # Launches that agree to the last bit have no degrees by the formula: they get all of them.
     freedom = np.where(sums["square"] > 0, freedom, sums["freedom"])
     half = quantile(np.where(few, np.nan, freedom)) * np.sqrt(sums["square"].to_numpy())
     logs = {"log": sums["mean"], "log_low": sums["mean"] - half, "log_high": sums["mean"] + half}

@@ -20,7 +20,7 @@ def masks_stamp(
     record = machine.get("calibration")
     if not isinstance(record, Mapping):
         return UNVERIFIED, f"Nobody has tried whether way masks do something on this machine; {DO_THIS}."
-    told = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
+    trial = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
     if record.get("verdict") == WORKS:
-        return VERIFIED, f"Masks were tried on this machine: {told}"
-    return UNVERIFIED, f"Masks were tried, and the trial says '{record.get('verdict')}': {told}"
+        return VERIFIED, f"Masks were tried on this machine: {trial}"
+    return UNVERIFIED, f"Masks were tried, and the trial says '{record.get('verdict')}': {trial}"

@@ -1,4 +1,4 @@
-"""The table of controls -> what is stamped on the whole study: can it be trusted, and would it have seen a loss?"""
+"""The table of controls -> what is stamped on the whole study: can it be trusted, and would it have found a loss?"""
 
 import math
 from collections.abc import Collection, Mapping
@@ -18,9 +18,11 @@ MEASURED = "measured"  # the platform
 
 Stamp = tuple[str, str]  # one word and one sentence
 
+_UNSTEADY = "the machine or the way of measuring is not steady enough to trust the effects."
+
 
 def origin_word(platforms: Collection[str]) -> str:
-    """What must be said first wherever numbers are no measurement; "" where all of them are one, or none is there."""
+    """What stands first wherever numbers were not measured; "" where all of them were, or where there are none."""
     others = sorted(set(platforms) - {MEASURED, ""})
     partly = "partly " if MEASURED in platforms else ""
     return f"{partly}{' and '.join(others)} (not measured)" if others else ""
@@ -31,8 +33,8 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     again = controls[controls["control"] == AGAIN]
     ours = again[again["study_lead"]]
     leads = {word: _named(ours, word) for word in (NO_DATA, TOO_FEW, INCONCLUSIVE, PASSES)}
-    if found := _differences(controls):
-        return UNSTABLE, (f"{found}: the machine or the way of measuring is not steady enough to trust the effects.")
+    if differences := _differences(controls):
+        return UNSTABLE, f"{differences}: {_UNSTEADY}"
     if not any(leads[word] for word in (TOO_FEW, INCONCLUSIVE, PASSES)):
         return NO_DATA, "There is no lead whose two solo scenes can be compared, so nothing vouches for the effects."
     missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
@@ -73,7 +75,7 @@ def stamps_table(
 ) -> pd.DataFrame:
     """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
 
-    Where it was not, no stamp is a good one; that on the masks is there only where some were set.
+    Where it was not, no stamp counts as good; the one on the masks is there only where some were set.
     """
     control, sensitive = study_verdict(controls), sensitivity(controls)
     masks = masks_stamp(set(effects["partition"]), platforms, machine)
@@ -105,8 +107,8 @@ def _differences(controls: pd.DataFrame) -> str:
     mixes = _named(controls[controls["control"] == NEGATIVE], UNSTABLE, "mix")
     parts = [f"the same scene run twice gave different rates for {leads}"] if leads else []
     parts += [f"the negative control {mixes} differed from its placebo"] if mixes else []
-    said = ", and ".join(parts)
-    return said[:1].upper() + said[1:]
+    clauses = ", and ".join(parts)
+    return clauses[:1].upper() + clauses[1:]
 
 
 def _bound(controls: pd.DataFrame) -> str:
@@ -123,8 +125,8 @@ def _others(controls: pd.DataFrame) -> str:
     open_words = (NO_DATA, TOO_FEW, INCONCLUSIVE)
     leads = [name for word in open_words if (name := _named(again, word))]
     mixes = [name for word in open_words if (name := _named(negative, word, "mix"))]
-    said = f" For {', '.join(leads)}, only in the controls, the same comparison cannot tell yet." if leads else ""
-    return said + (f" The negative control {', '.join(mixes)} cannot tell yet." if mixes else "")
+    sentence = f" For {', '.join(leads)}, only in the controls, the same comparison cannot tell yet." if leads else ""
+    return sentence + (f" The negative control {', '.join(mixes)} cannot tell yet." if mixes else "")
 
 
 def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:

@@ -1,6 +1,6 @@
-"""The slowdowns of all members of a mix -> what the machine as a whole gives: one value per launch, then t over them.
+"""The slowdowns of all members of a mix -> how much the machine gets done: one value per launch, then t over them.
 
-A launch in which one member has no valid pair says nothing of the whole; it is counted and left out. Formulas and
+A launch in which one member has no valid pair shows nothing of the whole; it is counted and left out. Formulas and
 references are in docs/methodology.md.
 """
 
@@ -32,9 +32,9 @@ def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         return frame([], SYSTEM)
     about, own = _mixes(contrasts), planned(windows, plan)
     members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
-    found = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("found").reset_index()
-    launches = members.merge(found, on=[*_MIX, *_LAUNCH])
-    values = of_launches(launches[launches["found"] == launches["members"]], [*_MIX, *_LAUNCH])
+    present = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
+    launches = members.merge(present, on=[*_MIX, *_LAUNCH])
+    values = of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH])
     measured = own[_LAUNCH].drop_duplicates()
     measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
     counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
@@ -57,7 +57,7 @@ def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataF
 
 
 def of_launches(members: pd.DataFrame, launch: list[str]) -> pd.DataFrame:
-    """The metrics of every launch, from the `slowdown` of each of its members (rows); `launch` says what is one."""
+    """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
     # A unit of work of each member: what it takes in units of its own time alone, and what that makes together.
     table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
     groups = table.groupby(launch, observed=True)
@@ -83,11 +83,11 @@ def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     long = values.reset_index().melt(id_vars=[*values.index.names], var_name="metric")
     jain, value = (long["metric"] == JAIN).to_numpy(), long["value"].to_numpy(dtype=float)
     long["difference"] = np.where(jain, np.sqrt(np.maximum(1 / value - 1, 0)), np.log(value))
-    found = estimate(long, by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
-    jain, unfair = (found["metric"] == JAIN).to_numpy(), (found["metric"] == UNFAIRNESS).to_numpy()
-    mean, low, high = (found[name].to_numpy(dtype=float) for name in ("log", "log_low", "log_high"))
+    table = estimate(long, by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
+    jain, unfair = (table["metric"] == JAIN).to_numpy(), (table["metric"] == UNFAIRNESS).to_numpy()
+    mean, low, high = (table[name].to_numpy(dtype=float) for name in ("log", "log_low", "log_high"))
     low = np.where(jain | unfair, np.maximum(low, 0), low)  # NaN stays NaN
-    return found.assign(
+    return table.assign(
         value=np.where(jain, _index(mean), np.exp(mean)),
         low=np.where(jain, _index(high), np.exp(low)),
         high=np.where(jain, _index(low), np.exp(high)),
@@ -108,13 +108,13 @@ def _mixes(contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(
-    plan: Plan, about: pd.DataFrame, found: pd.DataFrame, measured: pd.DataFrame, windows: pd.DataFrame
+    plan: Plan, about: pd.DataFrame, values: pd.DataFrame, measured: pd.DataFrame, windows: pd.DataFrame
 ) -> pd.DataFrame:
     order = {name: place for place, name in enumerate(METRICS)}
     platforms = [str(name) for name in windows["platform"].unique()] or [""]
     rows = about.assign(place=range(len(about))).merge(pd.DataFrame({"platform": platforms}), how="cross")
     rows = rows.merge(pd.DataFrame({"metric": METRICS}), how="cross").merge(
-        found, on=[*_MIX, "platform", "metric"], how="left"
+        values, on=[*_MIX, "platform", "metric"], how="left"
     )
     rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
@@ -123,6 +123,6 @@ def _table(
     rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
     rows = rows.sort_values(
-        ["place", "platform", "metric"], key=lambda one: one.map(order) if one.name == "metric" else one
+        ["place", "platform", "metric"], key=lambda column: column.map(order) if column.name == "metric" else column
     )
     return rows[list(SYSTEM)].astype(dict(SYSTEM)).reset_index(drop=True)

@@ -20,7 +20,7 @@ SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Say slower, faster, equivalent or unclear, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
+    """Slower, faster, equivalent or unclear, row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
     edge = np.log1p(margin)
     log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
     significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
@@ -37,7 +37,7 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Say whether each control came out as it must, from the same columns and `control`."""
+    """Whether each control came out as it must, from the same columns and `control`."""
     edge = np.log1p(margin)
     low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
     significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
@@ -56,7 +56,7 @@ def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
-    """Say whether the scene before was seen to leave a trace, from `blocks` and `p_holm`."""
+    """Whether the scene before was seen to leave a trace, from `blocks` and `p_holm`."""
     return _first_that_holds(
         {
             TOO_FEW_WINDOWS: _floats(estimates, "blocks") < FEWEST_BLOCKS,
@@ -67,9 +67,9 @@ def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
 
 
 def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Say whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
+    """Whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
 
-    `log`, `log_low`, `log_high` and `p_holm` speak of log slowdown(B) - log slowdown(A).
+    `log`, `log_low`, `log_high` and `p_holm` are those of log slowdown(B) - log slowdown(A).
     """
     edge = np.log1p(margin)
     log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))

@@ -51,7 +51,7 @@ def events_in(counts: pd.DataFrame, rows: Marks) -> list[str]:
 def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Work) -> tuple[Values, list[str]]:
     """All metrics of these events by window, and their names; what is not above zero has no logarithm and is left out.
 
-    `at` tells the window of each row, -1 where it is in none; `work` is that of all windows.
+    `at` is the window of each row, -1 where it is in none; `work` is that of all windows.
     """
     value = counts["value"].to_numpy(dtype=float)
     own = (at >= 0) & ~np.isnan(value)
@@ -59,15 +59,15 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
     raw = Values.of(at[own], column, value[own], len(events))  # an event that was counted twice has the mean
     seconds, rate = work.seconds[raw.rows], work.rate[raw.rows]
     place = {name: number for number, name in enumerate(events)}
-    names, found = metric_names(events), []
+    names, columns = metric_names(events), []
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in names:
             made_of = [raw.values[:, place[event]] for event in events_of(name)]
             if is_per_unit(name):
-                found.append(made_of[0] / seconds / rate)
+                columns.append(made_of[0] / seconds / rate)
             else:
-                found.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
-        values = np.column_stack(found) if found else np.empty((len(raw.rows), 0))
+                columns.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
+        values = np.column_stack(columns) if columns else np.empty((len(raw.rows), 0))
         moving = (rate > 0)[:, np.newaxis]
         return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
 

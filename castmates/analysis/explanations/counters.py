@@ -80,12 +80,12 @@ def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The events that stand in no ratio for the leads, each with its status and the reason that was given most."""
+    """The events that stand in no ratio for the leads, each with its status and its most frequent reason."""
     return tables(counts, windows)[1]
 
 
 class _Leads:
-    """What the counts of some whole launches at a time say of the leads."""
+    """The counts of the leads, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is held against what."""
@@ -97,18 +97,18 @@ class _Leads:
         self._metrics: dict[str, int] = {}  # and their numbers
         self._events: dict[str, None] = {}
         self._launches: list[pd.DataFrame] = []
-        self._ways: list[pd.DataFrame] = []
+        self._scopes: list[pd.DataFrame] = []
 
     def add(self, counts: pd.DataFrame) -> None:
-        """Look at some launches."""
+        """Take in some launches."""
         at, counted = self._places.find(counts), usable(counts)
         self.left_out.add(counts, at >= 0, counted)
         at = np.where(counted & np.append(self._valid, False)[at], at, -1)
         events = events_in(counts, counted)
         self._events |= dict.fromkeys(events)
-        self._ways.append(_ways(counts, at, self._who))
-        found, names = per_unit(counts, at, events, self._work)
-        corun, solo, group = self._pairs.inside(Values(found.rows, np.log(found.values)))
+        self._scopes.append(_scopes_noted(counts, at, self._who))
+        measured, names = per_unit(counts, at, events, self._work)
+        corun, solo, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
         metrics = np.array([self._metrics.setdefault(name, len(self._metrics)) for name in names], dtype=np.int64)
         columns = {"difference": corun - solo, "log_corun": corun, "log_solo": solo}
         self._launches.append(per_launch(columns, group, metrics, self._groups.size))
@@ -118,27 +118,27 @@ class _Leads:
         if not sum(map(len, self._launches)):
             return frame([], CHANGES)
         whole = by_row(self._launches, self._groups.launches)
-        found = estimated(whole, "difference").join(whole[["log_corun", "log_solo"]].groupby("row").mean())
-        metric, row = np.divmod(found.index.to_numpy(), len(self._groups.rows))
+        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_solo"]].groupby("row").mean())
+        metric, row = np.divmod(estimates.index.to_numpy(), len(self._groups.rows))
         about = self._groups.rows.iloc[row].assign(metric=np.array(list(self._metrics), dtype=object)[metric])
-        table = _told(pd.concat([about.set_index(found.index), found], axis=1))
-        ways = pd.concat(self._ways).drop_duplicates()
-        table = _with_ways(table, self._members.iloc[ways["who"]].reset_index(drop=True).join(ways.reset_index()))
+        table = _as_ratios(pd.concat([about.set_index(estimates.index), estimates], axis=1))
+        scopes = pd.concat(self._scopes).drop_duplicates()
+        table = _with_scopes(table, self._members.iloc[scopes["who"]].reset_index(drop=True).join(scopes.reset_index()))
         order = {name: place for place, name in enumerate(metric_names(list(self._events)))}
         table = table.sort_values(
             ["lead", "member", "metric", "mix", "partition"],
-            key=lambda one: one.map(order) if one.name == "metric" else one,
+            key=lambda column: column.map(order) if column.name == "metric" else column,
         )
         return table[list(CHANGES)].astype(dict(CHANGES)).reset_index(drop=True)
 
 
-def _ways(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataFrame:
-    """By which scope each event of each of these was counted, and what was noted; `at` is the row of its window."""
+def _scopes_noted(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataFrame:
+    """By which scope each event of each of these was counted, and its note; `at` is the row of its window."""
     seen = counts[["event", "scope", "note"]][at >= 0].assign(who=who[at[at >= 0]])
     return combinations(seen, ["who", "event", "scope", "note"])[1]
 
 
-def _told(table: pd.DataFrame) -> pd.DataFrame:
+def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         lead=table["workload"],
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
@@ -152,7 +152,7 @@ def _told(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _with_ways(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+def _with_scopes(table: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     """The table with the scopes and the mode of the events that each of its metrics is made of."""
     scopes: dict[tuple[str, ...], set[str]] = {}
     user_only: set[tuple[str, ...]] = set()

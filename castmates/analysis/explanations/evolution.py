@@ -100,8 +100,8 @@ def points(launch: pd.DataFrame) -> pd.DataFrame:
     last = launch.groupby("window")["relative"].transform("size") // size - 1
     own = np.minimum(place // size, np.maximum(last, 0))  # what is left over belongs to the window's last bin
     binned = launch.assign(bin=own).groupby(["window", "bin"], sort=False)
-    found = binned.agg(first=("iteration", "min"), last=("iteration", "max"), relative=("relative", "median"))
-    return found.reset_index().sort_values("first", ignore_index=True)
+    bins = binned.agg(first=("iteration", "min"), last=("iteration", "max"), relative=("relative", "median"))
+    return bins.reset_index().sort_values("first", ignore_index=True)
 
 
 def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> Evolution:

@@ -33,16 +33,16 @@ def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) 
     known = conditions(plan)
     own = planned(windows, plan)
     launches = Launches.of(own)
-    found = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
+    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
     if known.empty or launches.table.empty:
         return frame([], LATENCY)
-    values = of_launches(launches, found).merge(known, on=["company", "scene", "member"])
+    values = of_launches(launches, quantiles).merge(known, on=["company", "scene", "member"])
     return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
 
 
-def of_launches(launches: Launches, found: list[pd.DataFrame]) -> pd.DataFrame:
-    """The places of all launches with what `launch_quantiles` found there; no steps where it found nothing."""
-    every = pd.concat([part for part in found if len(part)] or found, ignore_index=True)
+def of_launches(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
+    """The places of all launches with their rows of `launch_quantiles`; no steps where it has none."""
+    every = pd.concat([part for part in quantiles if len(part)] or quantiles, ignore_index=True)
     return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
 
 
@@ -61,10 +61,10 @@ def conditions(plan: Plan) -> pd.DataFrame:
     table = pd.concat([bases, scenes], ignore_index=True)
     table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
     under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
-    told = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
-    table = table.assign(told=told, baseline=np.where(table["role"] == "lead", *BASELINES))
+    label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
+    table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))
     table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
-    table["row"] = table.groupby(["member", "told", "mix"], sort=False).ngroup()
+    table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
     kept = [
         "row",
         "company",
@@ -73,7 +73,7 @@ def conditions(plan: Plan) -> pd.DataFrame:
         "member",
         "role",
         "kind",
-        "told",
+        "label",
         "mix",
         "partition",
         "baseline",
@@ -90,9 +90,9 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     long["enough"] = long["steps"] >= long["needed"]
     counts = _counts(long)
     refused = _refused(counts)
-    told = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
-    told = told.assign(difference=np.log(told["value"].to_numpy(dtype=float)))
-    absolute, relative = estimate(told, by=_LONG), estimate(_against_baseline(told), by=_LONG)
+    usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
+    usable = usable.assign(difference=np.log(usable["value"].to_numpy(dtype=float)))
+    absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
     columns = {"ms": absolute["log"], "ms_low": absolute["log_low"], "ms_high": absolute["log_high"]}
     columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
     table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
@@ -126,20 +126,20 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
             counts["sizes"] > 1
         ),
     }
-    said = np.select(list(reasons.values()), list(reasons), default="")
+    reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
     some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
     some += launches.astype(str) + " have fewer, and the others are no fair sample"
     lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
-    return pd.Series(np.where(said != "", said, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
+    return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
 
 
-def _against_baseline(told: pd.DataFrame) -> pd.DataFrame:
+def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
     """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
     place = ["platform", *BLOCK, "member", "quantile"]
-    base = told[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
+    base = values[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
     # Steps of another size than the baseline's are not compared with them.
-    both = told[told["scene"] != told["baseline_scene"]].merge(
+    both = values[values["scene"] != values["baseline_scene"]].merge(
         base.rename(columns={"scene": "baseline_scene"}),
         on=[*place, "units", "baseline_scene"],
         suffixes=("", "_baseline"),
@@ -148,10 +148,10 @@ def _against_baseline(told: pd.DataFrame) -> pd.DataFrame:
 
 
 def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    about = values.drop_duplicates("row")[["row", "member", "role", "kind", "told", "mix", "partition", "baseline"]]
+    about = values.drop_duplicates("row")[["row", "member", "role", "kind", "label", "mix", "partition", "baseline"]]
     flags = values.drop_duplicates(_ROW)[[*_ROW, "possibly_biased"]]
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
-    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"told": "scene"})
+    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"label": "scene"})
     table = table.assign(
         study=plan.study,
         workload=table["member"].map(workload_of),

@@ -15,13 +15,13 @@ KIND = ["kind", "direction"]
 NEEDED = [*SCENE, *KIND, *BLOCK, "ms_per_step", "share", "steps"]  # of layers.parquet
 NAMES = [name for name in NEEDED if LAYERS[name] == "str"]
 _COUNTED = ["member", "platform", "scene", "partition"]  # whose blocks are counted
-# How what parts say is put together.
+# How the sums of parts are put together.
 _WHOLE = {"total": "sum", "shares": "sum", "there": "sum", "steps": "sum", "lowest": "min", "highest": "max"}
 
 
 @dataclass(frozen=True)
 class LayerTimes:
-    """What the profiles say."""
+    """The layers of all profiles, put together."""
 
     table: pd.DataFrame  # a row per scene, kind and direction
     steps: list[int]  # that a scene of a block was profiled for: each number that there is
@@ -29,34 +29,33 @@ class LayerTimes:
 
 def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
     """Add them up; `parts` are the layers of some whole launches at a time."""
-    found, blocks, steps = [], [], set()
+    sums, blocks, steps = [], [], set()
     for part in parts:
         first = np.flatnonzero(changes_in(part, [*SCENE, *BLOCK]))  # the layers of a scene follow each other
         heads, sizes = part.iloc[first], np.diff(np.append(first, len(part)))
         scene, scenes = combinations(heads, SCENE)
         launch, launches = combinations(heads, BLOCK)
         kind, kinds = combinations(part, KIND)
-        found.append(
-            _by_kind(part, np.repeat(scene, sizes) * len(kinds) + kind, np.repeat(launch, sizes), len(launches))
-        )
-        number = found[-1].index.to_numpy()
+        row = np.repeat(scene, sizes) * len(kinds) + kind
+        own = _by_kind(part, row, np.repeat(launch, sizes), len(launches))
+        number = own.index.to_numpy()
         about = [scenes.iloc[number // max(len(kinds), 1)], kinds.iloc[number % max(len(kinds), 1)]]
-        found[-1] = pd.concat([one.set_index(found[-1].index) for one in about] + [found[-1]], axis=1)
+        sums.append(pd.concat([*(names.set_index(own.index) for names in about), own], axis=1))
         profiled, scenes = combinations(heads, _COUNTED)
         once = pd.unique(profiled * max(len(launches), 1) + launch) // max(len(launches), 1)
         blocks.append(scenes.assign(blocks=np.bincount(once, minlength=len(scenes))))
         steps |= set(part["steps"].unique().tolist())
-    if not sum(map(len, found)):
+    if not sum(map(len, sums)):
         return LayerTimes(
             pd.DataFrame(columns=[*SCENE, *KIND, "ms_per_step", "lowest", "highest", "share", "blocks"]), []
         )
-    table = pd.concat(found).groupby([*SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
+    table = pd.concat(sums).groupby([*SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
     counted = pd.concat(blocks).groupby(_COUNTED, as_index=False, dropna=False).sum()
     return LayerTimes(_means(table.merge(counted, on=_COUNTED)), sorted(steps))
 
 
 def _by_kind(layers: pd.DataFrame, row: np.ndarray, launch: np.ndarray, launches: int) -> pd.DataFrame:
-    """What some launches say: a row per row of the table, first summed over the layers of each launch."""
+    """The sums of some launches: a row per row of the table, first summed over the layers of each launch."""
     within = layers[["ms_per_step", "share", "steps"]].groupby(row * launches + launch)
     own = within.agg({"ms_per_step": "sum", "share": "sum", "steps": "max"})
     return own.groupby(own.index.to_numpy() // max(launches, 1)).agg(

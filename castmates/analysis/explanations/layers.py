@@ -47,7 +47,7 @@ _OPTIMIZER = re.compile(
 _FETCH = "IteratorGetNext"  # the step takes its batch from the input pipeline
 _MKL = re.compile(r"_?(Mkl)?(Native)?_?")
 _SUFFIX = re.compile(r"_\d+$")
-# Parts of a name that tell how a layer computes and not which it is.
+# Parts of a name that show how a layer computes and not which it is.
 _HOW = re.compile(
     r"([A-Z]\w*|moments|batchnorm|einsum|add|sub|mul|truediv|div|pow|neg|abs|sqrt|rsqrt|square|mean|sum|max|min|concat|split"
     r"|stack|unstack|strided_slice|slice|cast|cond|ones_like|zeros_like|zeros|ones|one_hot|range|tile|pad|depthwise"
@@ -140,11 +140,10 @@ def rows(operations: Iterable[tuple[str, str, bool, float, float]], step_seconds
         place = place_of(name, type_, is_input)
         calls[place] += count / steps
         spent[place] += nanoseconds / 1e6 / steps
-    found = [
-        Row(place, calls[place], ms, ms / whole_ms) for place, ms in sorted(spent.items(), key=lambda one: -one[1])
-    ]
+    longest_first = sorted(spent.items(), key=lambda item: -item[1])
+    layers = [Row(place, calls[place], ms, ms / whole_ms) for place, ms in longest_first]
     left = whole_ms - sum(spent.values())
-    return [*found, Row(Place(UNATTRIBUTED, UNATTRIBUTED, ""), 0.0, left, left / whole_ms)]
+    return [*layers, Row(Place(UNATTRIBUTED, UNATTRIBUTED, ""), 0.0, left, left / whole_ms)]
 
 
 @cache
@@ -210,8 +209,7 @@ def _layer(parts: Sequence[str], kind: str) -> str:
     scopes = list(parts[:-1])
     while scopes and (_HOW.fullmatch(scopes[-1]) or _is_repeated(scopes)):
         scopes.pop()
-    if (
-        len(scopes) > 1 and kind != "regularisation"
-    ):  # a regulariser stands outside the model: its first scope is a layer
+    # A regulariser stands outside the model: its first scope is a layer.
+    if len(scopes) > 1 and kind != "regularisation":
         scopes[0] = _SUFFIX.sub("", scopes[0])
     return "/".join(scopes) or "no scope"

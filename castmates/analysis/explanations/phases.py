@@ -96,10 +96,10 @@ class _Leads:
         known &= (np.diff(at[own], prepend=-1) == 0) & (done > 0)
         length, done, place = np.diff(time, prepend=time[:1])[known] / 1e9, done[known], self._place[at[own[known]]]
         inside = [steps[f"{name}{SUFFIX}"].to_numpy(dtype=float)[own[known]] for name in phases]
-        sums = [_sums(place, one) for one in (*inside, length, done)]
+        sums = [_sums(place, values) for values in (*inside, length, done)]
         rows = np.flatnonzero(np.bincount(place))
-        *parts, whole = (one[rows] / sums[-1][rows] for one in sums[:-1])
-        outermost = [one for name, one in zip(phases, parts, strict=True) if is_outermost(name)]
+        *parts, whole = (own[rows] / sums[-1][rows] for own in sums[:-1])
+        outermost = [part for name, part in zip(phases, parts, strict=True) if is_outermost(name)]
         rest = whole - sum(map(np.nan_to_num, outermost), start=np.zeros(len(rows)))
         return Values(rows, np.column_stack([*parts, rest, whole])), [*map(shown, phases), REST, STEP]
 
@@ -116,10 +116,10 @@ def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.Da
 
     `steps` are all, or those of some whole launches at a time.
     """
-    found, leads = contrasts(windows), _Leads(windows)
-    if found.empty:
+    compared, leads = contrasts(windows), _Leads(windows)
+    if compared.empty:
         return frame([], PHASES)
-    scene, base, row = held_against(leads.places, found)
+    scene, base, row = held_against(leads.places, compared)
     groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
     pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
     for part in [steps] if isinstance(steps, pd.DataFrame) else steps:
@@ -135,7 +135,7 @@ def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.Da
     order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
     about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
     table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
-    table = table.merge(found.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
+    table = table.merge(compared.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
     return frame(list(_rows(table)), PHASES)
 
 
@@ -146,27 +146,27 @@ def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
 
 
 def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
-    """What is compared with what, as the windows tell it: a row per company, scene of a lead, and baseline."""
+    """What is compared with what, from the windows: a row per company, scene of a lead, and baseline."""
     about = ["study", "company", "scene", "kind", "mix", "partition", "member", "workload"]
     rows: dict[tuple[str, ...], int] = {}
-    found = []
-    for one in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
-        partitioned = one["partition"] != UNMANAGED
-        baselines = ["solo"] if one["kind"] == "corun" or (one["kind"] == "solo" and partitioned) else []
-        baselines += [UNMANAGED] if one["kind"] == "corun" and partitioned else []
+    compared = []
+    for scene in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
+        partitioned = scene["partition"] != UNMANAGED
+        baselines = ["solo"] if scene["kind"] == "corun" or (scene["kind"] == "solo" and partitioned) else []
+        baselines += [UNMANAGED] if scene["kind"] == "corun" and partitioned else []
         for baseline in baselines:
-            place = (one["mix"], one["partition"], one["member"], baseline)
-            found.append(
-                {str(key): value for key, value in one.items()}
+            place = (scene["mix"], scene["partition"], scene["member"], baseline)
+            compared.append(
+                {str(key): value for key, value in scene.items()}
                 | {
                     "row": rows.setdefault(place, len(rows)),
                     "baseline": baseline,
-                    "baseline_scene": "solo" if baseline == "solo" else f"corun:{one['mix']}",
-                    "lead": one["workload"],
-                    "antagonists": one["mix"].partition("+")[2],
+                    "baseline_scene": "solo" if baseline == "solo" else f"corun:{scene['mix']}",
+                    "lead": scene["workload"],
+                    "antagonists": scene["mix"].partition("+")[2],
                 }
             )
-    return pd.DataFrame(found)
+    return pd.DataFrame(compared)
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -63,12 +63,15 @@ NEEDED = {
     "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
 }
 
-NAMES = {name: [one for one in own if BLOCK_TABLES[name][one] == "str"] for name, own in NEEDED.items()}  # of these
+# Of these, the columns of names.
+NAMES = {
+    name: [column for column in columns if BLOCK_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
+}
 
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "rate"]  # of windows
 _ROW = ["row", "platform"]
 SIDES = ("change", "value", "baseline")
-Told = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
+Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
 
 
 def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -86,7 +89,7 @@ def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd
 
 
 class _Used:
-    """What members used, as some whole launches at a time tell it."""
+    """What members used, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
         """Find once what is held against what."""
@@ -100,19 +103,19 @@ class _Used:
         self._launches: list[pd.DataFrame] = []
 
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
-        """Look at some launches."""
+        """Take in some launches."""
         # Only what is known of each launch is kept: the values of all windows would not fit into memory.
-        told = [self._read(part["samples"]), self._counts(part["counters"]), self._slots(part["topdown"])]
-        at, metric = (np.concatenate([one[place] for one in told]) for place in (0, 1))
-        value = np.concatenate([one[2] for one in told])
+        tables = [self._read(part["samples"]), self._counts(part["counters"]), self._slots(part["topdown"])]
+        at, metric = (np.concatenate([table[place] for table in tables]) for place in (0, 1))
+        value = np.concatenate([table[2] for table in tables])
         scene, base, group = self._pairs.inside(Values.of(at, metric, value, len(self._metrics)))
         share = np.array([name in LEVEL_1 for name in self._metrics], dtype=bool)
-        scene, base = (np.where(share, one, _logs(one)) for one in (scene, base))
+        scene, base = (np.where(share, values, _logs(values)) for values in (scene, base))
         change, numbers = scene - base, np.arange(len(self._metrics))
         sides = {"change": change, "value": scene, "baseline": base}
         self._launches.append(per_launch(sides, group, numbers, self._groups.size))
 
-    def _read(self, samples: pd.DataFrame) -> Told:
+    def _read(self, samples: pd.DataFrame) -> Measured:
         """The mean of a monitor's readings while the window was open; a member may hold several caches."""
         wanted = samples["metric"].isin(list(READ)) & samples["source"].isin(MONITORS)
         read = samples[wanted.to_numpy(dtype=bool)].rename(columns={"subject": "member"})
@@ -129,19 +132,19 @@ class _Used:
         where = np.asarray(looks, dtype=np.int64)[whole] // max(len(moments), 1)
         return where // len(self._metrics), where % len(self._metrics), total[whole]
 
-    def _counts(self, counts: pd.DataFrame) -> Told:
+    def _counts(self, counts: pd.DataFrame) -> Measured:
         """The ratios of two events."""
         counted = usable(counts)
         at = np.where(counted, self._counted.find(counts), -1)
-        found, names = per_unit(counts, at, events_in(counts, counted), self._work)
+        values_, names = per_unit(counts, at, events_in(counts, counted), self._work)
         ratios = [place for place, name in enumerate(names) if not is_per_unit(name)]
-        values = found.values[:, ratios]
+        values = values_.values[:, ratios]
         there = ~np.isnan(values)
         window, column = np.nonzero(there)
         numbers = np.array([self._number(names[place]) for place in ratios], dtype=np.int64)
-        return found.rows[window], numbers[column], values[there]
+        return values_.rows[window], numbers[column], values[there]
 
-    def _slots(self, topdown: pd.DataFrame) -> Told:
+    def _slots(self, topdown: pd.DataFrame) -> Measured:
         """The shares of level 1 that were counted for all of a window, in per cent."""
         counted = topdown["status"].isin(USABLE) & topdown["value"].notna() & ~(topdown["running"] < FULLY_COUNTED)
         counted &= (topdown["phase"] == "") & topdown["metric"].isin(LEVEL_1)
@@ -164,10 +167,10 @@ class _Used:
         table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
         table[["blocks", "rounds"]] = sides["change"][["blocks", "rounds"]]
         share = table["metric"].isin(LEVEL_1)
-        for name, found in sides.items():
+        for name, estimates in sides.items():
             middle = "baseline_value" if name == "baseline" else name
             for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
-                table[column] = found[part].where(share, ratio(found[part]))
+                table[column] = estimates[part].where(share, ratio(estimates[part]))
         return table.reset_index(drop=True)
 
 
@@ -176,10 +179,10 @@ def _logs(values: Floats) -> Floats:
     return np.log(np.where(values > 0, values, np.nan))
 
 
-def _finished(plan: Plan, found: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    if found.empty:
+def _finished(plan: Plan, estimates: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    if estimates.empty:
         return frame([], RESOURCES)
-    table = found.merge(contrasts.drop_duplicates("row"), on="row")
+    table = estimates.merge(contrasts.drop_duplicates("row"), on="row")
     order = {name: place for place, name in enumerate([OCCUPANCY, BANDWIDTH, IPC])}
     order |= {name: 100 + place for place, name in enumerate(LEVEL_1)}
     table = table.assign(

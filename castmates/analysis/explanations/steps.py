@@ -58,9 +58,9 @@ def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[f
     usual = _usual(units, group, count)
     own = units == usual[group]
     counts, odd = np.bincount(group[own], minlength=count), np.bincount(group[~own], minlength=count)
-    found = np.flatnonzero(counts + odd)
-    values = quantiles(length[own], group[own], counts, shares)[found] / 1e6
-    table = {"group": found + first, "steps": counts[found], "odd": odd[found], "units": usual[found]}
+    present = np.flatnonzero(counts + odd)
+    values = quantiles(length[own], group[own], counts, shares)[present] / 1e6
+    table = {"group": present + first, "steps": counts[present], "odd": odd[present], "units": usual[present]}
     return pd.DataFrame(table | {str(share): values[:, place] for place, share in enumerate(shares)})
 
 
@@ -68,15 +68,15 @@ def quantiles(values: Integers, group: Integers, counts: Integers, shares: Seque
     """The quantiles of the values of each group, a row per group; NaN where it has none."""
     ordered = _ordered(values, group)
     begins = np.cumsum(counts) - counts
-    found = np.full((len(counts), len(shares)), np.nan)
+    table = np.full((len(counts), len(shares)), np.nan)
     there = np.flatnonzero(counts)
     for place, share in enumerate(shares):
         at = share * (counts[there] - 1)
         lower = np.floor(at).astype(np.int64)
         upper = np.minimum(lower + 1, counts[there] - 1)
         low, high = ordered[begins[there] + lower], ordered[begins[there] + upper]
-        found[there, place] = low + (at - lower) * (high - low)
-    return found
+        table[there, place] = low + (at - lower) * (high - low)
+    return table
 
 
 def _ordered(values: Integers, group: Integers) -> Integers:

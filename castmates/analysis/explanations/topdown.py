@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.explanations.events_left_out import most_told
+from castmates.analysis.explanations.events_left_out import most_frequent
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
@@ -32,7 +32,7 @@ _WINDOW = ("platform", "company", "block", "window", "member")
 _ROW = ["platform", "workload", "member", "mix", "partition", "kind"]
 _ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "valid"])  # of windows
 _CATEGORY = ["phase", "level", "metric"]
-_ORDER = {one.name: place for place, one in enumerate(TREE)}
+_ORDER = {category.name: place for place, category in enumerate(TREE)}
 
 SHARES: Columns = {
     "lead": "str",
@@ -96,7 +96,7 @@ def tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
 
 
 class _Leads:
-    """What some whole launches at a time say of the leads."""
+    """The slots of the leads, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is held against what."""
@@ -108,20 +108,20 @@ class _Leads:
         self._changes: list[pd.DataFrame] = []
 
     def add(self, topdown: pd.DataFrame) -> None:
-        """Look at some launches."""
+        """Take in some launches."""
         at = self._places.find(topdown)
         counted = topdown["status"].isin(USABLE) & topdown["value"].notna() & topdown["metric"].isin(list(BY_NAME))
         here = counted.to_numpy(dtype=bool) & (at >= 0)
         rows, at = topdown[[*_CATEGORY, "value", "running"]][here], at[here]
         value, running = (rows[name].to_numpy(dtype=float) for name in ("value", "running"))
-        column, found = combinations(rows, _CATEGORY)
-        told = found.itertuples(index=False, name=None)
-        numbers = np.array([self._categories.setdefault(one, len(self._categories)) for one in told], dtype=np.int64)
+        column, categories = combinations(rows, _CATEGORY)
+        keys = categories.itertuples(index=False, name=None)
+        numbers = np.array([self._categories.setdefault(key, len(self._categories)) for key in keys], dtype=np.int64)
         group = numbers[column] * self._groups.size + self._groups.number[at]
         self._shares.append(reduced(group, {"share": 100 * value}))
         self._running.append(rows["running"].groupby(group // max(self._groups.launches, 1)).min())
         whole = ~(running < FULLY_COUNTED)
-        corun, solo, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(found)))
+        corun, solo, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
         columns = {"difference": 100 * (corun - solo), "corun": 100 * corun, "solo": 100 * solo}
         self._changes.append(per_launch(columns, launch, numbers, self._groups.size))
 
@@ -129,37 +129,37 @@ class _Leads:
         """The shares of every scene."""
         if not sum(map(len, self._shares)):
             return frame([], SHARES)
-        found = estimated(by_row(self._shares, self._groups.launches), "share")
-        found["running"] = pd.concat(self._running).groupby(level=0).min()
+        table = estimated(by_row(self._shares, self._groups.launches), "share")
+        table["running"] = pd.concat(self._running).groupby(level=0).min()
         names = {"log": "share", "log_low": "low", "log_high": "high", "rounds": "windows"}
-        return _finished(self._named(found.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
+        return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
         """Co-runs against solo."""
         if not sum(map(len, self._changes)):
             return frame([], CHANGES)
         whole = by_row(self._changes, self._groups.launches)
-        found = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
+        table = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
         names = {"log": "points", "log_low": "points_low", "log_high": "points_high"}
         names |= {"log_within_low": "within_low", "log_within_high": "within_high"}
-        return _finished(self._named(found.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
+        return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
 
-    def _named(self, found: pd.DataFrame) -> pd.DataFrame:
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
         """With what the numbers of its rows stand for."""
-        category, row = np.divmod(found.index.to_numpy(), len(self._groups.rows))
-        about = self._groups.rows.iloc[row].set_index(found.index)
-        categories = pd.DataFrame(list(self._categories), columns=_CATEGORY).iloc[category].set_index(found.index)
-        return pd.concat([about, categories, found], axis=1)
+        category, row = np.divmod(table.index.to_numpy(), len(self._groups.rows))
+        about = self._groups.rows.iloc[row].set_index(table.index)
+        categories = pd.DataFrame(list(self._categories), columns=_CATEGORY).iloc[category].set_index(table.index)
+        return pd.concat([about, categories, table], axis=1)
 
 
 def why_none(topdown: Topdown, windows: pd.DataFrame) -> tuple[str, str]:
     """The status and the reason that most windows of the leads give for having no share; "" where none gives any."""
-    places, told = WindowPlaces.of(windows[windows["role"] == "lead"], _WINDOW), []
+    places, reasons = WindowPlaces.of(windows[windows["role"] == "lead"], _WINDOW), []
     for part in [topdown] if isinstance(topdown, pd.DataFrame) else topdown:
         lacking = part[~part["status"].isin(USABLE).to_numpy(dtype=bool) & (places.find(part) >= 0)]
-        number, found = combinations(lacking, ["status", "note"])
-        told.append(found.assign(rows=np.bincount(number, minlength=len(found))))
-    return most_told(pd.concat(told)) if sum(map(len, told)) else ("", "")
+        number, kinds = combinations(lacking, ["status", "note"])
+        reasons.append(kinds.assign(rows=np.bincount(number, minlength=len(kinds))))
+    return most_frequent(pd.concat(reasons)) if sum(map(len, reasons)) else ("", "")
 
 
 def _sorted_by(*more: str) -> list[str]:
@@ -170,5 +170,7 @@ def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.Dat
     """These columns, solo before the co-runs, categories in the order of the tree."""
     table = table.assign(lead=table["workload"], parent=[BY_NAME[name].parent for name in table["metric"]])
     ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
-    table = table.sort_values(order, key=lambda one: one.map(ranks[one.name]) if one.name in ranks else one)
+    table = table.sort_values(
+        order, key=lambda column: column.map(ranks[column.name]) if column.name in ranks else column
+    )
     return table[list(columns)].astype(dict(columns)).reset_index(drop=True)

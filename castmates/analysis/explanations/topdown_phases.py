@@ -1,8 +1,8 @@
 """Shares of short intervals -> shares of the phases that they fall into; pure.
 
-Where enough intervals lie wholly in phases of a name, their mean tells. Where phases are shorter than intervals, each
-interval is a mixture of phases, and a regression of its shares on the parts of its time unmixes them: it holds as far
-as a phase is alike each time, and as far as slots go with time.
+Where enough intervals lie wholly in phases of a name, their mean is taken. Where phases are shorter than intervals,
+each interval is a mixture of phases, and a regression of its shares on the parts of its time unmixes them: it holds as
+far as a phase is alike each time, and as far as slots go with time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 FEWEST = 3  # intervals that lie wholly in a phase, or that much of intervals in all
-WIDEST_ERROR = 0.05  # of a share that a regression tells
+WIDEST_ERROR = 0.05  # of a share from a regression
 _WHOLLY = 0.999
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PhaseShare:
     """A category's share in all phases of a name."""
 
     phase: str
@@ -37,17 +37,17 @@ class Told:
     note: str
 
 
-def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[int, int]]]) -> list[Told]:
-    """What can be told of each phase (name -> the times of its parts), category by category."""
+def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[int, int]]]) -> list[PhaseShare]:
+    """What is known of each phase (name -> the times of its parts), category by category."""
     names = list(spans)
-    metrics = list(dict.fromkeys(metric for one in intervals for metric in one.shares))
-    all_parts = np.array([[_part(one, spans[name]) for name in names] for one in intervals])
+    metrics = list(dict.fromkeys(metric for interval in intervals for metric in interval.shares))
+    all_parts = np.array([[_part(interval, spans[name]) for name in names] for interval in intervals])
     all_parts = all_parts.reshape(len(intervals), len(names))
-    found: list[Told] = []
+    phase_shares: list[PhaseShare] = []
     for metric in metrics:
-        usable = [one for one in intervals if metric in one.shares]
-        values = np.array([one.shares[metric] for one in usable])
-        parts = all_parts[[metric in one.shares for one in intervals]]
+        usable = [interval for interval in intervals if metric in interval.shares]
+        values = np.array([interval.shares[metric] for interval in usable])
+        parts = all_parts[[metric in interval.shares for interval in intervals]]
         # Phases within phases are no parts of a mixture of their own, and of one that was never met nothing is known.
         mixed = [column for column, name in enumerate(names) if "/" not in name and parts[:, column].sum() > 0]
         unmixed = _unmixed(parts[:, mixed], values)
@@ -55,13 +55,13 @@ def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[
             wholly = parts[:, column] >= _WHOLLY
             if wholly.sum() >= FEWEST:
                 note = f"mean of {wholly.sum()} intervals wholly in it"
-                found.append(Told(name, metric, float(values[wholly].mean()), note))
+                phase_shares.append(PhaseShare(name, metric, float(values[wholly].mean()), note))
             elif unmixed is not None and column in mixed and parts[:, column].sum() >= FEWEST:
-                value, error = (float(one[mixed.index(column)]) for one in unmixed)
+                value, error = (float(numbers[mixed.index(column)]) for numbers in unmixed)
                 if error <= WIDEST_ERROR and -error <= value <= 1 + error:
                     note = f"regression over {len(usable)} intervals, standard error {error:.3f}"
-                    found.append(Told(name, metric, value, note))
-    return found
+                    phase_shares.append(PhaseShare(name, metric, value, note))
+    return phase_shares
 
 
 def _part(interval: Interval, spans: Sequence[tuple[int, int]]) -> float:

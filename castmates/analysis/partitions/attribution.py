@@ -29,15 +29,15 @@ def estimate_attribution(
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
-    bare, under = attribution_rounds.rounds(own, attribution_rounds.stages(contrasts))
-    found, choosing = isolating(plan, bare, under, named)
-    whole = attribution_rounds.complete(bare, under, found, choosing)
+    bare, under = attribution_rounds.rounds(own, attribution_rounds.linked_scenes(contrasts))
+    partitions, choosing = isolating(plan, bare, under, named)
+    whole = attribution_rounds.complete(bare, under, partitions, choosing)
     table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
-    table = table.merge(found, on=list(GROUP), how="left").merge(
+    table = table.merge(partitions, on=list(GROUP), how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=list(GROUP), how="left"
     )
     table["note"] = _notes(table, named)
-    apart = table["chain"].isin([number for number, stages in enumerate(CHAINS) if ISOLATED in stages])
+    apart = table["chain"].isin([number for number, links in enumerate(CHAINS) if ISOLATED in links])
     table.loc[~apart, ["partition", "how"]] = ""
     table.loc[~apart, "blocks_choosing"] = 0
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
@@ -72,7 +72,7 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
 
 
 def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
-    """What could not be told apart, and why; "" where nothing is missing."""
+    """Which parts could not be separated, and why; "" where nothing is missing."""
     rows = zip(table["chain"], table["partition"], table["candidates"], table["blocks"], strict=True)
     return [_note(*row, named) for row in rows]
 
@@ -80,12 +80,12 @@ def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
 def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None) -> str:
     if math.isnan(chain):
         return "no round has a valid window both solo and beside the antagonists"
-    stages, missing = CHAINS[int(chain)], []
-    if PLACEBO not in stages:
+    links, missing = CHAINS[int(chain)], []
+    if PLACEBO not in links:
         missing.append("too few rounds have a valid window beside placebos")
-    if ISOLATED not in stages:
+    if ISOLATED not in links:
         missing.append(_why_not_isolated(partition, candidates, blocks, named))
-    elif PLACEBO in stages and AT_MASK not in stages:
+    elif PLACEBO in links and AT_MASK not in links:
         missing.append(f"too few rounds have a valid window beside placebos under {partition}")
     return "; ".join(missing)
 

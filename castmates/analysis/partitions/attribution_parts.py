@@ -22,7 +22,7 @@ from castmates.analysis.statistics.intervals import BLOCK, estimate
 TOTAL = "total"
 BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
-PARTS = {  # in the order of the tables and figures: from which stage to which
+PARTS = {  # in the order of the tables and figures: from which link to which
     TOTAL: (SOLO, TOGETHER),
     BUSY: (SOLO, PLACEBO),
     NEIGHBOUR: (SOLO, ISOLATED),
@@ -36,29 +36,29 @@ DETAILS = {OWN: NOT_GIVEN_BACK, DESPITE: NOT_GIVEN_BACK}  # parts of a part
 _PART = [*GROUP, "part"]
 
 
-def parts_of(stages: Sequence[str]) -> list[str]:
-    """What a chain of these stages can tell: the total, its parts, and what one of them consists of."""
-    steps = {*pairwise(stages), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(stages) == LINKS else set())
+def parts_of(links: Sequence[str]) -> list[str]:
+    """What a chain of these links can show: the total, its parts, and what one of them consists of."""
+    steps = {*pairwise(links), (SOLO, TOGETHER)} | ({(PLACEBO, ISOLATED)} if tuple(links) == LINKS else set())
     return [part for part, step in PARTS.items() if step in steps]
 
 
 def estimated(whole: pd.DataFrame) -> pd.DataFrame:
     """Every part of every mix, from its complete rounds: estimates, intervals, counts."""
-    by_chain = [_differences(whole[whole["chain"] == number], stages) for number, stages in enumerate(CHAINS)]
-    found = pd.concat(by_chain, ignore_index=True)
-    table = estimate(found, by=_PART).join(_points(found)).reset_index()
+    by_chain = [_differences(whole[whole["chain"] == number], links) for number, links in enumerate(CHAINS)]
+    differences = pd.concat(by_chain, ignore_index=True)
+    table = estimate(differences, by=_PART).join(_points(differences)).reset_index()
     steps = table["part"].map(PARTS)
     return table.assign(start=steps.str[0], end=steps.str[1])
 
 
-def _differences(rounds: pd.DataFrame, stages: Sequence[str]) -> pd.DataFrame:
+def _differences(rounds: pd.DataFrame, links: Sequence[str]) -> pd.DataFrame:
     """A row per round and part: what was lost before the part, after it, and by it."""
-    names = parts_of(stages)
+    names = parts_of(links)
     logs = rounds[list(LINKS)].to_numpy(dtype=float)
     start, end = ([LINKS.index(PARTS[name][side]) for name in names] for side in (0, 1))
     solo = logs[:, [LINKS.index(SOLO)]]
-    found = rounds[[*GROUP, *ROUND]].take(np.repeat(np.arange(len(rounds)), len(names)))
-    return found.assign(
+    table = rounds[[*GROUP, *ROUND]].take(np.repeat(np.arange(len(rounds)), len(names)))
+    return table.assign(
         part=np.tile(np.array(names, dtype=object), len(rounds)),
         before=(solo - logs[:, start]).ravel(),
         after=(solo - logs[:, end]).ravel(),
@@ -66,17 +66,17 @@ def _differences(rounds: pd.DataFrame, stages: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def _points(found: pd.DataFrame) -> pd.DataFrame:
+def _points(differences: pd.DataFrame) -> pd.DataFrame:
     """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with intervals.
 
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method).
     """
-    means = found.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    means = differences.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
     centre = means.groupby(_PART, observed=True).mean()
     points = lost(centre["after"]) - lost(centre["before"])
-    slopes = 100 * np.exp(-found[_PART].join(centre, on=_PART)[["before", "after"]])
-    linear = slopes["after"] * found["after"] - slopes["before"] * found["before"]
-    own = estimate(found.assign(difference=linear), by=_PART)
+    slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
+    linear = slopes["after"] * differences["after"] - slopes["before"] * differences["before"]
+    own = estimate(differences.assign(difference=linear), by=_PART)
     ends = {name: points + own[f"log_{name}"] - own["log"] for name in ("low", "high", "within_low", "within_high")}
     return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
 

@@ -21,29 +21,29 @@ GROUP = (*MIX, "platform")
 ROUND = ("company", "block", "round")
 
 
-def stages(contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Every scene that is a stage of some mix's chain, in every company that has it; `partition` is "" for all."""
+def linked_scenes(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Every scene that is a link of some mix's chain, in every company that has it; `partition` is "" for all."""
     lead = contrasts[(contrasts["role"] == "lead") & (contrasts["antagonists"] != "")]
     bare, under = lead[lead["partition"] == UNMANAGED], lead[lead["partition"] != UNMANAGED]
-    found = [
-        *(_stage(bare[bare["baseline"] == one], "baseline_scene", one, "") for one in (SOLO, PLACEBO)),
-        _stage(bare[bare["baseline"] == SOLO], "scene", TOGETHER, ""),
-        _stage(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
-        _stage(under[under["baseline"] == SOLO], "scene", ISOLATED),
+    scenes = [
+        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (SOLO, PLACEBO)),
+        _scenes_of(bare[bare["baseline"] == SOLO], "scene", TOGETHER, ""),
+        _scenes_of(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
+        _scenes_of(under[under["baseline"] == SOLO], "scene", ISOLATED),
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(scenes, ignore_index=True)
 
 
-def _stage(rows: pd.DataFrame, scene: str, stage: str, partition: str | None = None) -> pd.DataFrame:
-    chosen = rows[[*MIX, "partition", "company"]].assign(scene=rows[scene], stage=stage)
+def _scenes_of(rows: pd.DataFrame, scene: str, link: str, partition: str | None = None) -> pd.DataFrame:
+    chosen = rows[[*MIX, "partition", "company"]].assign(scene=rows[scene], link=link)
     return chosen if partition is None else chosen.assign(partition=partition)
 
 
-def rounds(windows: pd.DataFrame, found: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """By round the log rates of the lead: at the stages without a partition, and at those under each partition."""
-    leads = windows[windows["member"].isin(found["member"].unique())]
+def rounds(windows: pd.DataFrame, linked: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """By round the log rates of the lead: at the links without a partition, and at those under each partition."""
+    leads = windows[windows["member"].isin(linked["member"].unique())]
     place = ["company", "scene", "member"]
-    rates = log_rates(leads).merge(found, on=place)
+    rates = log_rates(leads).merge(linked, on=place)
     bare = rates["partition"] == ""
     return (
         _wide(rates[bare], [*GROUP, *ROUND], (SOLO, PLACEBO, TOGETHER)),
@@ -52,21 +52,21 @@ def rounds(windows: pd.DataFrame, found: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _wide(rates: pd.DataFrame, index: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """A row per round, a column per stage; NaN where there is no valid window."""
-    wide = rates.set_index([*index, "stage"])["log_rate"].unstack("stage")
+    """A row per round, a column per link; NaN where there is no valid window."""
+    wide = rates.set_index([*index, "link"])["log_rate"].unstack("link")
     return wide.reindex(columns=list(columns)).reset_index().rename_axis(columns=None)
 
 
-def complete(bare: pd.DataFrame, under: pd.DataFrame, found: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
-    """The rounds that estimate, each with every stage of its mix's chain, which is the finest with enough blocks.
+def complete(bare: pd.DataFrame, under: pd.DataFrame, partitions: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
+    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough blocks.
 
-    `found` has the partition of each mix, `choosing` the blocks that chose it: they know nothing of being isolated.
+    `partitions` has that of each mix, `choosing` the blocks that chose it: their rounds do not estimate isolation.
     """
-    own = under.merge(found[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
+    own = under.merge(partitions[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
     own = own.merge(choosing, on=[*GROUP, *BLOCK], how="left", indicator=True)
     own = own[own.pop("_merge") == "left_only"]
     whole = bare.merge(own, on=[*GROUP, *ROUND], how="left")
-    has = {number: whole[list(stages)].notna().all(axis=1) for number, stages in enumerate(CHAINS)}
+    has = {number: whole[list(links)].notna().all(axis=1) for number, links in enumerate(CHAINS)}
     blocks = [
         whole.loc[there, [*GROUP, *BLOCK]].drop_duplicates().assign(chain=number) for number, there in has.items()
     ]

@@ -28,7 +28,7 @@ def refusal(record: Mapping[str, Any], searched: Searched) -> str:
     if (platform := record.get("platform")) != searched.platform:
         return f"is {platform}, not {searched.platform}"
     mixes = (spec.get("company") or {}).get("mixes") or ()
-    if searched.mix.identity not in {one.get("identity") for one in mixes}:
+    if searched.mix.identity not in {mix.get("identity") for mix in mixes}:
         return _other_measurement(mixes, searched.mix)
     # What is modelled has its machine in the mix's identity, and no host of its own.
     if searched.platform != "modelled" and (host := record.get("host")) not in searched.hosts:
@@ -39,12 +39,12 @@ def refusal(record: Mapping[str, Any], searched: Searched) -> str:
 def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str:
     """What differs from the mix that the search chose."""
     same = [
-        one
-        for one in mixes
-        if one.get("lead") == wanted.lead and tuple(one.get("antagonists") or ()) == wanted.antagonists
+        mix
+        for mix in mixes
+        if mix.get("lead") == wanted.lead and tuple(mix.get("antagonists") or ()) == wanted.antagonists
     ]
     shares = [partition.model_dump(mode="json")["shares"] for partition in wanted.partitions]
-    tried = [partition.get("shares") for one in same for partition in one.get("partitions") or ()]
+    tried = [partition.get("shares") for mix in same for partition in mix.get("partitions") or ()]
     if not same:
         return "has other programs or other CPUs"
     return "has other programs or another machine" if shares and shares[0] in tried else "has another partition"
@@ -52,9 +52,9 @@ def _other_measurement(mixes: Collection[Mapping[str, Any]], wanted: Mix) -> str
 
 def other_design(fresh: Iterable[Design], searched: Iterable[Design]) -> str:
     """How fresh blocks were measured where it differs from the search: "4 rounds, not 3"; "" where nothing does."""
-    ours, theirs, found = list(fresh), list(searched), []
+    ours, theirs, differences = list(fresh), list(searched), []
     for name, words in (("rounds", "{} rounds, not {}"), ("window", "windows of {} s, not {} s")):
-        values = [sorted({getattr(one, name) for one in designs}) for designs in (ours, theirs)]
+        values = [sorted({getattr(design, name) for design in designs}) for designs in (ours, theirs)]
         if ours and values[0] != values[1]:
-            found.append(words.format(*(" or ".join(f"{one:g}" for one in several) for several in values)))
-    return "; ".join(found)
+            differences.append(words.format(*(" or ".join(f"{value:g}" for value in several) for several in values)))
+    return "; ".join(differences)

@@ -49,8 +49,8 @@ def isolating(
     gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
     gains = gains.merge(_choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
     chosen = several.merge(_best(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
-    found = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
-    return found, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
+    partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
+    return partitions, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
 
 
 def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
@@ -68,16 +68,17 @@ def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     companies of few blocks give too, and a partition that only one company has keeps its share.
     """
     draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
-    found = gains[[*GROUP, *BLOCK]].drop_duplicates()
-    drawn = pd.Series([draws[one] for one in zip(found["company"], found["block"], strict=True)], index=found.index)
-    within = drawn.groupby([found[name] for name in (*GROUP, "company")], observed=True)
+    launches = gains[[*GROUP, *BLOCK]].drop_duplicates()
+    places = zip(launches["company"], launches["block"], strict=True)
+    drawn = pd.Series([draws[place] for place in places], index=launches.index)
+    within = drawn.groupby([launches[name] for name in (*GROUP, "company")], observed=True)
     rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
     sure = rank <= np.floor(share)
-    order = found[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = launches[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
     order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
     groups = order.groupby(list(GROUP), observed=True)["sure"]
     choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
-    return found.assign(choosing=choosing.reindex(found.index).astype(bool))
+    return launches.assign(choosing=choosing.reindex(launches.index).astype(bool))
 
 
 def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
@@ -85,9 +86,9 @@ def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     by = [*GROUP, "partition"]
     mean = gains[gains["choosing"]].groupby(by, observed=True)["gain"].agg(["mean", "size"])
     estimating = gains[~gains["choosing"]].groupby(by, observed=True).size().rename("estimating")
-    able = mean.join(estimating, how="inner").reset_index()
-    able = able[(able["size"] >= FEWEST_TO_CHOOSE) & (able["estimating"] >= FEWEST_BLOCKS)]
+    eligible = mean.join(estimating, how="inner").reset_index()
+    eligible = eligible[(eligible["size"] >= FEWEST_TO_CHOOSE) & (eligible["estimating"] >= FEWEST_BLOCKS)]
     # Of equals the first of the plan.
-    able = known.reset_index(names="place").merge(able, on=[*MIX, "partition"])
-    able = able.sort_values(["mean", "place"], ascending=[False, True], kind="stable").drop_duplicates(list(GROUP))
-    return able.rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]
+    eligible = known.reset_index(names="place").merge(eligible, on=[*MIX, "partition"])
+    ranked = eligible.sort_values(["mean", "place"], ascending=[False, True], kind="stable")
+    return ranked.drop_duplicates(list(GROUP)).rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]

@@ -28,8 +28,8 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     ]
     if rows.empty:
         return frame([], PARETO)
-    found = together(plan, windows)
-    table = rows.merge(found, on=_ROW, how="left").rename(
+    kept = together(plan, windows)
+    table = rows.merge(kept, on=_ROW, how="left").rename(
         columns={"degradation_pct": "loss_pct", "degradation_low": "loss_low", "degradation_high": "loss_high"}
     )
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
@@ -48,7 +48,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
 def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """What all members of a mix get done, and what its antagonists do, launch by launch, with intervals between them.
 
-    A launch in which some member has no pair of windows says nothing of them together and is left out.
+    A launch in which some member has no pair of windows shows nothing of them together and is left out.
     """
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
@@ -61,12 +61,12 @@ def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     )
     wanted = members.groupby(_MIX, observed=True).size().rename("wanted")
     whole = launches.join(wanted, on=_MIX).query("members == wanted")
-    found = over_launches(whole[["stp", "kept"]], _ROW)
-    return _values(found, "stp", 1.0).merge(_values(found, "kept", 100.0, "_pct"), on=_ROW)
+    values = over_launches(whole[["stp", "kept"]], _ROW)
+    return _values(values, "stp", 1.0).merge(_values(values, "kept", 100.0, "_pct"), on=_ROW)
 
 
-def _values(found: pd.DataFrame, name: str, unit: float, suffix: str = "") -> pd.DataFrame:
-    rows = found[found["metric"] == name]
+def _values(values: pd.DataFrame, name: str, unit: float, suffix: str = "") -> pd.DataFrame:
+    rows = values[values["metric"] == name]
     columns = {f"{name}{suffix}": "log", f"{name}_low": "log_low", f"{name}_high": "log_high"}
     return rows[_ROW].assign(**{own: unit * ratio(rows[log]) for own, log in columns.items()})
 

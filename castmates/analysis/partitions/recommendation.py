@@ -4,7 +4,7 @@ Many masks are looked at, and the one that looks best looks so partly by luck. S
 its largest lead mask down, as long as the upper bound of the loss keeps the limit, and never past the first that does
 not: the chance that the chosen mask loses more than the limit is that of one wrong step, however many masks there are.
 Several kinds of partition share that chance, each in proportion to its masks. The estimate of the chosen mask stays
-biased; fresh blocks tell.
+biased; only fresh blocks show it.
 """
 
 from collections.abc import Sequence
@@ -39,16 +39,16 @@ def recommendations(pareto: pd.DataFrame, limit_pct: float, cache_ways: int | No
     chosen = _with_confirmation(_choice(candidates, limit_pct), pareto[pareto["stage"] == CONFIRMED], limit_pct)
     table = mixes.merge(chosen, on=_MIX, how="left")
     table["verdict"] = table["verdict"].fillna(NO_SWEEP)
-    words = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
+    texts = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
     counts = {name: 0 for name, kind in RECOMMENDATIONS.items() if kind == "int64"}
     table = table.assign(limit_pct=limit_pct, cache_ways=cache_ways)
-    return table.reindex(columns=list(RECOMMENDATIONS)).fillna(words | counts).astype(dict(RECOMMENDATIONS))
+    return table.reindex(columns=list(RECOMMENDATIONS)).fillna(texts | counts).astype(dict(RECOMMENDATIONS))
 
 
 def bounded(candidates: pd.DataFrame) -> pd.DataFrame:
     """The candidates with their kind, and the upper bound of the loss at the confidence that their kind has to have."""
     named = candidates[["partition", "lead_ways"]].drop_duplicates()
-    kinds = {one: family_of(one, int(ways)) for one, ways in named.itertuples(index=False)}
+    kinds = {partition: family_of(partition, int(ways)) for partition, ways in named.itertuples(index=False)}
     table = candidates.assign(kind=candidates["partition"].map(kinds).astype("str"))
     groups = table.groupby(_MIX, observed=True)
     table = table.assign(masks=groups["partition"].transform("size"), kinds=groups["kind"].transform("nunique"))
@@ -83,18 +83,18 @@ def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> 
 
 
 def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
-    """What fresh blocks say of the chosen masks: one question, asked before they were measured, and no adjustment."""
+    """What fresh blocks show of the chosen masks: one question, asked before they were measured, and no adjustment."""
     key = ["mix", "partition", "platform"]
     confirmed = confirmed.assign(studies=confirmed.groupby(key, observed=True)["source"].transform("nunique"))
     most = confirmed.sort_values("blocks", ascending=False, kind="stable").drop_duplicates(key)
-    told = [*_VALUES, "blocks", "studies", "design"]
-    most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in told})
-    columns = ["confirmed_in", *(f"confirmed_{name}" for name in told)]
+    copied = [*_VALUES, "blocks", "studies", "design"]
+    most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in copied})
+    columns = ["confirmed_in", *(f"confirmed_{name}" for name in copied)]
     table = chosen.merge(most[[*key, *columns]], on=key, how="left")
     low, high = table["confirmed_loss_low"], table["confirmed_loss_high"]
-    found = np.select(
+    words = np.select(
         [table["verdict"] != MET, table["confirmed_in"].isna(), high.isna(), high <= limit_pct, low > limit_pct],
         ["", NOT_YET, TOO_FEW, YES, EXCEEDED],
         default=UNCLEAR,
     )
-    return table.assign(confirmation=found)
+    return table.assign(confirmation=words)

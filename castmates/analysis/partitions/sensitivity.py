@@ -33,7 +33,7 @@ def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
         return frame([], SENSITIVITY)
     shared = _shared_ways(plan)
     named = rows[["partition", "lead_ways"]].drop_duplicates()
-    families = {one: family_of(one, int(ways)) for one, ways in named.itertuples(index=False)}
+    families = {partition: family_of(partition, int(ways)) for partition, ways in named.itertuples(index=False)}
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = rows.assign(
         curve=rows["partition"].map(families),
@@ -83,23 +83,23 @@ def knees(curves: pd.DataFrame, cache_ways: int | None, kept_pct: float = KEPT) 
         knee=ways.where(points["keeps"]), knee_low=ways.where(~points["below"]), knee_high=ways.where(points["enough"])
     )
     groups = points.groupby(_CURVE, observed=True, sort=False)
-    found = groups[["knee", "knee_low", "knee_high"]].min()
+    table = groups[["knee", "knee_low", "knee_high"]].min()
     measured = points[points["blocks"] > 0].groupby(_CURVE, observed=True, sort=False)
-    found = found.assign(
+    table = table.assign(
         fewest_ways=measured["lead_ways"].min(),
         most_ways=measured["lead_ways"].max(),
         points=measured["rate_low"].count(),
         blocks=measured["blocks"].min(),
         kept_pct=kept_pct,
     ).reset_index()
-    few = found["points"] == 0
-    found.loc[few, ["knee_low", "knee_high"]] = np.nan
-    found["verdict"] = np.select(
-        [few, found["knee_low"].isna(), found["knee_high"].isna(), found["knee_low"] == found["knee_high"]],
+    few = table["points"] == 0
+    table.loc[few, ["knee_low", "knee_high"]] = np.nan
+    table["verdict"] = np.select(
+        [few, table["knee_low"].isna(), table["knee_high"].isna(), table["knee_low"] == table["knee_high"]],
         [TOO_FEW, NOT_REACHED, AT_LEAST, KNOWN],
         default=BETWEEN,
     )
-    return found[list(KNEES)].astype(dict(KNEES))
+    return table[list(KNEES)].astype(dict(KNEES))
 
 
 def _with_whole_cache(curves: pd.DataFrame, cache_ways: int | None) -> pd.DataFrame:

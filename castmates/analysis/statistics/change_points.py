@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-PENALTY = 3.0  # times the noise times log n: benchmarks/change_points.py tells its false alarms and misses
+PENALTY = 3.0  # times the noise times log n: benchmarks/change_points.py shows its false alarms and misses
 SHORTEST = 3  # points that make a level
 FEWEST = 60  # points that can have a change at all
 FEWEST_GROUPS = 6
@@ -46,8 +46,8 @@ def find(values: Floats, groups: Sequence[int]) -> list[int]:
 def noise(values: Floats, groups: Sequence[int]) -> float:
     """The variance of a mean of many points, times their number, however much neighbours resemble each other.
 
-    Two looks, of which the larger counts: at differences of neighbours, as noise whose memory fades from point to
-    point has them; and at differences of neighbouring groups' means, for a group may have a level of its own.
+    The larger of two estimates counts: one from the differences of neighbours, for noise whose memory fades from
+    point to point; one from those of neighbouring groups' means, because each group may have its own level.
     """
     near, far = _spread(np.diff(values)), _spread(values[2:] - values[:-2])
     memory = min(max(far / near - 1, 0.0), MOST_MEMORY) if near > 0 else 0.0
@@ -59,14 +59,14 @@ def noise(values: Floats, groups: Sequence[int]) -> float:
 
 
 def _spread(differences: Floats) -> float:
-    """Their variance, told by most of them: the few that stand at a change do not count."""
+    """Their variance, from most of them: the few that stand at a change do not count."""
     return float((MAD_TO_SD * np.median(np.abs(differences))) ** 2)
 
 
 def _means(values: Floats, groups: Sequence[int]) -> Floats:
     _, where = np.unique(np.asarray(groups), return_inverse=True)
-    found = np.bincount(where, weights=values) / np.bincount(where)
-    return found.astype(np.float64)
+    means = np.bincount(where, weights=values) / np.bincount(where)
+    return means.astype(np.float64)
 
 
 def _without_spikes(values: Floats) -> Floats:

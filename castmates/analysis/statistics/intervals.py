@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special  # scipy.stats says the same, and takes a second to be imported by every figure
+from scipy import special  # scipy.stats has the same, and every figure would take a second to import it
 
 CONFIDENCE = 0.95
-FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval says next to nothing
+FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval shows next to nothing
 
 # A launch: the unit of the headline.
 BLOCK = ("company", "block")

@@ -1,6 +1,6 @@
-"""Whole numbers in the place of names, so that of millions of rows no name is compared.
+"""Whole numbers in the place of names, so that no names are compared in millions of rows.
 
-Names may be strings or categories, and categories may be others in each part of a table.
+Names may be strings or categories, and categories may differ between the parts of a table.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ LARGEST = 2**62
 
 
 def coded(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with names as categories: what is asked of them several times is looked at once."""
+    """The table with names as categories: each name is then looked at once, however often it is needed."""
     return table.astype({name: "category" for name in table if table[name].dtype.kind == "O"})
 
 
@@ -23,8 +23,8 @@ def codes_of(values: pd.Series) -> tuple[Integers, pd.Index]:
     """The number of each value, -1 for none, and the values by their numbers."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return np.asarray(values.cat.codes, dtype=np.int64), values.cat.categories
-    codes, found = pd.factorize(values)
-    return np.asarray(codes, dtype=np.int64), pd.Index(found)
+    codes, names = pd.factorize(values)
+    return np.asarray(codes, dtype=np.int64), pd.Index(names)
 
 
 def codes_in(values: pd.Series, known: Sequence[str] | pd.Index) -> Integers:
@@ -40,17 +40,17 @@ def combinations(table: pd.DataFrame, columns: Sequence[str]) -> tuple[Integers,
     for name in columns:
         codes, names = codes_of(table[name])
         if most * (len(names) + 1) > LARGEST:
-            number, found = pd.factorize(number)
-            most = len(found)
+            number, used = pd.factorize(number)
+            most = len(used)
         number, most = number * (len(names) + 1) + codes + 1, most * (len(names) + 1)
-    number, found = pd.factorize(number)
-    first = np.zeros(len(found), dtype=np.int64)
-    first[number[::-1]] = np.arange(len(number))[::-1]  # of equal ones the last that is written stays
+    number, used = pd.factorize(number)
+    first = np.zeros(len(used), dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]  # of equal ones the last one written stays
     distinct = table[list(columns)].iloc[first].reset_index(drop=True)
-    coded_ones = [name for name in columns if isinstance(distinct[name].dtype, pd.CategoricalDtype)]
-    distinct = distinct.astype(dict.fromkeys(coded_ones, "str")).sort_values(list(columns))  # by name, not by category
-    rank = np.zeros(len(found), dtype=np.int64)
-    rank[distinct.index.to_numpy()] = np.arange(len(found))
+    categories = [name for name in columns if isinstance(distinct[name].dtype, pd.CategoricalDtype)]
+    distinct = distinct.astype(dict.fromkeys(categories, "str")).sort_values(list(columns))  # by name, not by category
+    rank = np.zeros(len(used), dtype=np.int64)
+    rank[distinct.index.to_numpy()] = np.arange(len(used))
     return rank[number], distinct.reset_index(drop=True)
 
 

@@ -23,7 +23,7 @@ def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """log rate(baseline) - log rate(scene), for every round in which both windows are valid and have a rate.
 
-    The baseline's own logarithm stands beside it, for those who ask how fast and not only how much slower.
+    The baseline's own logarithm stands beside it, for readers who need the rate and not only the slowdown.
     """
     rates = log_rates(windows)
     scenes = rates.merge(contrasts[["row", "company", "scene", "member"]], on=["company", "scene", "member"])
@@ -41,8 +41,8 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     seen = seen.astype("int64").reset_index()
     counts = []
     for prefix, side in sides.items():
-        found = seen.merge(side, on=["company", "scene", "member"])
-        by_row = found.groupby(["row", "platform"], observed=True)[["sum", "size"]].sum()
+        own = seen.merge(side, on=["company", "scene", "member"])
+        by_row = own.groupby(["row", "platform"], observed=True)[["sum", "size"]].sum()
         counts.append(
             pd.DataFrame(
                 {f"{prefix}windows_valid": by_row["sum"], f"{prefix}windows_rejected": by_row["size"] - by_row["sum"]}

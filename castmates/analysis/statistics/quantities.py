@@ -1,4 +1,4 @@
-"""What kind a quantity is decides which average it may have; the kinds are types, so that no other can be asked for.
+"""The kind of a quantity decides which average it may have; kinds are types, so that no other average is possible.
 
 Costs (seconds, bytes, misses) add up: arithmetic mean. Rates (steps per second) are all units over all seconds, which
 is the harmonic mean where each did the same work. Ratios (a slowdown, a share of solo) have the geometric mean alone.
@@ -69,8 +69,8 @@ def geometric_mean(ratios: Ratios, by: Sequence[str]) -> pd.DataFrame:
     return means.apply(np.exp)
 
 
-def _insist(given: object, wanted: type, average: str) -> None:
-    if not isinstance(given, wanted):
-        instead = _MEANS.get(type(given), "say first which kind it is: Costs, Rates or Ratios")
-        kind = type(given).__name__
+def _insist(quantity: object, wanted: type, average: str) -> None:
+    if not isinstance(quantity, wanted):
+        instead = _MEANS.get(type(quantity), "say first which kind it is: Costs, Rates or Ratios")
+        kind = type(quantity).__name__
         raise WrongAverage(f"{average} of {kind} means nothing; {instead}.")

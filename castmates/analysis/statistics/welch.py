@@ -6,16 +6,16 @@ import pandas as pd
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile, two_sided
 
 
-def welch(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """`other` minus `one`, row by row, from the launches' `mean`, `variance` and `blocks` of both.
+def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """`second` minus `first`, row by row, from the launches' `mean`, `variance` and `blocks` of both.
 
     The variances need not be the same, nor the numbers of launches; below three launches on either side there is
     neither an interval nor a p-value.
     """
-    difference = _floats(other, "mean") - _floats(one, "mean")
-    blocks = [_floats(side, "blocks") for side in (one, other)]
+    difference = _floats(second, "mean") - _floats(first, "mean")
+    blocks = [_floats(side, "blocks") for side in (first, second)]
     enough = (blocks[0] >= FEWEST_BLOCKS) & (blocks[1] >= FEWEST_BLOCKS)
-    squares = [_floats(side, "variance") / count for side, count in zip((one, other), blocks, strict=True)]
+    squares = [_floats(side, "variance") / count for side, count in zip((first, second), blocks, strict=True)]
     error = np.where(enough, np.sqrt(squares[0] + squares[1]), np.nan)
     freedom = _freedom(squares, blocks)
     half = quantile(freedom) * error
@@ -26,7 +26,7 @@ def welch(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
             "log_high": difference + half,
             "p_value": two_sided(difference, error, freedom),
         },
-        index=one.index,
+        index=first.index,
     )
 
 
@@ -40,12 +40,12 @@ def alone(side: pd.DataFrame) -> pd.DataFrame:
 
 
 def _freedom(squares: list[Floats], blocks: list[Floats]) -> Floats:
-    """Welch and Satterthwaite's; all degrees where no launch differs from another, for then nothing tells them."""
+    """Welch and Satterthwaite's; all degrees where no launch differs from another, where the formula has no value."""
     total = squares[0] + squares[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = [square / total for square in squares]
-        found = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, blocks, strict=True))
-    return np.asarray(np.where(total == 0, blocks[0] + blocks[1] - 2, found), dtype=float)
+        freedom = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, blocks, strict=True))
+    return np.asarray(np.where(total == 0, blocks[0] + blocks[1] - 2, freedom), dtype=float)
 
 
 def _floats(table: pd.DataFrame, column: str) -> Floats:

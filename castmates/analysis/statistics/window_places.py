@@ -1,4 +1,4 @@
-"""Which row of a table of windows each row of another table speaks of, found by one whole number for a window."""
+"""Which row of a table of windows each row of another table belongs to: one whole number stands for a window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ IN_NONE, BEHIND = -1, -2  # the number of what is in no window; what no row has
 
 @dataclass(frozen=True)
 class WindowPlaces:
-    """The rows of a table of windows, by the columns that tell a window."""
+    """The rows of a table of windows, by the columns that identify a window."""
 
     columns: Sequence[str]
     known: list[pd.Index | int]  # of each column: its names, or its largest number
@@ -23,7 +23,7 @@ class WindowPlaces:
 
     @classmethod
     def of(cls, windows: pd.DataFrame, columns: Sequence[str] = WINDOW) -> "WindowPlaces":
-        """Number these windows; where two are told by the same values, the first is found."""
+        """Number these windows; of two with the same values, the first is taken."""
         known = [_known(windows[name]) for name in columns]
         keys = _keys(windows, columns, known)
         order = np.argsort(keys, kind="stable")
@@ -35,8 +35,8 @@ class WindowPlaces:
         first = np.flatnonzero(changes_in(table, self.columns))  # the rows of a window mostly follow each other
         keys = _keys(table[list(self.columns)].iloc[first], self.columns, self.known)
         at = np.searchsorted(self.keys, keys)
-        found = np.where(np.append(self.keys, BEHIND)[at] == keys, np.append(self.rows, IN_NONE)[at], IN_NONE)
-        return np.repeat(found, np.diff(np.append(first, len(table))))
+        places = np.where(np.append(self.keys, BEHIND)[at] == keys, np.append(self.rows, IN_NONE)[at], IN_NONE)
+        return np.repeat(places, np.diff(np.append(first, len(table))))
 
 
 def _known(values: pd.Series) -> pd.Index | int:

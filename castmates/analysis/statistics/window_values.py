@@ -1,4 +1,4 @@
-"""Values by window and metric as a matrix, and pairs of windows as numbers of rows: found once, used for every metric.
+"""Values by window and metric as a matrix, and pairs of windows as row numbers: made once, used for every metric.
 
 A number per row of a table and launch takes the place of their names, so that differences are reduced by it alone.
 """
@@ -69,18 +69,18 @@ class Pairs:
     @classmethod
     def of(cls, windows: pd.DataFrame, scenes: Integers, bases: Integers, group: Integers) -> "Pairs":
         """Each of the windows `scenes` (rows) with the one of `bases` in its round, where there is one."""
-        told = windows[list(ROUND)]
-        place = WindowPlaces.of(told.iloc[bases], ROUND).find(told.iloc[scenes])
+        rounds = windows[list(ROUND)]
+        place = WindowPlaces.of(rounds.iloc[bases], ROUND).find(rounds.iloc[scenes])
         there = place >= 0
         return cls(scenes[there], bases[place[there]], group[scenes[there]])
 
-    def inside(self, found: Values) -> tuple[Floats, Floats, Integers]:
+    def inside(self, values: Values) -> tuple[Floats, Floats, Integers]:
         """The values of both windows and the group, of the pairs whose windows both have values."""
-        place = np.full(1 + max(int(one.max(initial=-1)) for one in (self.scene, self.base, found.rows)), -1)
-        place[found.rows] = np.arange(len(found.rows))
+        place = np.full(1 + max(int(rows.max(initial=-1)) for rows in (self.scene, self.base, values.rows)), -1)
+        place[values.rows] = np.arange(len(values.rows))
         scene, base = place[self.scene], place[self.base]
         there = (scene >= 0) & (base >= 0)
-        return found.values[scene[there]], found.values[base[there]], self.group[there]
+        return values.values[scene[there]], values.values[base[there]], self.group[there]
 
 
 def against_solo(windows: pd.DataFrame) -> tuple[Integers, Integers]:
@@ -95,13 +95,13 @@ def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Intege
     scenes = ("company", "scene", "member")
     wanted = WindowPlaces.of(contrasts, scenes)
     asked = pd.DataFrame({"scene_row": wanted.find(windows)}).reset_index(names="window")
-    told = contrasts[["row", "baseline_scene"]].assign(scene_row=wanted.find(contrasts))
-    both = asked[asked["scene_row"] >= 0].merge(told, on="scene_row")  # a scene may stand in several contrasts
+    baselines = contrasts[["row", "baseline_scene"]].assign(scene_row=wanted.find(contrasts))
+    both = asked[asked["scene_row"] >= 0].merge(baselines, on="scene_row")  # a scene may stand in several contrasts
     scene = both["window"].to_numpy(dtype=np.int64)
     base = windows[list(ROUND)].iloc[scene].assign(scene=both["baseline_scene"].to_numpy())
-    found = WindowPlaces.of(windows, (*ROUND, "scene")).find(base)
-    there = found >= 0
-    return scene[there], found[there], both["row"].to_numpy(dtype=np.int64)[there]
+    bases = WindowPlaces.of(windows, (*ROUND, "scene")).find(base)
+    there = bases >= 0
+    return scene[there], bases[there], both["row"].to_numpy(dtype=np.int64)[there]
 
 
 def per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers, groups: int) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers
     """
     there = ~np.isnan(next(iter(columns.values())))
     pair, metric = np.nonzero(there)
-    return reduced(metrics[metric] * groups + group[pair], {name: one[there] for name, one in columns.items()})
+    return reduced(metrics[metric] * groups + group[pair], {name: matrix[there] for name, matrix in columns.items()})
 
 
 def reduced(number: Integers, columns: Mapping[str, Floats]) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def reduced(number: Integers, columns: Mapping[str, Floats]) -> pd.DataFrame:
 
 
 def by_row(parts: Sequence[pd.DataFrame], launches: int) -> pd.DataFrame:
-    """What all parts say of the launches (so many), in one order whatever the parts are; the index is the `row`."""
+    """All parts of the launches (so many) together, in one order whatever the parts are; the index is the `row`."""
     whole = pd.concat([part for part in parts if len(part)] or list(parts)).sort_index()
     whole.index = pd.Index(whole.index.to_numpy() // max(launches, 1), name="row")
     return whole

@@ -63,11 +63,11 @@ def ways_from(
     least, most = possible
     can = f"from {least} to {most} ways can" if least < most else f"only {least} can" if least == most else "none can"
     written: dict[int, None] = {}
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for text in texts:
         if (counted := _counted(text, everything)) is not None:
             written |= dict.fromkeys(number for number in counted if not least <= number <= most)
-            found |= dict.fromkeys(number for number in counted if least <= number <= most)
+            numbers |= dict.fromkeys(number for number in counted if least <= number <= most)
         elif (size := _size(text, cache, key, notes)) is not None:
             ways, exact = size
             if not least <= ways <= most:
@@ -76,10 +76,10 @@ def ways_from(
             if abs(ways - exact) > 1e-9:
                 words = masks.size_words(masks.make(ways), cache)
                 notes.add(f"{key}: {text} becomes {words}, the nearest that there is.")
-            found.setdefault(ways)
+            numbers.setdefault(ways)
     if written:
         notes.add(f"{key}: {format_cpu_list(written)} left out: {can} be given here.")
-    return list(found)
+    return list(numbers)
 
 
 def _counted(text: str, everything: Sequence[int]) -> Sequence[int] | None:
@@ -107,17 +107,17 @@ def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] 
 
 def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Notes) -> list[int]:
     """The throttles that these amounts are, in the machine's unit, each once; rounded up as the kernel does."""
-    found: dict[int, None] = {}
+    rates: dict[int, None] = {}
     for text in texts:
         for wanted in _rates(text, bandwidth, key, notes):
-            given = bandwidth.rounded(max(wanted, bandwidth.least))
-            if given > bandwidth.most:
+            rate = bandwidth.rounded(max(wanted, bandwidth.least))
+            if rate > bandwidth.most:
                 notes.add(f"{key}: {text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
                 continue
-            if given != wanted:
-                notes.add(f"{key}: {text} becomes {given} {bandwidth.unit}, the next that there is.")
-            found.setdefault(given)
-    return list(found)
+            if rate != wanted:
+                notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
+            rates.setdefault(rate)
+    return list(rates)
 
 
 def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[float]:

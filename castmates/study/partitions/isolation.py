@@ -19,24 +19,24 @@ def isolates(partition: Partition, lead: str, antagonists: Sequence[str]) -> boo
 
 
 def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
-    """Say why the partition that a study names cannot isolate; "" where it can, or where there are no partitions."""
+    """Why the partition that a study names cannot isolate; "" where it can, or where there are no partitions."""
     tried = [(mix, partition) for mix in mixes if mix.antagonists for partition in mix.partitions]
     if named is None or not tried:
         return ""
-    able = list(dict.fromkeys(one.name for mix, one in tried if isolates(one, mix.lead, mix.antagonists)))
-    if named in able:
+    isolating = list(dict.fromkeys(made.name for mix, made in tried if isolates(made, mix.lead, mix.antagonists)))
+    if named in isolating:
         return ""
-    there = any(one.name == named for _, one in tried)
+    exists = any(made.name == named for _, made in tried)
     why = (
         "under which lead and antagonists share ways, or somebody is throttled"
-        if there
+        if exists
         else "but 'cache.sweeps' makes no such partition of a mix on this machine"
     )
-    return f"'attribution.isolated' is '{named}', {why}; {_advice(able)}."
+    return f"'attribution.isolated' is '{named}', {why}; {_advice(isolating)}."
 
 
-def _advice(able: Sequence[str]) -> str:
-    if not able:
+def _advice(isolating: Sequence[str]) -> str:
+    if not isolating:
         return "add a sweep that gives them ways of their own, such as `split: 4`, or leave the key out"
-    more = f" and {len(able) - MOST_NAMED} more" if len(able) > MOST_NAMED else ""
-    return f"name one that keeps them apart ({', '.join(able[:MOST_NAMED])}{more}), or leave the key out"
+    more = f" and {len(isolating) - MOST_NAMED} more" if len(isolating) > MOST_NAMED else ""
+    return f"name one that keeps them apart ({', '.join(isolating[:MOST_NAMED])}{more}), or leave the key out"

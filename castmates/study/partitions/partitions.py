@@ -29,18 +29,18 @@ class Partitions:
     def of(self, lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
         """The partitions to try on these members; on the lead alone where there are no antagonists."""
         wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
-        found = [one for cut in wanted if (one := partition_of(cut, lead, antagonists)) is not None]
-        self.played.update(one.name for one in found)
-        return found if found and self._can_be_made([lead, *antagonists]) else []
+        tried = [partition for cut in wanted if (partition := partition_of(cut, lead, antagonists)) is not None]
+        self.played.update(partition.name for partition in tried)
+        return tried if tried and self._can_be_made([lead, *antagonists]) else []
 
-    def tell_unplayed(self) -> None:
-        """Say which cuts no mix has the members for, once all mixes were asked."""
+    def note_unplayed(self) -> None:
+        """Note which cuts no mix has the members for, once all mixes were asked."""
         if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
             self.notes.add(f"cache: {_some(unplayed)} left out: no mix has the members that they are for.")
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
         """Whether the machine has a group, and a cache that it can share out, for everybody."""
-        cache, name = self.cache, " beside ".join([members[0].workload, *(one.workload for one in members[1:])])
+        cache, name = self.cache, " beside ".join([members[0].workload, *(member.workload for member in members[1:])])
         if cache is None:
             return False
         if len(members) > cache.groups:
@@ -67,8 +67,8 @@ def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file:
             "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do."
         )
         return Partitions([], None, layout, notes)
-    found = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
-    return Partitions(found, cache, layout, notes)
+    possible = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
+    return Partitions(possible, cache, layout, notes)
 
 
 def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[Cut]:
@@ -81,13 +81,13 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
             "`sudo castmates grant --default-group` lets him."
         )
         keys = keys.model_copy(update={"rest": "all"})
-    found = cuts(keys, cache, study_file, notes)
-    if bounding := [cut.name for cut in found if cut.rest is not None]:
+    possible = cuts(keys, cache, study_file, notes)
+    if bounding := [cut.name for cut in possible if cut.rest is not None]:
         notes.add(
             f"cache.rest: {_some(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
             "`sudo castmates grant --default-group` lets him, and without 'rest' in the study they bound nobody else."
         )
-    return [cut for cut in found if cut.rest is None]
+    return [cut for cut in possible if cut.rest is None]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -97,12 +97,12 @@ def _some(names: Sequence[str]) -> str:
 
 def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:
     """The cut with members in their roles; None where it gives none of them anything, or names somebody else too."""
-    if not cut.named.keys() <= {lead.workload, *(one.workload for one in antagonists)}:
+    if not cut.named.keys() <= {lead.workload, *(member.workload for member in antagonists)}:
         return None
     parts = [(lead.name, _part(lead, cut.lead, cut))]
-    parts += [(one.name, _part(one, cut.antagonists, cut)) for one in antagonists]
+    parts += [(member.name, _part(member, cut.antagonists, cut)) for member in antagonists]
     shares = [
-        Share(member=name, ways=part.ways, code=part.code, bandwidth=part.bandwidth)
+        Share(member=name, ways=part.mask, code=part.code, bandwidth=part.bandwidth)
         for name, part in parts
         if part != Part()
     ]
@@ -116,14 +116,14 @@ def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Parti
 def _part(member: Member, role: Part, cut: Cut) -> Part:
     """What its role gets, unless something is written for the workload itself."""
     own = cut.named.get(member.workload, Part())
-    masked = role if own.ways is None else own
+    masked = role if own.mask is None else own
     return replace(masked, bandwidth=role.bandwidth if own.bandwidth is None else own.bandwidth)
 
 
 def domains(member: Member, layout: Layout) -> tuple[int, ...]:
     """The last-level caches around a member's CPUs; -1 for one that is not known."""
-    found = {layout.by_id[cpu].llc for cpu in member.cpus}
-    return tuple(sorted(-1 if one is None else one for one in found))
+    caches = {layout.by_id[cpu].llc for cpu in member.cpus}
+    return tuple(sorted(-1 if cache is None else cache for cache in caches))
 
 
 def check_workloads(keys: CacheKeys, playing: Iterable[str], study_file: str) -> None:

@@ -18,7 +18,7 @@ MOST_CUTS = 500  # of one study; more is a mistake rather than a plan
 class Part:
     """What one role or workload gets; None is everything."""
 
-    ways: int | None = None
+    mask: int | None = None  # of ways; of those for data only, where `code` has a mask too
     code: int | None = None
     bandwidth: int | None = None
 
@@ -57,7 +57,7 @@ class _Ground:
 
     def takes(self, cut: "Cut") -> bool:
         """Whether the kernel would take every mask of a cut; ways that I/O leaves over can lie too far apart."""
-        wanted = [cut.lead.ways, cut.lead.code, cut.antagonists.ways, cut.rest]
+        wanted = [cut.lead.mask, cut.lead.code, cut.antagonists.mask, cut.rest]
         refused = [masks.refusal(mask, self.cache) for mask in wanted if mask is not None]
         for sentence in filter(None, refused):
             self.notes.add(f"{self.key}: {cut.name} left out: {sentence}.")
@@ -76,28 +76,28 @@ class _Ground:
 
 def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[Cut]:
     """All partitions that a study asks for, by roles, each once; what this machine cannot give is noted."""
-    found: dict[str, Cut] = {}
+    by_name: dict[str, Cut] = {}
     region = masks.region(cache, keys.avoid_shared)
     for number, sweep in enumerate(keys.sweeps, start=1):
         ground = _Ground(keys, cache, f"cache.sweeps.{number}", notes, region)
-        made = list(islice(_cuts(sweep, ground, f"{study_file}: '{ground.key}"), MOST_CUTS + 1))
-        if not made:
+        own = list(islice(_cuts(sweep, ground, f"{study_file}: '{ground.key}"), MOST_CUTS + 1))
+        if not own:
             notes.add(f"{ground.key}: nothing is left of this sweep on this machine.")
-        for cut in made:
-            if found.setdefault(cut.name, cut) != cut:
+        for cut in own:
+            if by_name.setdefault(cut.name, cut) != cut:
                 raise CastmatesError(
                     f"{study_file}: '{ground.key}' makes a partition '{cut.name}', and so does another sweep, with "
                     "other shares; give one of them another 'name'."
                 )
-        if len(found) > MOST_CUTS:
+        if len(by_name) > MOST_CUTS:
             raise CastmatesError(
                 f"{study_file}: 'cache.sweeps' come to more than {MOST_CUTS} partitions; name fewer values."
             )
-    wanted = [found[name] for name in keys.only if name in found] if keys.only else list(found.values())
-    if missing := [name for name in keys.only if name not in found]:
+    wanted = [by_name[name] for name in keys.only if name in by_name] if keys.only else list(by_name.values())
+    if missing := [name for name in keys.only if name not in by_name]:
         notes.add(f"cache.only: {', '.join(missing)} left out: no sweep comes to it on this machine.")
-    _tell_equal(wanted, notes)
-    _tell_shared(wanted, cache, notes)
+    _note_equal(wanted, notes)
+    _note_shared(wanted, cache, notes)
     return wanted
 
 
@@ -192,38 +192,39 @@ def _rest(others: int | None, ground: _Ground) -> int | None:
 
 
 def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
-    """Masks as they were written; what the kernel would refuse is an error, for nobody else knows what was meant."""
+    """Masks as they were written; what the kernel would refuse is an error: only who wrote it knows what was meant."""
     if not ground.cache.ways:
         ground.notes.add(f"{ground.key}.masks: left out: this machine has no masks of the last-level cache.")
         return
-    found = {who: _part(one, ground, f"{where}.masks.{who}'") for who, one in (sweep.masks or {}).items()}
-    name = "" if sweep.name else "-".join(f"{who}-{_digits(one, ground)}" for who, one in (sweep.masks or {}).items())
-    roles = {who: found.pop(who, Part()) for who in ("lead", "antagonists", "rest")}
-    rest = roles["rest"].ways if "rest" in (sweep.masks or {}) else _rest(roles["antagonists"].ways, ground)
-    if found and rest is None and ground.keys.rest != "all":
+    written = sweep.masks or {}
+    parts = {who: _part(own, ground, f"{where}.masks.{who}'") for who, own in written.items()}
+    name = "" if sweep.name else "-".join(f"{who}-{_digits(own, ground)}" for who, own in written.items())
+    roles = {who: parts.pop(who, Part()) for who in ("lead", "antagonists", "rest")}
+    rest = roles["rest"].mask if "rest" in written else _rest(roles["antagonists"].mask, ground)
+    if parts and rest is None and ground.keys.rest != "all":
         ground.notes.add(
             f"{ground.key}.masks: everybody else on the machine has all ways, for the role antagonists has no mask; "
             "write one for 'rest' if they should not."
         )
-    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=found, rest=rest)
+    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
 
 
 def _part(written: Masks, ground: _Ground, where: str) -> Part:
-    ways = masks.parse(written.data)
+    mask = masks.parse(written.data)
     code = masks.parse(written.code) if written.code is not None else None
-    for mask in (ways, code):
-        if mask is not None and (refused := masks.refusal(mask, ground.cache)):
+    for each in (mask, code):
+        if each is not None and (refused := masks.refusal(each, ground.cache)):
             raise CastmatesError(f"{where}: {refused}; write another mask.")
     if code is not None and not ground.cache.cdp:
         raise CastmatesError(f"{where}: {_NO_CDP}.")
-    return Part(ways, code)
+    return Part(mask, code)
 
 
 _NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have ways of its own"
 
 
 def _digits(written: Masks, ground: _Ground) -> str:
-    texts = [masks.text_of(masks.parse(one), ground.cache.ways) for one in (written.data, written.code) if one]
+    texts = [masks.text_of(masks.parse(mask), ground.cache.ways) for mask in (written.data, written.code) if mask]
     return ".".join(texts)
 
 
@@ -235,7 +236,7 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
     if not ground.cache.cdp:
         ground.notes.add(f"{ground.key}.code: left out: {_NO_CDP}.")
         return
-    own = cut.lead.ways or 0
+    own = cut.lead.mask or 0
     size, least = masks.popcount(own), masks.fewest(ground.cache)
     for ways in ground.ways(sweep.code, f"code with {cut.name}", size - least, size - least):
         code = masks.pick(own, ways)
@@ -270,23 +271,23 @@ def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
     )
 
 
-def _tell_equal(found: Collection[Cut], notes: Notes) -> None:
-    """Say which partitions are one under two names: both are measured, for the plan cannot know which was meant."""
+def _note_equal(wanted: Collection[Cut], notes: Notes) -> None:
+    """Note which partitions are the same under two names: both are measured, because either may be meant."""
     first: dict[str, str] = {}
-    for cut in found:
+    for cut in wanted:
         if (same := first.setdefault(repr(replace(cut, name="")), cut.name)) != cut.name:
             notes.add(f"cache: {cut.name} gives everybody the same as {same}; both are measured.")
 
 
-def _tell_shared(found: Collection[Cut], cache: Cache, notes: Notes) -> None:
-    """Say who shares ways with I/O."""
+def _note_shared(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
+    """Note who shares ways with I/O."""
     holders = {"the lead": 0, "the antagonists": 0}
-    for cut in found:
+    for cut in wanted:
         for who, part in (("the lead", cut.lead), ("the antagonists", cut.antagonists)):
-            holders[who] += bool((part.ways or 0) & cache.shareable)
-    told = [f"{who} in {count}" for who, count in holders.items() if count]
-    if told:
+            holders[who] += bool((part.mask or 0) & cache.shareable)
+    holding = [f"{who} in {count}" for who, count in holders.items() if count]
+    if holding:
         notes.add(
             f"cache: I/O fills the ways {masks.text_of(cache.shareable, cache.ways)} too; they are given to "
-            f"{' and to '.join(told)} of the {len(found)} partitions ('cache.avoid_shared: true' leaves them out)."
+            f"{' and to '.join(holding)} of the {len(wanted)} partitions ('cache.avoid_shared: true' leaves them out)."
         )

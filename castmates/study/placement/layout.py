@@ -74,7 +74,7 @@ class Layout:
 
     cpus: tuple[Cpu, ...]
     memory: tuple[int, ...] = ()  # nodes that have memory for us
-    distances: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as the firmware tells them
+    distances: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as the firmware reports them
 
     @cached_property
     def by_id(self) -> dict[int, Cpu]:
@@ -118,8 +118,8 @@ class Layout:
         """Whether some core that we may use runs several CPUs, ours or not."""
         return any(len(core.cpus) > 1 or not core.whole for core in self.cores)
 
-    def distance(self, one: int | None, other: int | None) -> int:
+    def distance(self, node: int | None, other: int | None) -> int:
         """How far apart two nodes are; a node is nearest to itself."""
-        if one is None or other is None:
+        if node is None or other is None:
             return UNKNOWN_DISTANCE
-        return 0 if one == other else self.distances.get((one, other), UNKNOWN_DISTANCE)
+        return 0 if node == other else self.distances.get((node, other), UNKNOWN_DISTANCE)

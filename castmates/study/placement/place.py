@@ -17,19 +17,19 @@ def place(asked: Asked, needs: Sequence[Need], layout: Layout, study_file: str) 
             "own the runner would sit on a sibling; leave 'reserve' out."
         )
     reserve = _reserve(asked, needs, layout)
-    found: dict[Need, Seats] = {}
+    seats: dict[Need, Seats] = {}
     for lead in dict.fromkeys(need.lead for need in needs):
         group = [need for need in needs if need.lead == lead]
         together = search(asked, group, layout, reserve)
         if together is not None:
-            found |= zip(group, together, strict=True)
+            seats |= zip(group, together, strict=True)
             continue
         for need in group:
             alone = search(asked, [need], layout, reserve)
             if alone is None:
                 raise CastmatesError(f"{study_file}: {reason(asked, need, layout)}")
-            found[need] = alone[0]
-    return [found[need] for need in needs]
+            seats[need] = alone[0]
+    return [seats[need] for need in needs]
 
 
 def _reserve(asked: Asked, needs: Sequence[Need], layout: Layout) -> int:

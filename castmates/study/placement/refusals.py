@@ -30,12 +30,12 @@ def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> s
     lists = [name for name in LISTS if name in asked.rules]
     if first in LISTS:
         return _short_list(asked, need, layout)
-    told = f"{_needs(first, asked, need, layout)}, but {_there_is(first, asked, layout)}"
+    why = f"{_needs(first, asked, need, layout)}, but {_there_is(first, asked, layout)}"
     if len(blamed) > 1:
-        return f"{_quoted(asked, blamed)} cannot be met together: the first {told}."
+        return f"{_quoted(asked, blamed)} cannot be met together: the first {why}."
     if lists and _fits(asked.without(lists), need, layout):
-        return f"{asked.quote(first)} contradicts {_quoted(asked, lists)}: it {told}; take one of them out."
-    return f"{asked.quote(first)} {told}."
+        return f"{asked.quote(first)} contradicts {_quoted(asked, lists)}: it {why}; take one of them out."
+    return f"{asked.quote(first)} {why}."
 
 
 def _short_list(asked: Asked, need: Need, layout: Layout) -> str:

@@ -25,7 +25,7 @@ class Asked:
     @property
     def rules(self) -> list[str]:
         """The names of what is asked for, the lists last."""
-        names = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        names = [rule.name for rule in fields(self) if getattr(self, rule.name) is not None]
         return sorted(names, key=lambda name: name in ("lead", "antagonists"))
 
     @property
@@ -71,7 +71,7 @@ def ask(placement: Placement, layout: Layout, study_file: str) -> Asked:
 def holds(asked: Asked, seats: Sequence[Cpus], layout: Layout) -> bool:
     """Whether these CPUs, the lead's first, are by the rules on caches and siblings, and their members are balanced."""
     lead, *others = seats
-    piled_up = any(len(one) > 1 and layout.isolated & set(one) for one in seats)
+    piled_up = any(len(seat) > 1 and layout.isolated & set(seat) for seat in seats)
     return not piled_up and _llc_holds(asked.llc, lead, others, layout) and _smt_holds(asked.smt, lead, others, layout)
 
 
@@ -96,21 +96,21 @@ def _nearest(homes: Sequence[int], nodes: Sequence[int], layout: Layout) -> int:
 
 
 def _unusable(cpu: int, layout: Layout) -> str:
-    found = layout.by_id.get(cpu)
-    if found is None:
+    known = layout.by_id.get(cpu)
+    if known is None:
         return "is not there"
-    if not found.online:
+    if not known.online:
         return "is offline"
-    if found.isolated and not found.allowed:
+    if known.isolated and not known.allowed:
         return "is isolated and not among those we were given (start with `taskset -c`)"
-    return "" if found.allowed else "is not among those we were given (taskset, cpuset, container)"
+    return "" if known.allowed else "is not among those we were given (taskset, cpuset, container)"
 
 
 def _llc_holds(rule: str | None, lead: Cpus, others: Sequence[Cpus], layout: Layout) -> bool:
     if rule is None:
         return True
     home = {layout.by_id[cpu].llc for cpu in lead}
-    away = {layout.by_id[cpu].llc for one in others for cpu in one}
+    away = {layout.by_id[cpu].llc for seat in others for cpu in seat}
     if rule == "shared":
         return len(home | away) == 1 and None not in home
     return not home & away

@@ -52,15 +52,15 @@ def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> 
         for lead in lead_places(asked, group[0].cores[0], layout, kept_free):
             around = Around(asked, lead, layout, kept_free)
             mixes = (_seats(asked, around.seats(need.cores[1:]), layout) for need in group)
-            found = [mix for mix in takewhile(bool, mixes) if mix]
-            if len(found) < len(group):
+            seats = [mix for mix in takewhile(bool, mixes) if mix]
+            if len(seats) < len(group):
                 continue
-            costs = [_cost(asked, [seat.cpus for seat in mix], layout) for mix in found]
+            costs = [_cost(asked, [seat.cpus for seat in mix], layout) for mix in seats]
             cost = tuple(map(sum, zip(*costs, strict=True)))
             if best is None or cost < best[0]:
-                best = cost, found
+                best = cost, seats
             if not any(cost):
-                return found
+                return seats
     return best and best[1]
 
 
@@ -83,7 +83,7 @@ def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout) -> Cost:
     strangers = sum(cpu.llc not in home for seat in seats[1:] for cpu in seat)
     return (
         crowded,
-        sum(len(one) - 1 for one in kinds),
+        sum(len(own) - 1 for own in kinds),
         len(set().union(*kinds)) - 1,
         len(home) - 1,
         0 if asked.llc == "separate" else strangers,

@@ -32,7 +32,7 @@ def lead_places(asked: Asked, need: int, layout: Layout, kept_free: frozenset[in
     seen: set[Cpus] = set()
     for taken in dict.fromkeys([frozenset(asked.antagonists or ()), frozenset[int]()]):
         cores = open_cores(asked, need, layout, kept_free, taken)
-        for take in _ways(asked):
+        for take in _takers(asked):
             for shared in TOGETHER:
                 for pool in _pools(cores, shared):
                     place = take(pool, need)
@@ -52,7 +52,7 @@ class Around:
         if self._asked.antagonists is not None:
             tries = [self._listed(needs, [cpu for cpu in self._asked.antagonists if cpu not in self._lead])]
         else:
-            tries = [self._hand_out(take, needs) for take in _ways(self._asked)]
+            tries = [self._hand_out(take, needs) for take in _takers(self._asked)]
         return next((seats for seats in tries if seats and holds(self._asked, seats, self._layout)), None)
 
     def _listed(self, needs: Sequence[int], rest: list[int]) -> list[Cpus] | None:
@@ -120,7 +120,7 @@ class Around:
 
 def open_cores(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int], taken: frozenset[int]) -> list[Core]:
     """The cores for a member that needs so many CPUs, each with the CPUs it may have, in the order of preference."""
-    found = []
+    cores = []
     for core in layout.cores:
         if kept_free & set(core.cpus) or (asked.smt == "idle-sibling" and not core.whole):
             continue
@@ -130,9 +130,9 @@ def open_cores(asked: Asked, need: int, layout: Layout, kept_free: frozenset[int
         shut = taken | (layout.isolated if need > 1 else frozenset())
         cpus = tuple(cpu for cpu in core.cpus if cpu not in shut)
         if cpus:
-            found.append(core if cpus == core.cpus else replace(core, cpus=cpus))
+            cores.append(core if cpus == core.cpus else replace(core, cpus=cpus))
     alone = asked.smt == "share"  # then a core with one CPU is of less use
-    return sorted(found, key=lambda core: (alone and len(core.cpus) == 1, *_preference(core, need)))
+    return sorted(cores, key=lambda core: (alone and len(core.cpus) == 1, *_preference(core, need)))
 
 
 def _preference(core: Core, need: int) -> tuple[int, ...]:
@@ -148,7 +148,7 @@ def _pools(cores: Sequence[Core], shared: tuple[str, ...]) -> list[list[Core]]:
     return list(pools.values())
 
 
-def _ways(asked: Asked) -> tuple[Take, ...]:
+def _takers(asked: Asked) -> tuple[Take, ...]:
     """How CPUs may be taken from cores, the best way first."""
     if asked.smt == "share":
         return (_in_turn,)
@@ -166,18 +166,22 @@ def _one_of_each(cores: Sequence[Core], need: int) -> Cpus | None:
 
 def _whole_cores(cores: Sequence[Core], need: int) -> Cpus | None:
     """All CPUs of as few cores as possible, so that no core has to be split between members."""
-    left, found = list(cores), list[int]()
-    while len(found) < need and left:
-        missing = need - len(found)
+    left, cpus = list(cores), list[int]()
+    while len(cpus) < need and left:
+        missing = need - len(cpus)
         fitting = [core for core in left if len(core.cpus) <= missing]
-        core = max(fitting, key=lambda one: len(one.cpus)) if fitting else min(left, key=lambda one: len(one.cpus))
-        found += core.cpus[:missing]
+        core = max(fitting, key=_size) if fitting else min(left, key=_size)
+        cpus += core.cpus[:missing]
         left.remove(core)
-    return tuple(sorted(found)) if len(found) == need else None
+    return tuple(sorted(cpus)) if len(cpus) == need else None
+
+
+def _size(core: Core) -> int:
+    return len(core.cpus)
 
 
 def _in_turn(cores: Sequence[Core], need: int) -> Cpus | None:
     """One CPU of every core, then the second of every core, and so on."""
     deepest = max((len(core.cpus) for core in cores), default=0)
-    found = [core.cpus[turn] for turn in range(deepest) for core in cores if turn < len(core.cpus)]
-    return tuple(sorted(found[:need])) if len(found) >= need else None
+    cpus = [core.cpus[turn] for turn in range(deepest) for core in cores if turn < len(core.cpus)]
+    return tuple(sorted(cpus[:need])) if len(cpus) >= need else None
