@@ -114,8 +114,8 @@ wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty e
 benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (50 minutes on a quiet machine)
 	python -m benchmarks.all --output docs/benchmarks.md
 
-clean: ## remove the environments (results stay)
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean: ## remove the environments and what was built (results stay)
+	rm -rf $(VENV) .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -15,6 +15,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
+from castmates.machine.probes import our_git_state
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.block import WINDOWS
 from castmates.runner import staging
@@ -93,6 +94,12 @@ def test_rates_come_from_heartbeats_inside_the_window(good):
         assert len(own) == row.beats
         rate = (own["units"].iloc[-1] - own["units"].iloc[0]) / (own["t_ns"].iloc[-1] - own["t_ns"].iloc[0]) * 1e9
         assert row.rate == pytest.approx(rate)
+
+
+def test_the_record_names_the_commit_in_a_checkout(good):
+    commit = good[2]["versions"].get("commit", "")
+    assert bool(commit) is (our_git_state() is not None)
+    assert not commit or commit.removesuffix("-dirty") in our_git_state()["described"]
 
 
 def test_members_sit_on_their_cpus_with_pools_to_match(good):
