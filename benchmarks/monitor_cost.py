@@ -13,6 +13,7 @@ from castmates.machine.journal import Journal
 from castmates.protocols import Held
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
 
@@ -38,7 +39,7 @@ def work(place: str, seconds: int) -> dict[str, float]:
         folder = Path(name)
         tree = PlainTree(folder / "tree") if place == PLAIN else KernelTree(POINT)
         entries = ResctrlJournal(Journal(folder), tree.root, "a benchmark")
-        monitor = ResctrlMonitor(tree, NoTasks(), entries, dict.fromkeys(range(4), 0))
+        monitor = ResctrlMonitor(Mounted(tree, NoTasks(), entries, dict.fromkeys(range(4), 0)))
         try:
             monitor.attach({f"member@{number}": Held(1, [number % 4]) for number in range(GROUPS)})
             if missing := monitor.groups.missing:

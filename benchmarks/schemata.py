@@ -13,6 +13,7 @@ from castmates.machine.journal import Journal
 from castmates.protocols import Held
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.spec import REST, Share
@@ -39,7 +40,7 @@ def work(place: str, scenes: int) -> dict[str, float]:
         folder = Path(name)
         tree = PlainTree(folder / "tree") if place == PLAIN else KernelTree(POINT)
         entries = ResctrlJournal(Journal(folder), tree.root, "a benchmark")
-        allocator = ResctrlAllocator(tree, NoTasks(), entries, dict.fromkeys(range(4), 0), say=lambda _: None)
+        allocator = ResctrlAllocator(Mounted(tree, NoTasks(), entries, dict.fromkeys(range(4), 0), say=lambda _: None))
         try:
             allocator.prepare({member: Held(1, [cpu]) for cpu, member in enumerate(MEMBERS)})
             took = [scene(allocator, number) for number in range(scenes)]
