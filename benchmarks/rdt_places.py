@@ -70,7 +70,7 @@ class PlainTree(KernelTree):
 class NoTasks:
     """Members without a thread: what groups cost is measured, not what processes do."""
 
-    tells = True
+    shows_places = True
 
     def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
         """List nobody."""

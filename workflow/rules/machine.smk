@@ -11,7 +11,7 @@ rule describe_machine:
         "../../envs/castmates.yaml"
     params:
         # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
-        calibration=(
+        way_masks=(
             ""
             if PROJECT.modelled
             else trial_records.known(CACHE, FOLDER.machine_file)
