@@ -45,7 +45,7 @@ def _examine(as_json: bool) -> None:
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
-        "calibration": trial_records.WAY_MASKS.read(cache),
+        "way_masks": trial_records.WAY_MASKS.read(cache),
         "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
     }

@@ -58,8 +58,8 @@ class TrialRecords:
         return file
 
 
-WAY_MASKS = TrialRecords("calibration", depends_on_mount=True)
-COUNTERS = TrialRecords("counts-check", depends_on_mount=False)
+WAY_MASKS = TrialRecords("way-masks", depends_on_mount=True)
+COUNTERS = TrialRecords("counters", depends_on_mount=False)
 
 
 def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
@@ -75,7 +75,7 @@ def known(cache: Path, machine_file: Path, root: Path = Path("/")) -> str:
     """
     noted, record = _json(machine_file), WAY_MASKS.read(cache, root)
     if noted and (record is None or WAY_MASKS.identity_of(noted) != WAY_MASKS.identity(root)):
-        record = noted.get("calibration")
+        record = noted.get("way_masks")
     return _digest(record) if record else ""
 
 

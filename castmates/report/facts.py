@@ -88,7 +88,7 @@ class MachineFacts(Facts):
     perf: PerfFacts | None = None
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
-    calibration: Mapping[str, Any] | None = None  # what the trial of way masks found
+    way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
 
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, though it may say that it is not known."""

@@ -151,7 +151,7 @@ class Results:
     @cached_property
     def masks(self) -> Stamp | None:
         """Whether the masks of its partitions were seen to do something; None where none was set."""
-        return masks_stamp(set(self.effects["partition"]), self.platforms, {"calibration": self.machine.calibration})
+        return masks_stamp(set(self.effects["partition"]), self.platforms, {"way_masks": self.machine.way_masks})
 
     @cached_property
     def against_solo(self) -> dict[str, list[dict[str, Any]]]:

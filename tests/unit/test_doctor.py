@@ -79,7 +79,7 @@ def test_a_complete_server_lacks_only_what_was_not_tried(server):
         left_changed=[],
         compiler="cc 12",
         tensorflow_python="3.11.7",
-        calibration={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
+        way_masks={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
         counts={"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
         packages={},
     )
@@ -319,7 +319,7 @@ def test_groups_and_the_default_groups_masks_are_all_a_user_needs():
 )
 def test_masks_that_nobody_tried_are_not_verified(server, record, state):
     mount(server)
-    check = rows(server, calibration=record)["masks verified"]
+    check = rows(server, way_masks=record)["masks verified"]
     assert check.state == state
     assert state == "yes" or "unverified" in check.cost
     assert state != "unknown" or "castmates doctor --verify-cat" in check.remedy

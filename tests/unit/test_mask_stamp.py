@@ -15,8 +15,8 @@ from tests.unit.results_maker import MACHINE, make
 TRIED = {"verdict": "works", "said": "Way masks work on this machine.", "at": "2026-01-05T10:00:00+00:00"}
 
 
-def swept(folder, calibration=None, platform="measured", partition="split-4"):
-    make(folder, platform=platform, machine=MACHINE | {"calibration": calibration})
+def swept(folder, way_masks=None, platform="measured", partition="split-4"):
+    make(folder, platform=platform, machine=MACHINE | {"way_masks": way_masks})
     file = folder / "tables/effects.parquet"
     effects = pd.read_parquet(file)
     effects.loc[effects.index[-1], "partition"] = partition
@@ -29,21 +29,21 @@ def html_of(results):
 
 
 @pytest.mark.parametrize(
-    ("calibration", "state", "words"),
+    ("way_masks", "state", "words"),
     [
         (None, "bad", "masks unverified"),
         (TRIED, "good", "masks verified"),
         (TRIED | {"verdict": "no effect on time", "said": "They have no effect."}, "bad", "masks unverified"),
     ],
 )
-def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, calibration, state, words):
-    results = swept(tmp_path / "study", calibration)
+def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, way_masks, state, words):
+    results = swept(tmp_path / "study", way_masks)
     html = html_of(results)
     assert words in re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
     assert words in stamped(results)
     assert (words in caveat(results)) == (state == "bad")
     assert ("checks state-unverified" in html) == (state == "bad")
-    if calibration and state == "bad":
+    if way_masks and state == "bad":
         assert "They have no effect." in html
 
 
@@ -60,7 +60,7 @@ def test_the_tables_have_it_beside_them(tmp_path):
     row = table.set_index("stamp").loc["masks"]
     assert (row["word"], row["good"]) == ("unverified", False)
     assert "castmates doctor --verify-cat" in row["sentence"]
-    tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"calibration": TRIED})
+    tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"way_masks": TRIED})
     assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Masks were tried on this machine: ")
     without = results.effects.assign(partition="unmanaged")
     table = stamps_table("study", results.controls, without, results.platforms, MACHINE)

@@ -11,8 +11,10 @@ rule describe_machine:
         "../../envs/castmates.yaml"
     params:
         # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
-        calibration=(
-            "" if PROJECT.modelled else trial_records.known(CACHE, FOLDER.machine_file)
+        way_masks=(
+            ""
+            if PROJECT.modelled
+            else trial_records.known(CACHE, FOLDER.machine_file)
         ),
         study_file=str(PROJECT.study_file),
     shell:

@@ -17,7 +17,7 @@ def masks_stamp(
     """A word and a sentence; None where no mask was set, or nothing but a model's."""
     if not set(partitions) - {UNMANAGED, ""} or set(platforms) == {MODELLED}:
         return None
-    record = machine.get("calibration")
+    record = machine.get("way_masks")
     if not isinstance(record, Mapping):
         return UNVERIFIED, f"Nobody has tried whether way masks do something on this machine; {DO_THIS}."
     trial = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()

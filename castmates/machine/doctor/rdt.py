@@ -103,7 +103,7 @@ def verified(facts: Mapping[str, Any]) -> Check:
     """Were masks seen to do something here?"""
     name, remedy = "masks verified", "Run castmates doctor --verify-cat (a minute), when nobody else is at work."
     info: Info = facts["resctrl"]["info"] or {}
-    record: Mapping[str, Any] | None = facts.get("calibration")
+    record: Mapping[str, Any] | None = facts.get("way_masks")
     cost = "A sweep with partitions is stamped unverified."
     if record is None and not {"L3", "L3CODE"} & set(info):
         return Check(name, "no", "there is no cache allocation that could be tried", cost, "See CAT.")

@@ -51,13 +51,13 @@ def test_facts_are_noted_anew_when_the_machine_was_tried_and_not_elsewhere(tmp_p
     cache, here = tmp_path / "cache", machine(tmp_path / "a")
     noted = tmp_path / "machine.json"
     assert trial_records.known(cache, noted, here) == ""
-    facts = {**trial_records.WAY_MASKS.identity(here), "resctrl": {"options": "rw"}, "calibration": None}
+    facts = {**trial_records.WAY_MASKS.identity(here), "resctrl": {"options": "rw"}, "way_masks": None}
     noted.write_text(json.dumps(facts))
     assert trial_records.known(cache, noted, here) == ""
     record = kept(cache, here)
     known = trial_records.known(cache, noted, here)
     assert known
-    noted.write_text(json.dumps(facts | {"calibration": record}))
+    noted.write_text(json.dumps(facts | {"way_masks": record}))
     assert trial_records.known(cache, noted, here) == known
     elsewhere = machine(tmp_path / "b", model="EPYC")
     assert trial_records.known(cache, noted, elsewhere) == known
@@ -78,6 +78,6 @@ def test_only_a_sweep_is_stamped():
 )
 def test_only_masks_that_work_are_verified(verdict, word):
     record = {"verdict": verdict, "said": "So it is.", "at": "2026-01-05"}
-    stamp = masks_stamp({"split-4"}, {"measured", "emulated"}, {"calibration": record})
+    stamp = masks_stamp({"split-4"}, {"measured", "emulated"}, {"way_masks": record})
     assert stamp[0] == word
     assert "So it is." in stamp[1]
