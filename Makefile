@@ -85,8 +85,8 @@ browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is test
 	@python -m tests.browser.chromium
 
 compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked for other processors (once, 0.4 GB)
-	@python -c 'from castmates import project; from castmates.workloads import environments; \
-	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, project.cache()))'
+	@python -c 'from castmates import files, project; from castmates.workloads import environments; \
+	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, files.cache_folder()))'
 
 lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	ruff check .

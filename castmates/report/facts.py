@@ -1,8 +1,8 @@
 """What the report asks of machine.json and of each block.json, by name and type: any fact may be missing there."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -12,6 +12,8 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+
+Number = TypeVar("Number", int, float)
 
 
 class Facts(BaseModel):
@@ -121,6 +123,14 @@ class Settled(Facts):
     asked: float | None = None  # by the design
 
 
+def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:
+    """A number as it is noted; None where there is none, or something else."""
+    try:
+        return None if value is None else kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 class BlockRecord:
     """The block.json of one block.
 
@@ -174,14 +184,12 @@ class BlockRecord:
     @property
     def seconds(self) -> float | None:
         """How long all of it took."""
-        total = self._mapping("seconds").get("total")
-        return float(total) if total is not None else None
+        return _number(self._mapping("seconds").get("total"), float)
 
     @property
     def rounds(self) -> int | None:
         """Rounds without a rejected window."""
-        rounds = self._facts.get("rounds")
-        return int(rounds) if rounds is not None else None
+        return _number(self._facts.get("rounds"), int)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -201,13 +209,12 @@ class BlockRecord:
     @property
     def protocol(self) -> int | None:
         """The version of the way of measuring."""
-        protocol = _mapping(self._spec, "company").get("protocol")
-        return int(protocol) if protocol is not None else None
+        return _number(_mapping(self._spec, "company").get("protocol"), int)
 
     @property
     def number(self) -> int:
         """Its number in the company."""
-        return int(self._spec.get("number") or 0)
+        return _number(self._spec.get("number"), int) or 0
 
     @property
     def place(self) -> tuple[str, int]:
@@ -217,7 +224,7 @@ class BlockRecord:
     @property
     def seed(self) -> int | None:
         """What its random orders derive from."""
-        return self._spec.get("seed")
+        return _number(self._spec.get("seed"), int)
 
     @property
     def design(self) -> Mapping[str, Any]:
@@ -228,7 +235,9 @@ class BlockRecord:
     def members(self) -> list[MemberFacts]:
         """The members that it was to launch."""
         members = _mapping(self._spec, "company").get("members")
-        return [MemberFacts.model_validate(member) for member in members] if isinstance(members, list | tuple) else []
+        if not isinstance(members, list | tuple):
+            return []
+        return [MemberFacts.model_validate(member) for member in members if isinstance(member, Mapping)]
 
     @property
     def pinned(self) -> bool:
@@ -271,7 +280,8 @@ class BlockRecord:
     @property
     def costs(self) -> dict[str, CollectorCost]:
         """What its collectors cost, by collector."""
-        return {str(name): CollectorCost.model_validate(cost) for name, cost in self._mapping("costs").items()}
+        costs = self._mapping("costs").items()
+        return {str(name): CollectorCost.model_validate(cost) for name, cost in costs if isinstance(cost, Mapping)}
 
     @property
     def settled(self) -> Settled | None:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.study.cache import Cache
@@ -18,10 +20,21 @@ def read_plan(file: Path) -> Plan:
         raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.") from None
     except (OSError, UnicodeDecodeError) as problem:
         raise CastmatesError(f"{file}: the plan cannot be read: {problem}.") from None
+    except ValidationError as problem:
+        raise CastmatesError(
+            f"{file}: this plan was written by another version of Castmates ({_first_of(problem)}); read these results "
+            "with that version, or let a sweep plan anew, which keeps what is still wanted."
+        ) from None
     except ValueError as problem:
         raise CastmatesError(
             f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
         ) from None
+
+
+def _first_of(problem: ValidationError) -> str:
+    """The first thing that is not as it is planned now: where it stands, and what is wrong with it."""
+    first = problem.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def analysed(plan: Plan, folder: StudyFolder) -> Plan:

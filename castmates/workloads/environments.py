@@ -54,7 +54,7 @@ def content(
         parts.append(native_build.content(command[0]))
     elif content_key is not None and name != NATIVE:
         parts.append(content_key)
-    parts.append(sources.digest_of(sources.files_run_by(command)))
+    parts.append(sources.digest_of(command))
     if inputs_key is not None:
         parts.append(inputs_key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -66,7 +66,7 @@ def known() -> list[str]:
 def key(name: str, envs_dir: Path) -> str:
     """Digest what a data set is made by; another key means another data set."""
     recipe = _recipe(name)
-    parts = [recipe.module, *recipe.arguments, sources.digest_of(sources.files_run_by([recipe.module]))]
+    parts = [recipe.module, *recipe.arguments, sources.digest_of([recipe.module])]
     if recipe.environment is not None:
         parts.append(environments.key(recipe.environment, envs_dir))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -5,32 +5,46 @@ import hashlib
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "castmates"
+Place = tuple[int, int]  # row and column, in bytes
+Cut = tuple[Place, Place, str]
+Rewrite = Callable[[ast.Import | ast.ImportFrom], str]
 DATA_FILES = "DATA_FILES"  # the variable in which a module names the files beside it that it reads
 
 
 def files_run_by(command: Sequence[str]) -> set[Path]:
     """The files of ours that run where a command names modules of this package: these, and all that they import."""
     reached: set[Path] = set()
-    for name in re.findall(rf"\b{PACKAGE}(?:\.[a-z_]\w*)+", " ".join(command)):
-        for file in _files_of(name, started=True):
-            _reach(file, reached)
+    for file in _started(command):
+        _reach(file, reached)
     return reached
 
 
-def digest_of(files: Iterable[Path]) -> str:
-    """Digest what is in these files, wherever they lie; comments, docstrings and imports of ours do not count."""
-    texts = sorted(_digest_of_file(file, file.stat().st_mtime_ns) for file in files)
-    return hashlib.sha256("".join(texts).encode()).hexdigest()
+def digest_of(command: Sequence[str]) -> str:
+    """Digest the files of ours that a command runs, wherever they lie; comments and docstrings do not count."""
+    started = [_digest_of_file(file, file.stat().st_mtime_ns) for file in _started(command)]
+    reached = sorted(_digest_of_file(file, file.stat().st_mtime_ns) for file in files_run_by(command))
+    return hashlib.sha256("\n".join([*started, *reached]).encode()).hexdigest()
+
+
+def _started(command: Sequence[str]) -> list[Path]:
+    names = re.findall(rf"\b{PACKAGE}(?:\.[a-z_]\w*)+", " ".join(command))
+    return [file for name in names for file in _files_of(name, started=True) if file != _version_file()]
+
+
+def _version_file() -> Path:
+    """The package's own `__init__`, which holds the version: a release has nothing measured again."""
+    return ROOT / PACKAGE / "__init__.py"
 
 
 def _reach(file: Path, reached: set[Path]) -> None:
-    if file in reached or file == ROOT / PACKAGE / "__init__.py":  # the version: a release measures nothing again
+    if file in reached or file == _version_file():
         return
     reached.add(file)
     imported, data_files = _names_in(file, file.stat().st_mtime_ns)
@@ -45,11 +59,6 @@ def _names_in(file: Path, _mtime: int) -> tuple[frozenset[str], tuple[str, ...]]
     """What of ours a file imports, and the files beside it that it reads."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     return frozenset(_imported(tree)), tuple(_data_files(tree))
-
-
-@cache
-def _digest_of_file(file: Path, _mtime: int) -> str:
-    return hashlib.sha256(_what_counts(file)).hexdigest()
 
 
 def _files_of(name: str, started: bool = False) -> Iterator[Path]:
@@ -73,17 +82,24 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names if _ours(alias.name))
         elif isinstance(node, ast.ImportFrom) and _ours(node.module):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-            folder = str(node.values[0].value).rstrip(".")
-            if _ours(folder):
-                place = ROOT.joinpath(*folder.split("."))
-                yield from (f"{folder}.{file.stem}" for file in place.glob("*.py"))
+        elif isinstance(node, ast.JoinedStr) and (folder := _folder_of(node)):
+            yield from (f"{folder}.{file.stem}" for file in ROOT.joinpath(*folder.split(".")).glob("*.py"))
+
+
+def _folder_of(text: ast.JoinedStr) -> str:
+    """The package whose modules a text such as f"castmates.workloads.{name}" can name, or ""."""
+    first = text.values[0] if text.values else None
+    found = re.fullmatch(rf"({PACKAGE}(?:\.\w+)+)\.", str(first.value)) if isinstance(first, ast.Constant) else None
+    return found[1] if found else ""
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a module, but for those that only a type checker sees."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for other in node.orelse:
+                yield other
+                yield from _running(other)
             continue
         yield node
         yield from _running(node)
@@ -91,6 +107,12 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _ours(module: str | None) -> bool:
     return module is not None and module.split(".")[0] == PACKAGE
+
+
+def _imports_ours(node: ast.Import | ast.ImportFrom) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return _ours(node.module)
+    return all(_ours(alias.name) for alias in node.names)
 
 
 def _data_files(tree: ast.Module) -> list[str]:
@@ -101,36 +123,79 @@ def _data_files(tree: ast.Module) -> list[str]:
     return []
 
 
-def _what_counts(file: Path) -> bytes:
-    """A file's text without what cannot change how it runs: comments, docstrings, blank lines, imports of ours.
-
-    Imports of ours are left out because what they name is digested itself: a module may be moved.
-    """
+@cache
+def _digest_of_file(file: Path, _mtime: int) -> str:
+    """Digest a file, with what it imports of ours by content instead of by place: a module may be moved."""
     if file.suffix != ".py":
-        return file.read_bytes()
-    text = file.read_text(encoding="utf-8")
-    lines: dict[int, str] = dict(enumerate(text.splitlines(), start=1))
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        row, column = token.start
-        if token.type == tokenize.COMMENT:
-            lines[row] = lines[row][:column].rstrip()
-        if token.type in (tokenize.COMMENT, tokenize.NL) and not lines.get(row, "").strip():
-            lines.pop(row, None)  # a blank line inside a text is no token, and counts
-    for first, last in _left_out(ast.parse(text)):
-        for row in range(first, last + 1):
-            lines.pop(row, None)
-    return "\n".join(lines.values()).encode()
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(_Source(file.read_bytes()).reduced(_by_content)).hexdigest()
 
 
-def _left_out(tree: ast.Module) -> Iterator[tuple[int, int]]:
-    """First and last line of each docstring and of each import of ours."""
-    for node in ast.walk(tree):
-        ours = (isinstance(node, ast.ImportFrom) and _ours(node.module)) or (
-            isinstance(node, ast.Import) and all(_ours(alias.name) for alias in node.names)
-        )
-        if isinstance(node, ast.stmt) and (ours or _is_text_alone(node)):
-            yield node.lineno, node.end_lineno or node.lineno
+def _by_content(node: ast.Import | ast.ImportFrom) -> str:
+    """An import of ours with the content of what it names in place of the name."""
+    names = []
+    for alias in node.names:
+        module = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        *_, file = _files_of(module)
+        within = alias.name if isinstance(node, ast.ImportFrom) and file.stem != alias.name else ""
+        names.append(f"{_own_digest(file, file.stat().st_mtime_ns)} {within} as {alias.asname or alias.name}")
+    return f"import {'; '.join(sorted(names))}"
 
 
-def _is_text_alone(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+@cache
+def _own_digest(file: Path, _mtime: int) -> str:
+    """Digest a file by itself, whatever it imports of ours."""
+    if file == _version_file():
+        return ""
+    return hashlib.sha256(_Source(file.read_bytes()).reduced(_nothing)).hexdigest()
+
+
+def _nothing(_node: ast.Import | ast.ImportFrom) -> str:
+    return "import"
+
+
+@dataclass
+class _Source:
+    """A Python file, to be reduced to what decides how it runs."""
+
+    text: bytes
+    _rows: dict[int, bytes] = field(init=False)
+    _changed: set[int] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._rows = dict(enumerate(self.text.splitlines(), start=1))
+
+    def reduced(self, of_ours: Rewrite) -> bytes:
+        """The text without comments, docstrings and blank lines, with imports of ours as they are given."""
+        cuts = [*self._comments(), *self._statements(of_ours)]
+        for start, end, instead in sorted(cuts, key=lambda cut: cut[0], reverse=True):
+            self._cut(start, end, instead.encode())
+        kept = (row for number, row in self._rows.items() if number not in self._changed or row.strip())
+        return b"\n".join(kept)
+
+    def _comments(self) -> Iterator[Cut]:
+        """Comments, and blank lines: one within a text is no token, and counts."""
+        for token in tokenize.tokenize(io.BytesIO(self.text).readline):
+            if token.type in (tokenize.COMMENT, tokenize.NL) and (row := token.start[0]) in self._rows:
+                self._changed.add(row)
+                if token.type == tokenize.COMMENT:
+                    start = len(token.line[: token.start[1]].encode())
+                    yield (row, start), (row, start + len(token.string.encode())), ""
+
+    def _statements(self, of_ours: Rewrite) -> Iterator[Cut]:
+        for node in ast.walk(ast.parse(self.text)):
+            if isinstance(node, ast.Import | ast.ImportFrom) and _imports_ours(node):
+                yield *_ends(node), of_ours(node)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield *_ends(node), ""  # a docstring, or a value that nobody uses
+
+    def _cut(self, start: Place, end: Place, instead: bytes) -> None:
+        (first, left), (last, right) = start, end
+        self._rows[first] = (self._rows[first][:left] + instead + self._rows[last][right:]).rstrip()
+        self._changed.add(first)
+        for row in range(first + 1, last + 1):
+            del self._rows[row]
+
+
+def _ends(node: ast.stmt) -> tuple[Place, Place]:
+    return (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)

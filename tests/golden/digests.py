@@ -41,5 +41,5 @@ def _module(module: str) -> dict:
     files = sources.files_run_by([module])
     return {
         "files": sorted(os.path.relpath(file, sources.ROOT) for file in files),
-        "digest": sources.digest_of(files)[:12],
+        "digest": sources.digest_of([module])[:12],
     }

@@ -96,3 +96,13 @@ def test_nothing_runs_again_where_nobody_asked(run, pytester):
 
 def test_a_quiet_run_is_green(run):
     assert run({"runner/fine": 0}, "--once-more").outlines[-1] == "green"
+
+
+def test_a_second_run_that_is_skipped_is_no_pass(run, pytester):
+    folder = pytester.path / "tests" / "runner"
+    folder.mkdir(parents=True)
+    text = ONCE.format(name="skips", failures=1).replace("    assert len", "    import pytest\n    assert len")
+    (folder / "test_skips.py").write_text(f"{text}    pytest.skip('not here')\n")
+    result = run({}, "--once-more")
+    assert result.ret == 1
+    assert [entry["again"] for entry in noted(pytester)] == ["failed"]

@@ -1,5 +1,6 @@
 """Records are read when somebody asks; what they say alike is held once."""
 
+from castmates.report.facts import BlockRecord
 from castmates.results.records import Records
 
 
@@ -24,3 +25,16 @@ def test_nothing_is_read_before_somebody_asks(tmp_path):
     assert records[0]["versions"] is records[2]["versions"]
     assert read == files
     assert not Records([], one)
+
+
+def test_odd_values_in_a_record_count_as_missing():
+    odd = BlockRecord(
+        {
+            "seconds": {"total": "x"},
+            "rounds": "x",
+            "costs": {"perf": 1.0},
+            "spec": {"number": "x", "seed": [1], "company": {"protocol": "x", "members": ["x"]}},
+        }
+    )
+    assert (odd.seconds, odd.rounds, odd.number, odd.seed, odd.protocol) == (None, None, 0, None, None)
+    assert (odd.costs, odd.members) == ({}, [])
