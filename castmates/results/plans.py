@@ -21,14 +21,20 @@ def read_plan(file: Path) -> Plan:
     except (OSError, UnicodeDecodeError) as problem:
         raise CastmatesError(f"{file}: the plan cannot be read: {problem}.") from None
     except ValidationError as problem:
+        if any(error["loc"] == ("study",) for error in problem.errors()):
+            raise _no_plan(file, problem) from None
         raise CastmatesError(
             f"{file}: this plan was written by another version of Castmates ({_first_of(problem)}); read these results "
             "with that version, or let a sweep plan anew, which keeps what is still wanted."
         ) from None
     except ValueError as problem:
-        raise CastmatesError(
-            f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
-        ) from None
+        raise _no_plan(file, problem) from None
+
+
+def _no_plan(file: Path, problem: ValueError) -> CastmatesError:
+    return CastmatesError(
+        f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
+    )
 
 
 def _first_of(problem: ValidationError) -> str:

@@ -30,10 +30,16 @@ MARGIN = 0.02
 LEFT_OUT = {"windows", "timeline"}  # what the blocks hold, no results: of tables and figures
 
 
+def unpack(folder: Path) -> None:
+    """Put the frozen blocks into a folder."""
+    safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python 3.11.2 has it not
+    with tarfile.open(BLOCKS) as archive:
+        archive.extractall(folder, **safely)
+
+
 def make(folder: Path) -> tuple[dict[str, str], dict]:
     """The tables and the figures' sources as CSV by name, and the page's content."""
-    with tarfile.open(BLOCKS) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(folder)
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
     study = read(Study, STUDY.read_text(), STUDY.name)
     terms = Terms(MARGIN, study.attribution.isolated, machine)

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import tarfile
 
 import pytest
 
@@ -15,7 +14,7 @@ from castmates.report.results import read_results
 from castmates.report.text.recommendation import context, measured_ways
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
-from tests.golden.report import BLOCKS, MARGIN, STUDY
+from tests.golden.report import MARGIN, STUDY, unpack
 from tests.unit.caches import cache
 
 LIMIT = 10.0
@@ -24,8 +23,7 @@ LIMIT = 10.0
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(BLOCKS) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(folder)
     machine = json.loads((folder / "machine.json").read_bytes())
     plan = read_plan(folder / "plan.json")
     write_tables(plan, StudyFolder(folder), Terms(MARGIN, machine=machine), folder / "tables")
