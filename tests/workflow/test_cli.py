@@ -52,7 +52,7 @@ def test_doctor_says_what_there_is_and_what_a_no_costs():
 def test_doctor_speaks_json():
     checks = json.loads(castmates("doctor", "--json").stdout)
     checks = checks["checks"] if isinstance(checks, dict) else checks
-    assert all({"name", "state", "found", "cost", "remedy"} <= check.keys() for check in checks)
+    assert all({"name", "state", "finding", "cost", "remedy"} <= check.keys() for check in checks)
     assert all(check["cost"] and check["remedy"] for check in checks if check["state"] == "no")
 
 

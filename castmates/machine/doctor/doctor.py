@@ -50,7 +50,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
 
 
 def as_json(checks: Sequence[Check]) -> str:
-    """Render the rows as a JSON list of objects with the keys name, state, found, cost and remedy."""
+    """Render the rows as a JSON list of objects with the keys name, state, finding, cost and remedy."""
     return json.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False)
 
 
