@@ -30,6 +30,12 @@ def of(table, margin, who, baseline="solo"):
     return rows.iloc[0]
 
 
+def test_a_study_whose_windows_were_all_rejected_has_no_margins():
+    design = matrix("ab", "xy")
+    windows = written(design, exact)
+    assert margins(design, windows.assign(valid=False)).empty
+
+
 def test_a_margin_is_the_geometric_mean_of_its_cells():
     table = margins(matrix("ab", "xy"), written(matrix("ab", "xy"), exact, rounds=2))
     assert list(table.columns) == list(MARGINS)

@@ -28,6 +28,8 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         return frame([], MARGINS)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
     values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
+    if values.empty:  # every round has a rejected window
+        return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
     return pd.concat(tables, ignore_index=True).assign(study=plan.study)[list(MARGINS)].astype(dict(MARGINS))
 
