@@ -12,6 +12,7 @@ from castmates.rdt.fake import FakeResctrl, Shape
 from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.mounted import Mounted
 from castmates.runner import block
 from castmates.runner.rounds import eviction, hardware
 from castmates.study.spec import REST, Plan, Scene, Share
@@ -29,9 +30,8 @@ class Driver(ResctrlAllocator):
     def __init__(self) -> None:
         self.kernel = FakeResctrl(Shape(domains={0: (0, 1)}))
         self.given: list[int] = []  # how many shares, each time
-        super().__init__(
-            self.kernel, KernelsTasks(self.kernel), ResctrlJournal(None, Path("/nowhere"), "a test"), {0: 0, 1: 0}
-        )
+        entries = ResctrlJournal(None, Path("/nowhere"), "a test")
+        super().__init__(Mounted(self.kernel, KernelsTasks(self.kernel), entries, {0: 0, 1: 0}))
 
     def prepare(self, members):
         for held in members.values():
