@@ -46,13 +46,13 @@ check: lint ## while you work: format, lint, types and the pure tests (3 minutes
 
 test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (8 minutes)
 	@$(PURE) "pure and not simulation and not nightly"
-	@$(REAL) "(real or core) and not tensorflow and not nightly"
+	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.
 test-all: lint test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(PURE) "simulation and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
-	  $(REAL) "(sweep and not core or browser or lab or chaos or tensorflow) and not nightly"
+	  $(REAL) "(sweep and not core or landing or browser or lab or chaos or tensorflow) and not nightly"
 
 test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the lab, 200 kills, all jobs, documented figures (3 hours)
 	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \

@@ -15,7 +15,7 @@ def tier_of(marks: set[str]) -> str | None:
     """Return the first tier that a test with these marks runs in; None for the nightly run."""
     if "nightly" in marks:
         return None
-    if "simulation" in marks:
+    if marks & {"simulation", "landing"}:
         return "all"
     if "pure" in marks:
         return "check"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.landing
 PROJECT = Path(__file__).parents[2]
 ONCE = """
 import os

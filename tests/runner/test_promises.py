@@ -29,6 +29,7 @@ def test_here_each_kernel_keeps_what_it_promises(compiler, tmp_path, kernel):
     assert promises.broken(kernel, made, here) == []
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("target", CROSS, ids=str)
 def test_elsewhere_all_kernels_keep_what_they_promise(tmp_path, target):
     """All in one program, as `mix` has them; that each must be compiled by itself costs thrice the time."""

@@ -48,6 +48,7 @@ def test_a_tier_stays_within_its_time(tier):
         ({"sweep", "core"}, "test"),
         ({"sweep"}, "all"),
         ({"real", "tensorflow"}, "all"),
+        ({"real", "landing"}, "all"),
         ({"pure", "simulation"}, "all"),
         ({"lab"}, "all"),
         ({"pure", "nightly"}, None),

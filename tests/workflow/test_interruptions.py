@@ -74,7 +74,7 @@ def started(project):
 @pytest.mark.parametrize(
     ("moment", "number"),
     [
-        pytest.param("launching", signal.SIGINT, marks=pytest.mark.core),
+        ("launching", signal.SIGINT),
         ("round 1:", signal.SIGTERM),
     ],
 )
