@@ -12,9 +12,7 @@ rule describe_machine:
     params:
         # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
         way_masks=(
-            ""
-            if PROJECT.modelled
-            else trial_records.known(CACHE, FOLDER.machine_file)
+            "" if PROJECT.modelled else trial_records.known(CACHE, FOLDER.machine_file)
         ),
         study_file=str(PROJECT.study_file),
     shell:
