@@ -9,6 +9,7 @@ TIMES ?= 50
 # Pure tests run side by side, on as many CPUs as we may use.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 PYTEST = python -m pytest
+QUICK := pure and not simulation and not nightly
 PURE = $(PYTEST) -q -n $(WORKERS) --dist loadfile -m
 REAL = $(PYTEST) --once-more -m
 
@@ -42,10 +43,10 @@ dev: $(VENV)/dev.stamp ## set up what contributors need, and the hooks of git (1
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
 check: lint ## while you work: format, lint, types and the pure tests (3 minutes)
-	@$(PURE) "pure and not simulation and not nightly"
+	@$(PURE) "$(QUICK)"
 
 test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (8 minutes)
-	@$(PURE) "pure and not simulation and not nightly"
+	@$(PURE) "$(QUICK)"
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import below, mounts, read_int, read_kernel, read_text, unescape, write_kernel
+from castmates.linux.kernel_files import below, mounts, mounts_in, read_int, read_kernel, read_text, write_kernel
 from castmates.linux.marks import in_child
 from castmates.linux.owned_names import group_name
 from castmates.linux.processes import send
@@ -223,14 +223,11 @@ def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list
     lines = [line.split(":", 2) for line in own_groups.splitlines()]
     own = next((path for _, names, path in lines if controller in names.split(",")), "/")
     places = []
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        mounted, _, options = right.split(" ", 2)
-        if mounted == kind and (not controller or controller in options.split(",")):
-            root, point = (unescape(part) for part in left.split()[3:5])
+    for mount in mounts_in(mountinfo):
+        if mount.fstype == kind and (not controller or controller in mount.options.split(",")):
             with contextlib.suppress(ValueError):
-                places.append(Path(point) / PurePosixPath(own).relative_to(root))
-            places.append(Path(point))
+                places.append(Path(mount.point) / PurePosixPath(own).relative_to(mount.subtree))
+            places.append(Path(mount.point))
     return list(dict.fromkeys(places))
 
 

@@ -85,7 +85,12 @@ class Mount:
 
 def mounts(root: Path) -> Iterator[Mount]:
     """Yield what is mounted, from /proc/self/mountinfo."""
-    for line in (read_text(root / "proc/self/mountinfo") or "").splitlines():
+    return mounts_in(read_text(root / "proc/self/mountinfo") or "")
+
+
+def mounts_in(mountinfo: str) -> Iterator[Mount]:
+    """Yield what is mounted, from the text of a mountinfo."""
+    for line in mountinfo.splitlines():
         before, dash, after = line.partition(" - ")
         left, right = before.split(), after.split()
         if dash and len(left) >= 5 and len(right) >= 3:

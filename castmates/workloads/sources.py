@@ -28,8 +28,8 @@ def files_run_by(command: Sequence[str]) -> set[Path]:
 
 def digest_of(command: Sequence[str]) -> str:
     """Digest the files of ours that a command runs, wherever they lie; comments and docstrings do not count."""
-    started = [_digest_of_file(file, file.stat().st_mtime_ns) for file in _started(command)]
-    reached = sorted(_digest_of_file(file, file.stat().st_mtime_ns) for file in files_run_by(command))
+    started = [_digest_of_file(file) for file in _started(command)]
+    reached = sorted(_digest_of_file(file) for file in files_run_by(command))
     return hashlib.sha256("\n".join([*started, *reached]).encode()).hexdigest()
 
 
@@ -47,7 +47,7 @@ def _reach(file: Path, reached: set[Path]) -> None:
     if file in reached or file == _version_file():
         return
     reached.add(file)
-    imported, data_files = _names_in(file, file.stat().st_mtime_ns)
+    imported, data_files = _names_in(file)
     reached.update(file.with_name(name) for name in data_files)
     for name in imported:
         for other in _files_of(name):
@@ -55,7 +55,7 @@ def _reach(file: Path, reached: set[Path]) -> None:
 
 
 @cache
-def _names_in(file: Path, _mtime: int) -> tuple[frozenset[str], tuple[str, ...]]:
+def _names_in(file: Path) -> tuple[frozenset[str], tuple[str, ...]]:
     """What of ours a file imports, and the files beside it that it reads."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     return frozenset(_imported(tree)), tuple(_data_files(tree))
@@ -124,7 +124,7 @@ def _data_files(tree: ast.Module) -> list[str]:
 
 
 @cache
-def _digest_of_file(file: Path, _mtime: int) -> str:
+def _digest_of_file(file: Path) -> str:
     """Digest a file, with what it imports of ours by content instead of by place: a module may be moved."""
     if file.suffix != ".py":
         return hashlib.sha256(file.read_bytes()).hexdigest()
@@ -138,12 +138,12 @@ def _by_content(node: ast.Import | ast.ImportFrom) -> str:
         module = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
         *_, file = _files_of(module)
         within = alias.name if isinstance(node, ast.ImportFrom) and file.stem != alias.name else ""
-        names.append(f"{_own_digest(file, file.stat().st_mtime_ns)} {within} as {alias.asname or alias.name}")
+        names.append(f"{_own_digest(file)} {within} as {alias.asname or alias.name}")
     return f"import {'; '.join(sorted(names))}"
 
 
 @cache
-def _own_digest(file: Path, _mtime: int) -> str:
+def _own_digest(file: Path) -> str:
     """Digest a file by itself, whatever it imports of ours."""
     if file == _version_file():
         return ""

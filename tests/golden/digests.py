@@ -37,6 +37,12 @@ def digests() -> dict:
     }
 
 
+def forget() -> None:
+    """Have files read anew that were edited: within a process they are taken to stay."""
+    for cached in (sources._names_in, sources._digest_of_file, sources._own_digest):
+        cached.cache_clear()
+
+
 def _module(module: str) -> dict:
     files = sources.files_run_by([module])
     return {

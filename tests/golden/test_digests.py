@@ -7,7 +7,7 @@ import pytest
 
 from castmates.workloads import sources
 from castmates.workloads.native import build as native
-from tests.golden.digests import DIGESTS, digests
+from tests.golden.digests import DIGESTS, digests, forget
 
 ADVICE = """
 Where this is wanted, everything that it names is measured again in every study: raise PROTOCOL in
@@ -30,7 +30,7 @@ def package(tmp_path, monkeypatch):
 
 
 def digest(module="castmates.suites.run"):
-    sources._digest_of_file.cache_clear()  # within a process a file is taken to stay, with all that it imports
+    forget()
     return sources.digest_of(["{python}", "-m", module])
 
 
