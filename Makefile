@@ -60,7 +60,7 @@ test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the 
 	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && \
 	  CASTMATES_RANDOM=1 $(PURE) pure && \
 	  CASTMATES_LAB=$${CASTMATES_LAB:-all} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} CASTMATES_CHAOS_KILLS=$${CASTMATES_CHAOS_KILLS:-200} CASTMATES_ALL_JOBS=1 \
-	  $(REAL) "nightly and not pure or lab or chaos"
+	  $(REAL) "nightly and not pure or lab or chaos" -o faulthandler_timeout=7200
 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
