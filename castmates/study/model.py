@@ -149,7 +149,15 @@ def _rounds(value: object) -> object:
     return value
 
 
+def _slice(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value != "auto" and not (is_number and SHORTEST_SLICE <= float(str(value)) <= LONGEST_SLICE):
+        raise ValueError(f"seconds from {SHORTEST_SLICE:g} to {LONGEST_SLICE:g}, or the word auto")
+    return value
+
+
 MOST_ROUNDS = 1000
+SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0
 FEWEST_AT_A_LOOK = 4
 CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
 
@@ -185,15 +193,22 @@ class Budget(Written):
     spare_rounds: int = Field(
         default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
     )
-    window: float = Field(default=1.0, gt=0, le=600, description="seconds a scene is measured, at least")
+    window: float = Field(
+        default=1.0, gt=0, le=600, description="seconds a scene is measured in a round, at least: the sum of its slices"
+    )
     longest_window: float = Field(
         default=5.0,
         gt=0,
         le=600,
-        description="seconds a window may be stretched to so that its members complete enough steps",
+        description="seconds a slice may be stretched to so that its members complete enough steps",
+    )
+    slice: Annotated[float | Literal["auto"], BeforeValidator(_slice)] = Field(
+        default="auto",
+        description="seconds that a scene runs before the next one takes its turn; auto: at least 5 steps of the lead, "
+        "10 times what a change of scene costs, and 4 settle times, as each launch finds them",
     )
     settle: float = Field(
-        default=0.1, ge=0, le=3600, description="seconds between a change of scene and its window, at least"
+        default=0.005, ge=0, le=3600, description="seconds that are left out after each change of scene, at least"
     )
     longest_settle: float = Field(
         default=2.0,
@@ -202,7 +217,7 @@ class Budget(Written):
         description="seconds that the settle time is raised to, at most, where rates are seen to become steady later",
     )
     steps: int = Field(
-        default=10, ge=2, description="steps that every member should complete in a window, which is stretched for it"
+        default=10, ge=2, description="steps that a member should complete in a window, which is stretched for it"
     )
     company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
     longest_block: float = Field(
@@ -261,7 +276,13 @@ class Limits(Written):
         default=0.5,
         gt=0,
         le=1,
-        description="share of a window for which a member that makes many steps in it may make none",
+        description="share of a slice for which a member that makes many steps in it may make none",
+    )
+    cycles: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of a window's slices that must be left when rejected ones, and those beside them, are out",
     )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
     restart_gap: float = Field(

@@ -196,6 +196,7 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         driver=study.cache.driver,
         model=study.model if study.platform == "modelled" else None,
         counters=_counting(study, is_control),
+        slice=None if budget.slice == "auto" else budget.slice,
     )
 
 

@@ -11,7 +11,7 @@ from castmates.study.model import ControlKind, Limits, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 5
+PROTOCOL = 6
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
@@ -135,6 +135,7 @@ class Design(Frozen):
     driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
+    slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
 
 
 class Company(Frozen):

@@ -63,6 +63,20 @@ class Stage:
                 self.freezer.thaw(name)
         self._moving = set(names)
 
+    def exchange(self, names: Sequence[str]) -> None:
+        """Pause and let go until exactly these run, as quickly as can be; who escaped is found by `switch`."""
+        wanted = set(names)
+        if leaving := sorted(self._moving - wanted):
+            self.freezer.pause(leaving)
+        if coming := [name for name in names if name not in self._moving]:
+            self.freezer.let_go(coming)
+        self._moving = wanted
+
+    def rest_until(self, t_ns: int) -> None:
+        """Sleep for a moment and read nothing."""
+        if (left := t_ns - self.now_ns()) > 0:
+            time.sleep(left / 1e9)
+
     def look_after(self) -> None:
         """End the block when any process, running or frozen, has ended, or when nobody wants the block any more."""
         self._check()

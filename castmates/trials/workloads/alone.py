@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.counters.proc.procstat import read_tree
+from castmates.counters.proc.cputime import cpu_ns_of
 from castmates.errors import CastmatesError
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes.launch import Start
@@ -133,7 +133,7 @@ class Alone:
         self._stage.look_after()
 
     def _cpu_s(self) -> float:
-        return read_tree(self._running.pid).cpu_s
+        return (cpu_ns_of(self._running.pid) or 0) / 1e9
 
 
 @contextmanager
