@@ -123,6 +123,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
             records = progress.records
             yield _key(outcome) | {
                 "round": window.round,
+                "stretch": each.stretch,
                 "cycle": each.cycle,
                 "slice": each.number,
                 "window": number,

@@ -68,7 +68,7 @@ NAMES = {
     name: [column for column in columns if BLOCK_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
 }
 
-_ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "rate"]  # of windows
+_ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "open_s", "rate"]  # of windows
 _ROW = ["row", "platform"]
 SIDES = ("change", "value", "baseline")
 Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values

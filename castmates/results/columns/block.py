@@ -52,7 +52,8 @@ SLICES: Columns = {
     "company": "str",
     "block": "int64",
     "round": "int64",
-    "cycle": "int64",  # of its stretch (the scenes under one partition), from 1; the last one is watched
+    "stretch": "int64",  # of the round, from 1: the scenes under one partition
+    "cycle": "int64",  # of its stretch, from 1; the last one is watched
     "slice": "int64",  # number within the block, in order of time, from 1
     "window": "int64",  # that it belongs to
     "scene": "str",

@@ -16,7 +16,7 @@ from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
 
-LOOKS = 5  # of every series in a watched slice
+LOOKS = 3  # of every series in a watched slice
 
 
 @runtime_checkable

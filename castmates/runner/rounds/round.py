@@ -46,7 +46,7 @@ class Rounds:
     def measure(self, number: int) -> list[Window]:
         """Measure every scene in the slices of this round, stretch by stretch."""
         windows: list[Window] = []
-        for stretch in stretches(self.outcome.block, number):
+        for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
             eviction.change_shares(self.stage, stretch.shares)
             self.stage.hardware.begin_stretch(number)
@@ -54,6 +54,8 @@ class Rounds:
                 if changed:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
+            for each in (each for window in new for each in window.all_slices):
+                each.stretch = place
             self._ledger.judge_stretch(new)
             windows += new
         for position, window in enumerate(windows, start=1):

@@ -59,6 +59,7 @@ class Slice:
     ended: Sequence[str] = ()  # who reported that it is at its end
     watched: bool = False  # with everything that is read, not only with what is cheap
     round: int = 0
+    stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
     number: int = 0  # within the block, from 1
     steady_ns: int = 0  # from here on rates were steady, where that was found afterwards
