@@ -15,7 +15,7 @@ from castmates.results.columns.block import BLOCK_TABLES, STEPS, TOPDOWN, WINDOW
 from castmates.results.columns.study import frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import company, mix, one_slice, plan
 
 LOSS = 0.15
 STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be told
@@ -101,7 +101,7 @@ def members_windows(blocks, seed):
                 "scene": "corun:" + scene if kind == "corun" else scene, "kind": kind, "member": who,
                 "role": "antagonist" if member else "lead", "valid": True, "platform": "measured",
                 "rate": np.exp(dice.normal(0, NOISE, len(study)) - lost),
-            }))  # fmt: skip
+            } | one_slice(True)))  # fmt: skip
     return pd.concat(tables, ignore_index=True).reindex(columns=list(WINDOWS))
 
 

@@ -19,6 +19,7 @@ from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Company
 from tests.unit.modelled.makers import STUDY, SWEEPS, project_of
+from tests.unit.windows_maker import one_slice
 
 STUDIES, TOGETHER = 4000, 500  # studies in all, and in one table
 SEED = 20261121
@@ -103,6 +104,7 @@ def table(companies, logs):
             "reasons": "",
             "platform": "modelled",
         }
+        | one_slice(True)
     )
     for column in set(WINDOWS) - set(frame):
         frame[column] = "" if WINDOWS[column] == "str" else pd.NA

@@ -8,6 +8,7 @@ from castmates.analysis.explanations.evolution import Level, evolutions, points,
 from castmates.analysis.statistics import change_points
 from castmates.results.columns.block import STEPS, WINDOWS
 from castmates.results.columns.study import frame
+from tests.unit.windows_maker import one_slice
 
 SERIES = 200
 needs_ruptures = pytest.mark.needs("ruptures")
@@ -68,11 +69,11 @@ def launch(
     for number, (scene, seconds) in enumerate(step_times_by_window, start=1):
         for one in [0.0, *seconds]:
             t_ns, units = t_ns + round(one * 1e9), units + 1
-            steps.append(same | {"window": number, "t_ns": t_ns, "units": units})
+            steps.append(same | {"window": number, "slice": number, "t_ns": t_ns, "units": units})
         windows.append(
             same | {"window": number, "scene": scene, "kind": scene.split(":")[0], "mix": "", "partition": "unmanaged",
                     "workload": "lead", "role": "lead", "valid": valid, "round": 1, "position": number, "beats": 1,
-                    "open_ns": 0, "close_ns": 0}
+                    "open_ns": 0, "close_ns": 0} | one_slice(True)
         )  # fmt: skip
         t_ns, units = t_ns + 1_000_000_000, units + 5
     return frame(steps, STEPS), frame(windows, WINDOWS)
