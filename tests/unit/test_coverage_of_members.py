@@ -42,7 +42,7 @@ def test_quantiles_of_step_times(blocks):
     lengths = np.exp(np.log(1e7) + level[:, None] + noise).astype(np.int64)
     times = np.cumsum(np.column_stack([np.zeros(len(own), dtype=np.int64), lengths]), axis=1)
     beats = own.loc[own.index.repeat(times.shape[1]), ["study", "company", "block", "window", "member", "platform"]]
-    beats = beats.assign(t_ns=times.ravel(), units=np.tile(np.arange(times.shape[1]), len(own)))
+    beats = beats.assign(t_ns=times.ravel(), units=np.tile(np.arange(times.shape[1]), len(own)), slice=beats["window"])
     table = latencies(plan_of(blocks, "x@1"), own, [beats.reindex(columns=list(STEPS))])
     found = {"ms": [], "ratio": []}
     for quantile in ("p50", "p95"):

@@ -86,16 +86,23 @@ def test_a_step_lasts_from_one_heartbeat_to_the_next_inside_a_window():
     assert times["relative"].tolist() == pytest.approx([1, 2, 1, 1, 1])
 
 
+def test_no_step_spans_two_slices_of_a_window():
+    steps, windows = launch([("solo", [0.1, 0.1, 7.0, 0.1, 9.0, 0.1])])
+    times = step_times(steps.assign(slice=[1, 1, 1, 5, 5, 8, 8]), windows)
+    assert times["seconds"].tolist() == pytest.approx([0.1] * 4)
+    assert points(times)[["slice", "first", "last"]].to_numpy().tolist() == [[1, 2, 3], [5, 5, 5], [8, 7, 7]]
+
+
 def test_several_units_between_two_heartbeats_share_the_time():
     steps, windows = launch([("solo", [0.1, 0.2])])
     steps["units"] = [10, 20, 60]
     assert step_times(steps, windows)["seconds"].tolist() == pytest.approx([0.01, 0.005])
 
 
-def test_points_never_span_two_windows_and_hold_every_step():
+def test_points_never_span_two_slices_and_hold_every_step():
     times = step_times(*launch([("solo", [0.1] * 7), ("corun:x", [0.1] * 2), ("solo", [0.1] * 9)]))
     found = points(times)
-    assert found["window"].tolist() == [1, 1, 2, 3, 3, 3]
+    assert found["slice"].tolist() == [1, 1, 2, 3, 3, 3]
     assert found[["first", "last"]].to_numpy().tolist() == [[2, 4], [5, 8], [15, 16], [23, 25], [26, 28], [29, 31]]
 
 
