@@ -147,10 +147,10 @@ def _spans(windows: pd.DataFrame, watched: pd.DataFrame) -> list[Span]:
     spans: list[Span] = []
     before: tuple[str, dict[str, int]] | None = None
     start = int((watched["switch_ns"] - watched["begin_ns"]).min()) if len(watched) else 0
-    for number, edges in zip(watched.index, watched.itertuples(), strict=True):
+    for number, edges in watched.to_dict("index").items():
         rows = windows[windows["window"] == number]
         switch, opened, close = (
-            (t_ns - edges.begin_ns - start) / 1e9 for t_ns in (edges.switch_ns, edges.open_ns, edges.close_ns)
+            (int(edges[name]) - int(edges["begin_ns"]) - start) / 1e9 for name in ("switch_ns", "open_ns", "close_ns")
         )
         first = rows.iloc[0]
         known = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
@@ -158,7 +158,7 @@ def _spans(windows: pd.DataFrame, watched: pd.DataFrame) -> list[Span]:
         now = (str(first["partition"]), masks)
         spans.append(
             Span(
-                int(number), _what(first), now[0], switch, opened, close, bool(rows["valid"].all()), masks,
+                int(str(number)), _what(first), now[0], switch, opened, close, bool(rows["valid"].all()), masks,
                 before is not None and _differ(before, now),
             )
         )  # fmt: skip
