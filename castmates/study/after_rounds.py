@@ -29,7 +29,7 @@ def profiled_scenes(block: Block) -> int:
 def seconds(block: Block) -> float:
     """How much longer a block takes, without the steps that are profiled: how long those are is not known."""
     design = block.design
-    window = design.settle + 1.1 * min(design.window, LONGEST_COST_WINDOW)
+    window = 1.1 * min(design.window, LONGEST_COST_WINDOW)
     return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
 
 
