@@ -95,11 +95,10 @@ def test_rates_come_from_heartbeats_inside_the_window(good):
     for row in windows.itertuples():
         own = steps[(steps["window"] == row.window) & (steps["member"] == row.member)]
         assert len(own) == row.beats
-        ends = own.groupby("slice").agg(
-            t=("t_ns", "last"), s=("t_ns", "first"), u=("units", "last"), v=("units", "first")
-        )
-        assert set(ends.index) == set(slices.loc[slices["counted"] & (slices["window"] == row.window), "slice"])
-        assert row.rate == pytest.approx((ends["u"] - ends["v"]).sum() / (ends["t"] - ends["s"]).sum() * 1e9)
+        within = own.groupby("slice")[["t_ns", "units"]]
+        did = (within.last() - within.first()).sum()
+        assert set(own["slice"]) == set(slices.loc[slices["counted"] & (slices["window"] == row.window), "slice"])
+        assert row.rate == pytest.approx(did["units"] / did["t_ns"] * 1e9)
 
 
 def test_a_slice_ends_with_a_step_of_the_lead(good):
@@ -295,7 +294,7 @@ while True:
         record = measured(plan, cache, tmp_path / str(window))
         assert record["rejected_because"] == []
         steps = pd.read_parquet(tmp_path / str(window) / "steps.parquet")
-        assert (steps["units"].diff().dropna() == 1).all()
+        assert (steps.groupby("slice")["units"].diff().dropna() == 1).all()
         if len(steps) > CAPACITY:
             return
     pytest.fail("no window was longer than the ring")
