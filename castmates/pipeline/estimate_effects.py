@@ -89,10 +89,12 @@ def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Pat
 
 
 def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples only where a monitor wrote into them."""
-    watched = plan.cache is not None and bool(plan.cache.events)
+    """What was read and counted, some blocks at a time; samples and slices only where a monitor read something."""
+    monitored = plan.cache is not None and bool(plan.cache.events)
     for places in measured.together():
         yield {
-            name: block_tables.read(places if watched or name != "samples" else [], name, columns, NAMES_READ[name])
+            name: block_tables.read(
+                places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES_READ[name]
+            )
             for name, columns in NEEDED.items()
         }

@@ -15,7 +15,7 @@ from castmates.results.columns.block import BLOCK_TABLES, STEPS, TOPDOWN, WINDOW
 from castmates.results.columns.study import frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
-from tests.unit.windows_maker import company, mix, one_slice, plan
+from tests.unit.windows_maker import company, mix, one_slice, plan, slices_of
 
 LOSS = 0.15
 STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be told
@@ -69,7 +69,11 @@ def test_what_members_used(blocks):
     )
     slots = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=0.3 + shares)
     read = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
-    read |= {"samples": held[NEEDED["samples"]], "topdown": slots[NEEDED["topdown"]]}
+    read |= {
+        "slices": slices_of(windows)[NEEDED["slices"]],
+        "samples": held[NEEDED["samples"]],
+        "topdown": slots[NEEDED["topdown"]],
+    }
     table = resources(plan_of(blocks, "x@1"), windows, [read]).set_index("metric")
     truths = {
         OCCUPANCY: {"value": 1e6 * np.exp(LOSS), "baseline": 1e6, "change": np.exp(LOSS)},
