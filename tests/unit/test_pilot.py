@@ -97,11 +97,14 @@ def test_costs_come_from_the_records():
 
 def test_a_window_holds_the_steps_of_the_slowest_lead():
     one = plan([company("a", mix("dlrm@0", "stream@1"))], blocks=1)
-    windows = written(one, lambda *_: 1.0).assign(first_ns=0, last_ns=9 * 10**8, beats=10)  # 0.1 s a step
+    # Nine slices, of which six count: 20 heartbeats make 14 steps of 0.1 s, however long the round was.
+    slices = {"slices": 9, "slices_rejected": 1, "slices_dropped": 2, "beats": 20, "progress_s": 1.4}
+    windows = written(one, lambda *_: 1.0).assign(first_ns=0, last_ns=60 * 10**9, **slices)
     assert window_for(windows, steps=10, shortest=0.5, longest=5, settle=0.1) == 1.1
     assert window_for(windows, steps=10, shortest=2.0, longest=5, settle=0.1) == 2.0
     assert window_for(windows, steps=10, shortest=0.5, longest=5, settle=0.5) == 1.5
     assert window_for(windows, steps=100, shortest=0.5, longest=5, settle=0.1) == 5
+    assert window_for(windows.assign(beats=6), steps=10, shortest=0.5, longest=5, settle=0.1) == 0.5  # not one step
 
 
 @pytest.mark.parametrize("blocks", [3, 5, 12])

@@ -123,8 +123,10 @@ def window_noise(windows: pd.DataFrame) -> float | None:
 
 def window_for(windows: pd.DataFrame, steps: int, shortest: float, longest: float, settle: float) -> float:
     """A window in which the slowest lead makes its steps, and that is long beside the settle time."""
-    leads = windows[(windows["role"] == "lead") & (windows["beats"] > 1)]
-    seconds = (leads["last_ns"] - leads["first_ns"]).astype("float64") / 1e9 / (leads["beats"] - 1)
+    leads = windows[windows["role"] == "lead"]
+    counted = leads["slices"] - leads["slices_rejected"] - leads["slices_dropped"]
+    steps_inside = (leads["beats"] - counted).astype("float64")  # one fewer than heartbeats in each slice
+    seconds = leads["progress_s"] / steps_inside.where(steps_inside > 0)
     slowest = float(seconds.groupby(leads["kind"] + leads["scene"] + leads["member"]).median().max())
     needed = max(shortest, SETTLED_SHARE * settle, (steps + 1) * slowest if math.isfinite(slowest) else 0.0)
     return min(max(longest, shortest), math.ceil(round(10 * needed, 6)) / 10)
