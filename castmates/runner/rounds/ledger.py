@@ -74,7 +74,7 @@ class Ledger:
         if not counted:
             return []
         seconds = sum(each.seconds for each in window.slices if each.counted)
-        readings = Readings(window.samples(), seconds)
+        readings = Readings(window.sums(), seconds)
         limit = self.design.limits.restart_gap
         return [
             *self._load().reasons(list(window.slices[0].since_switch), readings),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from castmates.protocols import Count, Sample
+from castmates.runner.processes import restarts
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.sums import add_counts, add_samples
 from castmates.study.spec import Scene
@@ -49,9 +50,19 @@ class Window:
         slices = self.slices_of(name)
         return Total([each.progress(name) for each in slices], sum(each.seconds for each in slices))
 
-    def samples(self) -> list[Sample]:
+    def sums(self) -> list[Sample]:
         """What was read: sums over the slices that count, and whatever only the watched one has."""
         return add_samples([each.samples for each in self.slices if each.counted], self.watched.samples)
+
+    def samples(self) -> list[Sample]:
+        """The same, but that the runs of a slow member are those of the slice that gives its progress."""
+        if not self.slices:
+            return self.sums()
+        own = [sample for sample in self.watched.samples if self._is_run_of_slow(sample)]
+        return [sample for sample in self.sums() if not self._is_run_of_slow(sample)] + own
+
+    def _is_run_of_slow(self, sample: Sample) -> bool:
+        return sample.source == restarts.SOURCE and sample.subject in self.slow
 
     def counts(self) -> list[Count]:
         """What was counted for each member in the slices that give its progress."""
