@@ -62,8 +62,6 @@ def test_effects_hold_the_truth_though_the_machine_wanders_by_a_fifth(blocks):
     for key, (found, error, true) in contrasts(record, windows).items():
         assert abs(found - true) < 4 * error, key
         assert error < 0.04, key
-    found, error, true = contrasts(record, windows)["ranking@1", "corun:ranking+flood"]
-    assert abs(found - true) < 0.05 < 0.1 * found + 0.05
 
 
 def test_one_long_slice_a_round_does_not_resolve_them(blocks):
@@ -71,9 +69,11 @@ def test_one_long_slice_a_round_does_not_resolve_them(blocks):
     assert set(blocks[1.005][2]["slices"]) == {1}
     for key in short:
         assert long[key][1] > 2 * short[key][1], key
+    (_, closely, _), (_, roughly, _) = (side["ranking@1", "corun:ranking+flood"] for side in (short, long))
+    assert 2.365 * closely < 0.03 < 0.1 < 2.365 * roughly  # the half-widths of 95 % intervals over eight rounds
 
 
-def test_no_step_spans_two_slices(blocks, tmp_path):
+def test_no_step_spans_two_slices(blocks):
     """Heartbeats of a slice lie between its edges, and what is beyond the settle time alone makes the rate."""
     _, record, windows, _, steps = blocks["auto"]
     inside = steps.groupby(["slice", "member"]).agg(
@@ -82,13 +82,10 @@ def test_no_step_spans_two_slices(blocks, tmp_path):
     lengths = (inside["last"] - inside["first"]) / 1e9
     assert lengths.max() < 2 * max(record["pace"]["slice"], record["pace"]["watch"])
     by_window = steps.drop_duplicates(["slice", "member"]).set_index(["slice", "member"])["window"]
-    sums = (
-        pd.DataFrame({"window": by_window, "units": inside["done"], "seconds": lengths})
-        .groupby(["window", "member"])
-        .sum()
-    )
+    sums = pd.DataFrame({"window": by_window, "units": inside["done"].astype(float), "seconds": lengths})
+    sums = sums.groupby(["window", "member"]).sum()
     rates = windows.set_index(["window", "member"])
-    pd.testing.assert_series_equal(sums["units"].astype(float), rates["units"], check_names=False, check_like=True)
+    pd.testing.assert_series_equal(sums["units"], rates["units"], check_names=False, check_like=True)
     assert (sums["seconds"] - rates["progress_s"]).abs().max() < 1e-6
     assert (rates["rate"] * rates["progress_s"] - rates["units"]).abs().max() < 1e-6
 
