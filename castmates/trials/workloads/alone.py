@@ -85,6 +85,15 @@ class Alone:
         units, units_ns = records[-1][1] - records[0][1], records[-1][0] - records[0][0]
         return Seen(passed, len(self._running.records), units, units_ns / 1e9, self._cpu_s() - cpu_s, usage)
 
+    def record(self, warm_up: float, seconds: float) -> list[tuple[int, int]]:
+        """Let it go on, and return its heartbeats (time, units so far) of so many seconds after the warm-up."""
+        self._let_run()
+        self._stage.sleep_until(self._stage.now_ns() + int(warm_up * 1e9))
+        self._running.forget_beats()
+        self._stage.sleep_until(self._stage.now_ns() + int(seconds * 1e9))
+        self._stage.read_beats()
+        return self._running.records
+
     def stand(self) -> Stood:
         """Freeze it in the middle of its work, look whether it stands still, and let it go on."""
         self._stage.switch([])
