@@ -11,7 +11,7 @@ from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
-from castmates.study.written import Amount, Name, Option, OptionName, Package, Precision, Written, bytes_of
+from castmates.study.written import Amount, Name, Option, OptionName, Package, Precision, SliceLength, Written, bytes_of
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 ControlKind = Literal["positive", "negative"]
@@ -149,15 +149,7 @@ def _rounds(value: object) -> object:
     return value
 
 
-def _slice(value: object) -> object:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value != "auto" and not (is_number and SHORTEST_SLICE <= float(str(value)) <= LONGEST_SLICE):
-        raise ValueError(f"seconds from {SHORTEST_SLICE:g} to {LONGEST_SLICE:g}, or the word auto")
-    return value
-
-
 MOST_ROUNDS = 1000
-SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0
 FEWEST_AT_A_LOOK = 4
 CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
 
@@ -202,7 +194,7 @@ class Budget(Written):
         le=600,
         description="seconds a slice may be stretched to so that its members complete enough steps",
     )
-    slice: Annotated[float | Literal["auto"], BeforeValidator(_slice)] = Field(
+    slice: SliceLength = Field(
         default="auto",
         description="seconds that a scene runs before the next one takes its turn; auto: at least 5 steps of the lead, "
         "10 times what a change of scene costs, and 4 settle times, as each launch finds them",
