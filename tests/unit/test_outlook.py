@@ -207,7 +207,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
         ({"precision": "1%", "blocks": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
         (
             {"rounds": "some"},
-            "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or the word pilot",
+            "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or one of the words auto and pilot",
         ),
     ],
 )

@@ -20,7 +20,10 @@ from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.study import schedule
+from castmates.study.decisions import without_decision, without_decisions
 from castmates.study.looks import needed
+from castmates.study.rounds import FIRST_LAUNCHES
+from castmates.study.spec import PROTOCOL
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
@@ -145,7 +148,23 @@ def block_of(wildcards):
 
 def spec_of_block(wildcards):
     """Everything that defines the block, and nothing else: what decides whether it must be measured again."""
-    return block_of(wildcards).fingerprint(16)
+    return without_decision(block_of(wildcards)).fingerprint(16)
+
+
+def rounds_of_block(wildcards):
+    """What decides how many rounds the block has, where its company's first launches do."""
+    block = block_of(wildcards)
+    return str(FOLDER.rounds_file(block.company.id)) if block.design.decided else []
+
+
+def first_blocks(wildcards):
+    """The launches of a company that decide how many rounds its others have."""
+    paths = [f"{wildcards.company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
+    return [
+        file
+        for name in (RECORD, table_file("windows"))
+        for file in block_files(name, paths)
+    ]
 
 
 def environments_of_block(wildcards):
