@@ -16,9 +16,9 @@ SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more roun
 FIRST_LAUNCHES = 2  # of a company; they show how many rounds its other launches should have
 FEWEST_FIRST = 3  # rounds of these: they have to show a variance, also when a window is rejected
 
-# What a company is taken for before it is measured: the variance between launches as a part of that within them, and
-# how many degrees of freedom this counts for beside what was seen. Two launches alone show next to nothing of it.
-USUAL_RATIO, USUAL_FREEDOM = 0.05, 2
+# What a company is taken for before it is measured: the variance between launches as a part of that within them. It
+# counts for as much as two launches do, which alone show next to nothing of it.
+USUAL_RATIO, USUAL_FREEDOM = 0.05, 1
 
 
 @dataclass(frozen=True)

@@ -62,12 +62,12 @@ def test_known_variances_give_the_known_optimum():
 
 
 def test_a_few_launches_that_agree_do_not_show_that_all_do():
-    # (1 x 0 + 2 x 0.05) / 3, and sqrt(2 / 2 / 0.0333) = 5.5, but no launch below a fifth of the time; sqrt(9 / 0.0333)
+    # (0 + 0.05) / 2, and sqrt(2 / 2 / 0.025) = 6.3, but no launch below a fifth of the time; sqrt(9 / 0.025) = 18.97
     assert best_rounds([spread(0.0, 0.0009, blocks=2)], [Cost(2, 2)], LONG) == 4
-    assert best_rounds([spread(0.0, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 17
+    assert best_rounds([spread(0.0, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 19
     assert best_rounds([spread(0.0, 0.0009)], [Cost(18, 2)], LONG) == 20
-    # (1 x 0.9 + 2 x 0.05) / 3
-    assert best_rounds([spread(0.00081, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 6
+    # (0.9 + 0.05) / 2
+    assert best_rounds([spread(0.00081, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 5
     # nothing is known, or the modelled machine has no noise: sqrt(9 / 0.05)
     assert best_rounds([], [Cost(18, 2)], LONG) == 14
     assert best_rounds([spread(0.0, 0.0)], [Cost(18, 2)], LONG) == 14

@@ -6,7 +6,7 @@ import pytest
 
 from tests.workflow.sweeps import TABLES, Sweeps
 
-BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.2, "settle": 0.1}
+BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
 # Launches that hardly differ, and windows that do: more rounds pay.
 NOISY = {"noise": {"window": "8%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}

@@ -87,7 +87,8 @@ def _design(results: Results) -> Iterable[str]:
     if any(design.get("decided") for design in designs):
         yield (
             f"The first {FIRST_LAUNCHES} launches of each company decided how many rounds the others had, by the "
-            "variance between rounds and between launches and by what a round and a launch took (Kalibera and Jones 2013)."
+            "variance between rounds and between launches and by what a round and a launch took (after Kalibera and "
+            "Jones, 2013)."
         )
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
