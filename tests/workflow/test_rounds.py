@@ -1,6 +1,7 @@
 """With `rounds: auto` the first two launches of each company decide how many rounds its others have, once for all."""
 
 import json
+import shutil
 
 import pytest
 
@@ -92,6 +93,16 @@ def test_a_decision_that_is_lost_is_that_of_the_launches_that_were_measured_with
     assert before.items() <= sweeps.blocks().items()
     assert rounds(sweeps) == {company: [*numbers, numbers[-1]] for company, numbers in had.items()}
     assert json.loads(file.read_text())["launches"] == 0
+
+
+def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_path):
+    sweeps = decided.copy(tmp_path / "project")
+    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
+    shutil.rmtree(sweeps.results / "blocks" / company / "1")
+    sweeps.sweep(TABLES)
+    after = sweeps.blocks()
+    assert {block for block in before if after[block] != before[block]} == {f"{company}/1"}
+    assert decisions(sweeps) == {company: text}
 
 
 def test_looks_at_the_precision_come_after_the_decision(tmp_path):

@@ -2,7 +2,7 @@ localrules:
     decide_rounds,
 
 
-# Only with `rounds: auto`. Inputs are ancient: what was decided once stays, or launches of a company would differ for no reason.
+# Only with `rounds: auto`. What was decided once stays, or launches of a company would differ for no reason.
 rule decide_rounds:
     input:
         plan=ancient("results/{study}/plan.json"),
