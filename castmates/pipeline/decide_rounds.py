@@ -11,6 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
+from castmates.results.rounds import read_decisions
 from castmates.study.decisions import Decision
 from castmates.study.looks import part_of
 from castmates.study.rounds import Cost, guessed_cost
@@ -18,7 +19,10 @@ from castmates.study.spec import PROTOCOL, Block, Plan
 
 
 def decide_rounds(plan: Plan, company: str, folder: StudyFolder, longest_block: float) -> Decision:
-    """Decide by the launches of this company that are measured."""
+    """Decide by the launches of this company that are measured; what was decided stays."""
+    for decision in read_decisions(folder):
+        if decision.company == company:
+            return decision
     ours = [block for block in folder.measured(plan).blocks if block.company.id == company]
     if not ours:
         raise CastmatesError(f"{folder}: no launch of the company '{company}' is measured; run the study's sweep.")

@@ -8,7 +8,7 @@ rule decide_rounds:
         plan=ancient("results/{study}/plan.json"),
         blocks=ancient(first_blocks),
     output:
-        "results/{study}/rounds/{company}.json",
+        update("results/{study}/rounds/{company}.json"),
     log:
         "logs/decide_rounds/{study}/{company}.log",
     # Before any block: others wait for it.
