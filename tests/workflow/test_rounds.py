@@ -99,9 +99,11 @@ def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_
     sweeps = decided.copy(tmp_path / "project")
     before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
     shutil.rmtree(sweeps.results / "blocks" / company / "1")
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
     sweeps.sweep(TABLES)
     after = sweeps.blocks()
     assert {block for block in before if after[block] != before[block]} == {f"{company}/1"}
+    assert rounds(sweeps)[company][-1] == json.loads(text)["rounds"]
     assert decisions(sweeps) == {company: text}
 
 
