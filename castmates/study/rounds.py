@@ -15,6 +15,7 @@ SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more roun
 
 FIRST_LAUNCHES = 2  # of a company; they show how many rounds its other launches should have
 FEWEST_FIRST = 3  # rounds of these: they have to show a variance, also when a window is rejected
+BELIEVED = 0.5  # of what a launch is guessed to cost: too many rounds of the first launches cost more than too few
 
 # What a company is taken for before it is measured: the variance between launches as a part of that within them. It
 # counts for as much as two launches do, which alone show next to nothing of it.
@@ -67,5 +68,10 @@ def guessed_cost(company: Company, settle: float, window: float) -> Cost:
 
 def first_rounds(company: Company, budget: Budget) -> int:
     """The rounds of a company's first launches: the best ones for a usual company, enough to show a variance."""
-    cost = guessed_cost(company, budget.settle, budget.window)
-    return max(FEWEST_FIRST, best_rounds(USUAL_RATIO, cost, cost.fitting(budget.longest_block)))
+    return cautious_rounds(guessed_cost(company, budget.settle, budget.window), budget.longest_block)
+
+
+def cautious_rounds(guess: Cost, longest_block: float) -> int:
+    """The same for a company whose costs are guessed."""
+    believed = Cost(BELIEVED * guess.launch, guess.round)
+    return max(FEWEST_FIRST, best_rounds(USUAL_RATIO, believed, guess.fitting(longest_block)))

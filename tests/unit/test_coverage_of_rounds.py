@@ -17,7 +17,7 @@ from castmates.analysis.design.precision import Width, enough
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.study import rounds as rule
 from castmates.study.model import Budget
-from castmates.study.rounds import FEWEST_FIRST, FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, USUAL_RATIO, Cost
+from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, Cost
 
 SEED = 20261122
 STUDIES = 4000
@@ -43,7 +43,7 @@ class Truth:
     @property
     def first(self) -> int:
         """The rounds of first launches, where the guess of what they cost is right."""
-        return max(FEWEST_FIRST, rule.best_rounds(USUAL_RATIO, self.cost, LONG))
+        return rule.cautious_rounds(self.cost, LONG)
 
     def variance(self, rounds):
         return self.between**2 + self.within**2 / rounds
