@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
+from castmates.study.rounds import Cost, best_rounds, expected_ratio
 from tests.workflow.sweeps import TABLES, Sweeps
 
 BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
-# Launches that hardly differ, and windows that do: more rounds pay.
 NOISY = {"noise": {"window": "8%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 
 
@@ -49,7 +49,8 @@ def test_the_first_launches_decide_and_everything_shows_it(decided):
     assert others == [decision["rounds"]] * 2
     assert decision["launches"] == 2
     assert decision["within"] > 0.05
-    assert decision["rounds"] >= 4
+    ratio = expected_ratio(decision["between"] ** 2, decision["within"] ** 2, freedom=1)
+    assert decision["rounds"] == best_rounds(ratio, Cost(decision["launch"], decision["round"]), fitting=1000) != first
     decided.assert_finished()
     words = f"{decision['rounds']} rounds in each launch after the first ones: in the first 2 the loss varies by"
     assert words in " ".join(decided.castmates("plan").split())
