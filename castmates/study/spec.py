@@ -135,9 +135,7 @@ class Design(Frozen):
     driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
-    decided: bool = (
-        False  # `rounds` follow from the company's first launches; `study.decisions` has the word for "not yet"
-    )
+    decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
