@@ -14,6 +14,8 @@ from castmates.linux.processes import read_process
 from castmates.modelled import block as modelled
 from castmates.runner import block as real
 from castmates.runner import record
+from castmates.study.decisions import undecided
+from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -56,6 +58,11 @@ def measure_block(
 def _find(plan: Plan, name: str) -> Block:
     for block in plan.blocks:
         if block.path == name:
+            if undecided([block]):
+                raise CastmatesError(
+                    f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+                    "its company: run the sweep, or write a number for 'budget.rounds'."
+                )
             return block
     raise CastmatesError(
         f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "

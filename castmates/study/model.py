@@ -144,8 +144,9 @@ class Placement(Written):
 
 
 def _rounds(value: object) -> object:
-    if value != "pilot" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROUNDS):
-        raise ValueError(f"a whole number from 1 to {MOST_ROUNDS}, or the word pilot")
+    named = value in ("auto", "pilot")
+    if not named and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROUNDS):
+        raise ValueError(f"a whole number from 1 to {MOST_ROUNDS}, or one of the words auto and pilot")
     return value
 
 
@@ -187,8 +188,10 @@ class Budget(Written):
     batch: int = Field(
         default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
     )
-    rounds: Annotated[int | Literal["pilot"], BeforeValidator(_rounds)] = Field(
-        default=3, description="passes over all scenes inside a block; 'pilot': as many as `castmates pilot` found best"
+    rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
+        default="auto",
+        description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
+        "show to be best for the others; 'pilot': as many as `castmates pilot` found best",
     )
     spare_rounds: int = Field(
         default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
