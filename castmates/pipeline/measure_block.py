@@ -56,10 +56,12 @@ def measure_block(
 def _runner_of(block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
     """Import what measures the block, or what plays it; a launch need not wait for both."""
     if block.design.model is None:
-        from castmates.runner.block import run_block
-    else:
-        from castmates.modelled.block import run_block
-    return run_block
+        from castmates.runner import block as real
+
+        return real.run_block
+    from castmates.modelled import block as modelled
+
+    return modelled.run_block
 
 
 def _find(plan: Plan, name: str) -> Block:
