@@ -107,6 +107,9 @@ def main() -> None:
     clock.add("interpreter", STARTED[0] - begin, STARTED[1])
     measure(clock, plan_file, name, folder)
     (folder / "parts.json").write_text(json.dumps({"parts": clock.parts, "done": time.monotonic()}))
+    from castmates.pipeline import script
+
+    getattr(script, "leave", lambda: None)()  # earlier checkouts end as Python does
 
 
 if __name__ == "__main__":
