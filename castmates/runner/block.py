@@ -84,6 +84,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     say(f"launching {', '.join(start.name for start in everyone)}")
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
+    stage.freeze_ready()
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
