@@ -11,9 +11,9 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
-from castmates.modelled import block as modelled
-from castmates.runner import block as real
+from castmates.protocols import Say
 from castmates.runner import record
+from castmates.runner.outcome import Outcome
 from castmates.study.decisions import undecided
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
@@ -34,7 +34,7 @@ def measure_block(
     error, and into `log` too.
     """
     block = _find(plan, name)
-    run_block = real.run_block if block.design.model is None else modelled.run_block
+    run_block = _runner_of(block)
     logs = folder / "logs"
     make_folder(logs)
     say = _printer(f"block {name}", log)
@@ -53,6 +53,17 @@ def measure_block(
     else:
         rejected = sum(bool(window.reasons) for window in outcome.windows)
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
+
+
+def _runner_of(block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
+    """Import what measures the block, or what plays it; a launch need not wait for both."""
+    if block.design.model is None:
+        from castmates.runner import block as real
+
+        return real.run_block
+    from castmates.modelled import block as modelled
+
+    return modelled.run_block
 
 
 def _find(plan: Plan, name: str) -> Block:
