@@ -21,7 +21,8 @@ from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import pilot_folder, pilot_name
 from castmates.results.records import Record, read_record, useless
-from castmates.study.model import CONFIRMED_AFTER, Study
+from castmates.study.budget_keys import CONFIRMED_AFTER
+from castmates.study.model import Study
 from castmates.study.rounds import Cost
 from castmates.study.schedule import block_priority
 from castmates.study.spec import Block, Plan

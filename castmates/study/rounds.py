@@ -6,8 +6,8 @@ The rule is that of Kalibera and Jones (2013), made cautious; docs/methodology.m
 import math
 from dataclasses import dataclass
 
+from castmates.study.budget_keys import Budget
 from castmates.study.companies import launch_guess
-from castmates.study.model import Budget
 from castmates.study.spec import Company
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in

@@ -5,9 +5,10 @@ from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
+from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
-from castmates.study.model import ControlKind, Limits, Prepare
+from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.

@@ -16,7 +16,7 @@ from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, enough
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.study import rounds as rule
-from castmates.study.model import Budget
+from castmates.study.budget_keys import Budget
 from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, Cost
 
 SEED = 20261122
