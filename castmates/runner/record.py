@@ -26,7 +26,7 @@ from castmates.results.columns.block import (
     Columns,
     table_file,
 )
-from castmates.results.columns.study import frame
+from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.ledger import summary
@@ -282,5 +282,4 @@ def _versions() -> dict[str, str]:
 
 
 def _parquet(rows: list[dict[str, Any]], columns: Columns, path: Path) -> None:
-    table = frame(rows, columns)
-    replace(path, lambda temporary: table.to_parquet(temporary, index=False))
+    replace(path, lambda temporary: write_rows(rows, columns, temporary))

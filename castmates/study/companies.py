@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
-from castmates.study.model import Budget
+from castmates.study.budget_keys import Budget
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Member, Mix
 

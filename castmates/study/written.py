@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
@@ -23,7 +23,6 @@ class Written(BaseModel):
 
 UNITS = {"B": 1} | {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)}
 UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)}
-SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0  # seconds
 
 
 def bytes_of(amount: str) -> int:
@@ -59,13 +58,6 @@ def _precision(value: object) -> float:
     return share
 
 
-def _slice_length(value: object) -> object:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value != "auto" and not (is_number and SHORTEST_SLICE <= float(str(value)) <= LONGEST_SLICE):
-        raise ValueError(f"seconds from {SHORTEST_SLICE:g} to {LONGEST_SLICE:g}, or the word auto")
-    return value
-
-
 def _option(value: object) -> object:
     if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError("a word, a number, true (the flag alone) or false (left out)")
@@ -81,7 +73,6 @@ def _package(value: object) -> object:
 Amount = Annotated[str, BeforeValidator(_amount)]
 Option = Annotated[str | int | float | bool, BeforeValidator(_option)]
 Package = Annotated[str, BeforeValidator(_package)]
-SliceLength = Annotated[float | Literal["auto"], BeforeValidator(_slice_length)]
 IN_PERCENT = {"type": "string", "pattern": r"%\s*$"}
 Percentage = Annotated[
     float,

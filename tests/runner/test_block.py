@@ -390,7 +390,7 @@ def test_a_block_ends_when_its_warden_is_dead(cache, tmp_path, mark):
     runner = start_runner(endless(cache, mark), cache, tmp_path)
     wait_for_round(runner)
     below = psutil.Process(runner.pid).children()
-    (warden,) = [one for one in below if "castmates.runner.cleanup.warden" in one.cmdline()]
+    (warden,) = [one for one in below if "castmates.runner.cleanup.outliving" in one.cmdline()]
     warden.kill()
     assert "castmates: the warden has ended" in runner.communicate(timeout=PATIENCE)[1]
     assert runner.returncode == 1

@@ -16,7 +16,7 @@ from castmates.runner.rounds.ledger_load import FORGIVEN
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Domain, Surroundings
 from castmates.runner.rounds.window import Window
-from castmates.study.model import Limits
+from castmates.study.budget_keys import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
 
 SECONDS = 2.0

@@ -9,7 +9,7 @@ from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.runner.rounds.window import Window
-from castmates.study.model import Limits
+from castmates.study.budget_keys import Limits
 from castmates.study.spec import UNMANAGED, Scene
 
 SECONDS, OWN = 2.0, 1.5

@@ -16,7 +16,7 @@ def error(text: str, model=Study) -> str:
 def test_a_good_study_is_read_with_defaults():
     study = read(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {blocks: 7}\n", "study.yaml")
     assert study.budget.blocks == 7
-    assert study.budget.rounds == 3
+    assert study.budget.rounds == "auto"
 
 
 @pytest.mark.parametrize(

@@ -123,17 +123,24 @@ def parts_of(
 
 def pairs_about(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
     """Return the change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
+    note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
+    about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
+    if logs:
+        about |= {name: _number(value) for name, value in _change(logs).items()}
+    return about | {"logs": [round(log, 6) for log in logs]}
+
+
+def _change(logs: Sequence[float]) -> Mapping[str, float]:
+    """Return the change and its interval; a single pair, which is the rule, has none and needs no statistics."""
+    if len(logs) == 1:
+        return {"change_pct": 100.0 * math.expm1(logs[0]), "low": math.nan, "high": math.nan}
     import pandas as pd
 
     from castmates.analysis.design.costs import costs
 
-    note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
-    about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
-    if logs:
-        table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
-        row = costs(table).iloc[0]
-        about |= {name: _number(row[name]) for name in ("change_pct", "low", "high")}
-    return about | {"logs": [round(log, 6) for log in logs]}
+    table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
+    row = costs(table).iloc[0]
+    return {name: float(row[name]) for name in ("change_pct", "low", "high")}
 
 
 def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number: int, dice: random.Random) -> None:

@@ -7,7 +7,7 @@ import pytest
 from castmates.protocols import Sample
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.surroundings import Surroundings
-from castmates.study.model import Limits
+from castmates.study.budget_keys import Limits
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, beats, cpu_time, scene_of, slice_of, window_of
 from tests.unit.windows_maker import DESIGN, member
 
