@@ -6,15 +6,15 @@ stretch its scenes alternate in many short cycles, each of which has every scene
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from castmates.study.spec import Block, Scene, Share
+from castmates.study.spec import REST, Block, Company, Scene, Share
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The scenes of a round that are measured under the same shares of the cache."""
+    """The scenes of a round that alternate under the same shares of the cache."""
 
     shares: tuple[Share, ...]
     scenes: tuple[Scene, ...]
@@ -32,13 +32,55 @@ class Stretch:
 
 def stretches(block: Block, round_number: int) -> list[Stretch]:
     """The stretches of this round in their random order (spare rounds have their own)."""
-    by_shares: dict[tuple[Share, ...], list[Scene]] = {}
-    for scene in block.company.scenes:
-        by_shares.setdefault(scene.shares, []).append(scene)
     seed = f"{block.seed}/{round_number}"
-    parts = [Stretch(shares, tuple(scenes), f"{seed}/{n}") for n, (shares, scenes) in enumerate(by_shares.items())]
+    parts = [
+        Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
+        for number, (shares, scenes) in enumerate(_together(block.company))
+    ]
     random.Random(seed).shuffle(parts)
     return parts
+
+
+def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
+    """Put scenes together that can alternate without a change of masks: whoever runs in several has one share in all.
+
+    Who is frozen takes nothing, so that its share may stand; the rest of the machine is never frozen. Members on one
+    CPU have one share too: pqos gives it to the CPU.
+    """
+    cpus = {member.name: member.cpus for member in company.members}
+    parts: list[_Part] = []
+    for scene in company.scenes:
+        shares = {share.member: share for share in scene.shares}
+        wants: dict[str | int, Amount] = {}
+        for name in (*scene.active, REST):
+            wants |= dict.fromkeys((name, *cpus.get(name, ())), _amount(shares.get(name)))
+        part = next((part for part in parts if part.allows(wants)), None)
+        if part is None:
+            parts.append(part := _Part())
+        part.amounts |= wants
+        part.shares |= shares
+        part.scenes.append(scene)
+    return [(list(part.shares.values()), part.scenes) for part in parts]
+
+
+Amount = tuple[int | None, int | None, int | None]  # ways, ways of code, bandwidth
+
+
+def _amount(share: Share | None) -> Amount:
+    return (None, None, None) if share is None else (share.ways, share.code, share.bandwidth)
+
+
+@dataclass
+class _Part:
+    """Scenes that can alternate, and what those have who run in them."""
+
+    amounts: dict[str | int, Amount] = field(default_factory=dict)  # by member, and by CPU
+    shares: dict[str, Share] = field(default_factory=dict)
+    scenes: list[Scene] = field(default_factory=list)
+
+    def allows(self, wants: Mapping[str | int, Amount]) -> bool:
+        """Check whether nobody would have another share than it has."""
+        return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
 
 
 def _next_order(

@@ -37,7 +37,7 @@ def round_of(slow_for: float, factor: float, noise: float = 0.0, seed: int = 0, 
 
 
 def settling_of(seconds: float, longest: float) -> Settling:
-    made = Settling(seconds, longest)
+    made = Settling(seconds, longest, "lead@0")
     made.watch(WATCHED)
     return made
 
@@ -177,3 +177,15 @@ def test_one_odd_bin_late_in_the_slice_is_not_looked_at():
     for number in range(12):
         response.add([0.001 * number] * (BINS - 2) + [0.5, 0.5])
     assert last_off({"solo": response}) == (-1, "")
+
+
+def test_an_antagonist_that_settles_slowly_has_more_left_out_of_its_own_slices_alone():
+    settling = settling_of(0.05, 2.0)
+    slices = round_of(0.0, 1.0, noise=0.05)
+    for number, each in enumerate(slices):
+        each.since_switch["stream@1"] = records(0.2, 1.3, 0.05, seed=500 + number)
+        each.since_switch["slow@2"] = records(0.5, 1.3, 0.05, seed=900 + number)
+    assert settling.learn(slices) == ""
+    assert settling.seconds == settling.seconds_of("lead@0") == 0.05
+    assert 0.2 <= settling.seconds_of("stream@1") <= 0.4
+    assert settling.seconds_of("slow@2") == WATCHED / 2

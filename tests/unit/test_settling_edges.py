@@ -34,14 +34,14 @@ def test_bins_behind_the_middle_one_are_what_the_others_are_compared_with(odd, l
 
 
 def test_the_scene_that_settles_slowly_is_named():
-    settling = Settling(0.05, 2.0)
+    settling = Settling(0.05, 2.0, "lead@0")
     settling.watch(WATCHED)
     slices = [slice_of(ALONE, 0.0, seed) for seed in range(60)] + [slice_of(BESIDE, 0.5, seed) for seed in range(4)]
     assert "the rate of lead@0 in corun:lead+stream did not become steady" in settling.learn(slices)
 
 
 def test_a_block_that_never_looked_is_not_called_unsteady():
-    settling = Settling(0.05, 0.05)
+    settling = Settling(0.05, 0.05, "lead@0")
     settling.watch(WATCHED)
     assert settling.learn([slice_of(ALONE, 0.2, seed) for seed in range(9)]) == ""
     about = settling.about()

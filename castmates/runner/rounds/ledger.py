@@ -102,8 +102,11 @@ class Ledger:
                 reasons.append(f"no progress: {name} made none in {readings.seconds:.2f} s")
             elif is_beating and name in each.ended:
                 reasons.append(f"no progress: {name} reports that it is at its end")
-            elif (silent_s := _silence(progress.records, each)) > self.design.limits.silence * readings.seconds:
-                reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {readings.seconds:.2f} s")
+            else:
+                begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
+                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in progress.records), each.close_ns])
+                if silent_s > self.design.limits.silence * seconds:
+                    reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
         return reasons
 
     def _places(self, watched: Slice, readings: Readings) -> list[str]:
@@ -147,11 +150,10 @@ def _listed(cpus: set[int]) -> str:
     return ", ".join(map(str, sorted(cpus)))
 
 
-def _silence(records: Sequence[tuple[int, int]], each: Slice) -> float:
-    """Return the longest time without a step of somebody who usually makes many; 0 where steps are rare anyway."""
-    if len(records) < FEWEST_STEPS:
+def _silence(times: Sequence[int]) -> float:
+    """Return the longest time without a step, between two edges, of somebody who usually makes many; else 0."""
+    if len(times) < FEWEST_STEPS + 2:
         return 0.0
-    times = [each.open_ns, *(t_ns for t_ns, _ in records), each.close_ns]
     gaps = [after - before for before, after in pairwise(times)]
     longest = max(gaps)
     return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0

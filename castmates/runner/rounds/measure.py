@@ -14,7 +14,7 @@ from castmates.runner.rounds.window import Window
 def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
-    outcome.settling = Settling(design.settle, design.longest_settle)
+    outcome.settling = Settling(design.settle, design.longest_settle, block.company.lead.name)
     rounds = Rounds(outcome, stage, warm_up(stage, block))
     say(rounds.about())
     number, last = 0, design.rounds + design.spare_rounds
@@ -26,11 +26,17 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
             # What was measured in shorter slices does not count, and does not use up the rounds.
             for window in outcome.windows:
                 window.reasons.append(too_short)
-            outcome.rounds, last = 0, number + design.rounds + design.spare_rounds
+            last = number + design.rounds + design.spare_rounds
             say(rounds.about())
-        outcome.rounds += all(not window.reasons for window in windows)
+        outcome.rounds = _clean_rounds(outcome.windows)
         say(f"round {number}: {_summary(windows)}")
     stage.switch([])
+
+
+def _clean_rounds(windows: Sequence[Window]) -> int:
+    """How many rounds have no window that is rejected."""
+    every = {window.round for window in windows}
+    return len(every - {window.round for window in windows if window.reasons})
 
 
 def _summary(windows: Sequence[Window]) -> str:

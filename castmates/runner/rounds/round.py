@@ -9,7 +9,7 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
-from castmates.runner.rounds.settling import Settling
+from castmates.runner.rounds.settling import Settling, is_not_settled
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
@@ -55,7 +55,7 @@ class Rounds:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
             for each in (each for window in new for each in window.all_slices):
-                each.stretch = place
+                each.stretch, each.steady_s = place, self._settling.seconds_of
             self._ledger.judge_stretch(new)
             windows += new
         for position, window in enumerate(windows, start=1):
@@ -65,12 +65,21 @@ class Rounds:
     def learn(self, windows: list[Window]) -> str:
         """Learn from a round how long rates take to settle; a reason where its slices were too short for that."""
         settling = self._settling
+        known = settling.seconds, dict(settling.others)
         too_short = settling.learn(each for window in windows for each in window.slices)
-        if settling.seconds != self.pace.settle_s:
+        if known != (settling.seconds, settling.others):
             self._choose_pace()
-            for window in self.outcome.windows:
-                window.leave_out(settling.seconds)
+            self._judge_anew()
         return too_short
+
+    def _judge_anew(self) -> None:
+        """Judge all windows with what is left of their slices, now that more is left out."""
+        counting = [window for window in self.outcome.windows if not is_not_settled(window.reasons)]
+        by_stretch: dict[tuple[int, int], list[Window]] = {}
+        for window in counting:
+            by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)
+        for stretch in by_stretch.values():
+            self._ledger.judge_stretch(stretch)
 
     @property
     def _settling(self) -> Settling:

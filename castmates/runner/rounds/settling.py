@@ -85,11 +85,13 @@ Scenes = Mapping[str, Response]  # of one process, by scene
 class Settling:
     """The settle time in use, and what was found about it."""
 
-    seconds: float
+    seconds: float  # of the lead, and of everybody else at least
     longest: float
+    lead: str
+    others: dict[str, float] = field(default_factory=dict)  # longer ones, by process
     steady_after: float | None = None  # seconds; None where it was not looked for, or not seen
     unsteady: bool = False  # not even the longest settle time was enough
-    slowest: str = ""  # whose rate took that long
+    slowest: str = ""  # the lead, and its scene that took that long
     watched: float = 0.0  # seconds after a change that were looked at
     responses: dict[str, dict[str, Response]] = field(default_factory=dict)  # by process, by scene
 
@@ -113,21 +115,14 @@ class Settling:
             for name, records in each.since_switch.items():
                 if curve := curve_of(records, each.switch_ns, self.watched):
                     self.responses.setdefault(name, {}).setdefault(each.scene.name, Response()).add(curve)
-        if not self.responses:
-            return ""
-        last_bins = {name: last_off(scenes) for name, scenes in self.responses.items()}
-        name = max(last_bins, key=lambda name: last_bins[name])
-        last, scene = last_bins[name]
-        bin_s = self.watched / BINS
-        self.slowest = name + (f" in {scene}" if scene else "")
-        self.steady_after = None if last >= HALF else (last + 1) * bin_s
-        if self.steady_after is None:
-            return self._longer_slices()
-        # A bin that straddles the opening is forgiven: the settle time is no multiple of bins.
-        if self.steady_after > self.seconds + bin_s:
-            self.unsteady = self.seconds >= self.longest
-            self.seconds = min(self.longest, MORE * self.steady_after)
-        return ""
+        for name, scenes in self.responses.items():
+            if name != self.lead:
+                self._learn_of_another(name, scenes)
+        return self._learn_of_lead(self.responses[self.lead]) if self.lead in self.responses else ""
+
+    def seconds_of(self, name: str) -> float:
+        """How long is left out of this process's slices."""
+        return max(self.seconds, self.others.get(name, 0.0))
 
     def about(self) -> dict[str, object]:
         """Return what block.json has of it."""
@@ -138,8 +133,28 @@ class Settling:
             "slowest": self.slowest,
             "watched": round(self.watched, 4),
             "curves": {name: sum(each.curves for each in scenes.values()) for name, scenes in self.responses.items()},
+            "others": {name: round(seconds, 4) for name, seconds in self.others.items()},
             "response": {name: _mean_curve(scenes.values()) for name, scenes in self.responses.items()},
         }
+
+    def _learn_of_lead(self, scenes: Scenes) -> str:
+        last, scene = last_off(scenes)
+        bin_s = self.watched / BINS
+        self.slowest = self.lead + (f" in {scene}" if scene else "")
+        self.steady_after = None if last >= HALF else (last + 1) * bin_s
+        if self.steady_after is None:
+            return self._longer_slices()
+        # A bin that straddles the opening is forgiven: the settle time is no multiple of bins.
+        if self.steady_after > self.seconds + bin_s:
+            self.unsteady = self.seconds >= self.longest
+            self.seconds = min(self.longest, MORE * self.steady_after)
+        return ""
+
+    def _learn_of_another(self, name: str, scenes: Scenes) -> None:
+        """Leave out more of its own slices, half of them at most; the lead's are as long as the lead wants them."""
+        after = (last_off(scenes)[0] + 1) * self.watched / BINS
+        if after > self.seconds_of(name) + self.watched / BINS:
+            self.others[name] = min(self.longest, MORE * after, self.watched / 2)
 
     def _longer_slices(self) -> str:
         """Wait for longer: first as long as what was looked at, then as long as we may."""
@@ -149,6 +164,11 @@ class Settling:
         self.seconds = self.longest if self._tried_longest else min(self.longest, self.watched)
         self._tried_longest = True
         return f"{REASON}: the rate of {self.slowest} did not become steady in the first half of {self.watched:.2f} s"
+
+
+def is_not_settled(reasons: Iterable[str]) -> bool:
+    """Check whether rates that were not steady are among the reasons."""
+    return any(reason.startswith(REASON) for reason in reasons)
 
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:

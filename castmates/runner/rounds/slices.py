@@ -1,7 +1,7 @@
 """Measures one slice: an uninterrupted stretch of one scene, from its switch to a step of the lead."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.protocols import Count, Sample
@@ -41,6 +41,10 @@ class Progress:
         return self.units / self.seconds if self.seconds else float("nan")
 
 
+def _at_once(_name: str) -> float:
+    return 0.0
+
+
 @dataclass
 class Slice:
     """One uninterrupted stretch of a scene."""
@@ -62,7 +66,7 @@ class Slice:
     stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
     number: int = 0  # within the block, from 1
-    steady_ns: int = 0  # from here on rates were steady, where that was found afterwards
+    steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady
     reasons: list[str] = field(default_factory=list)  # why it does not count
     dropped: bool = False  # with its cycle, of which another slice does not count
 
@@ -76,10 +80,14 @@ class Slice:
         """Whether it is part of its window."""
         return not self.reasons and not self.dropped
 
+    def begin_ns(self, name: str) -> int:
+        """From when on one's progress counts: it was read, and had settled."""
+        return max(self.open_ns, self.switch_ns + int(self.steady_s(name) * 1e9))
+
     def progress(self, name: str) -> Progress:
         """What one who ran did in it."""
         records = self.since_switch[name]
-        first = bisect_left(records, (max(self.open_ns, self.steady_ns), 0))
+        first = bisect_left(records, (self.begin_ns(name), 0))
         last = bisect_right(records, self.close_ns, key=lambda record: record[0])
         before = records[first - 1][0] if first else None
         return Progress(records[first:last], self.lost.get(name, 0), before)

@@ -35,11 +35,6 @@ class Window:
         """Every slice of it."""
         return self.slices if any(each is self.watched for each in self.slices) else [*self.slices, self.watched]
 
-    def leave_out(self, seconds: float) -> None:
-        """Leave out so much after each switch: rates were found to be steady only then."""
-        for each in self.all_slices:
-            each.steady_ns = each.switch_ns + int(seconds * 1e9)
-
     def reasons_of(self, name: str) -> list[str]:
         """Why it does not count for this member."""
         own = [] if self.slices_of(name) else [reason for each in self.all_slices_of(name) for reason in each.reasons]

@@ -36,11 +36,11 @@ def test_heartbeats_on_the_edges_are_inside():
 
 def test_what_was_not_yet_steady_is_no_progress_and_the_evidence_stays_whole():
     each = slice_of(0, step=10, length=100, settle=20, lost={LEAD: 2})
-    each.steady_ns = 45 * MS
+    each.steady_s = lambda _: 0.045
     found = each.progress(LEAD)
     assert (found.records[0][0], found.before_ns, found.lost) == (50 * MS, 40 * MS, 2)
     assert each.seconds == pytest.approx(0.08)
-    each.steady_ns = 500 * MS
+    each.steady_s = lambda _: 0.5
     assert list(each.progress(LEAD).records) == []
 
 
