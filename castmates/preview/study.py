@@ -36,7 +36,7 @@ def describe(project: Project) -> str:
         console.print(f"Counted in every window: {described(study.counters)}.\n")
     console.print(_mixes(plan))
     for company in plan.companies:
-        console.print(f"\nScenes of company {company.id}, in fresh random order every round:")
+        console.print(f"\nScenes of company {company.id}, in short slices, in fresh random order every cycle:")
         without = [scene.name for scene in company.scenes if scene.partition == UNMANAGED]
         more = len(company.scenes) - len(without)
         console.print("  " + "  ".join(without) + (f"  and {more} under partitions, listed below" if more else ""))

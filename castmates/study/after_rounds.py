@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from castmates.study.spec import Block, Design
 
-LONGEST_COST_WINDOW = 1.0  # seconds
+LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
 PROFILED_KINDS = ("solo", "corun")  # of scenes
