@@ -367,6 +367,7 @@ def test_a_full_disk_and_one_that_nobody_may_write_are_sentences_and_the_same_co
             "slices.parquet",
             "steps.parquet",
         }
+        os.truncate(filler, 1 << 20)
         (disk / ".samples.parquet.4194305").write_text("half")  # as a killed process would leave it
         filler.unlink()
         assert start_runner(plan, cache, tmp_path).wait(400) == 0

@@ -11,6 +11,7 @@ stands in the samples, as does what nobody can attribute. docs/ledger.md lists e
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -50,7 +51,8 @@ class Ledger:
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[str]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
         readings = Readings(each.samples, each.seconds)
-        reasons = [*self._progress(each, readings, frozenset() if each.watched else slow), *_crept(each)]
+        reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
+        reasons += _crept(each)
         if each.watched:
             reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
         return reasons + self._load().reasons(list(each.since_switch), readings)
@@ -67,6 +69,10 @@ class Ledger:
         measured, counted = len(window.slices), sum(each.counted for each in window.slices)
         if measured == 1:
             return list(window.slices[0].reasons)
+        # Whoever is too slow for the usual slices must work in them all the same, or the lead was as good as alone.
+        watched = Readings(window.watched.samples, window.watched.seconds)
+        if stalled := self._progress(window.watched, watched, window.slow):
+            return stalled
         least = self.design.limits.cycles
         if counted < least * measured:
             kinds = ", ".join(_kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
@@ -81,11 +87,9 @@ class Ledger:
             *restarts.reasons(readings.samples, seconds, self.members, limit),
         ]
 
-    def _progress(self, each: Slice, readings: Readings, slow: frozenset[str]) -> list[str]:
+    def _progress(self, each: Slice, readings: Readings, names: AbstractSet[str]) -> list[str]:
         reasons = []
-        for name in each.since_switch:
-            if name in slow:
-                continue
+        for name in (name for name in each.since_switch if name in names):
             progress, member = each.progress(name), self.members.get(name)
             is_beating = member is None or member.progress != "runs"  # no member is a placebo
             if progress.lost:
