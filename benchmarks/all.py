@@ -19,6 +19,8 @@ COMMANDS = (
     "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6",
     "resolution --lead dlrm-train --sharing-every 0 --minutes 10",
     "share --minutes 3",
+    "launch_cost --minutes 2",
+    "launch_cost --lead dlrm-train --launches 3 --sweep 0",
     "perturbation --minutes 2.5",
     "schemata",
     "monitor_cost",

@@ -24,7 +24,7 @@ from castmates.machine.topology import read_topology
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Company
-from castmates.workloads import environments
+from castmates.workloads import environments, inputs
 
 ROOT = Path(__file__).parents[1]
 
@@ -103,10 +103,12 @@ def beside(cpus: set[int], lead: set[int]) -> Iterator[None]:
 
 
 def build_environments(company: Company) -> None:
-    """Build what the members run in, unless it is there."""
+    """Build what the members run in and make what they read, unless it is there."""
     names = {member.environment for member in company.members if member.environment}
     for name in sorted({environments.NATIVE, *names}):
         environments.build(name, project.ENVIRONMENTS, cache_folder())
+    for name in sorted({member.inputs for member in company.members if member.inputs}):
+        inputs.build(name, project.ENVIRONMENTS, cache_folder())
 
 
 class Report:

@@ -11,7 +11,7 @@ from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Mean, Paired, equivalence, interval, minus, points
 from benchmarks.usual import Choice
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
-from castmates.study.model import CONFIRMED_AFTER
+from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
 
 MARGIN = 1.0  # percentage points within which two ways agree

@@ -17,6 +17,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
+from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
@@ -70,7 +71,8 @@ class Project:
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()}
         room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
         study = with_rounds_of_pilot(self.study, self.study_file)
-        return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room)
+        decided = decided_rounds(self.results)
+        return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
 
     @property
     def modelled(self) -> bool:

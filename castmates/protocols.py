@@ -55,7 +55,8 @@ class Held:
 class Edges(Protocol):
     """What is read at the two edges of a window.
 
-    One that also works in between, and may cost a member something there, says `inside_windows = True`.
+    One that also works in between, and may cost a member something there, says `inside_windows = True`. One that is
+    cheap enough to be read at the edges of every slice, and not of watched ones alone, says `every_slice = True`.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Monitor(Protocol):
     """Reads cache occupancy and bandwidth by member while a window runs."""
 
     name: str
+    rate: float  # looks a second while a series runs
 
     def attach(self, members: Mapping[str, Held]) -> None:
         """Begin to watch these members, once, after their launch and after the allocator made its groups."""

@@ -23,3 +23,4 @@ def main() -> None:
 
 
 castmates.pipeline.script.run(main)
+castmates.pipeline.script.leave()

@@ -6,6 +6,7 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import replace_text
+from castmates.study.decisions import without_decisions
 from castmates.study.plan_text import text_of
 
 
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     plan = project.load(arguments.study).plan()
-    replace_text(arguments.output, text_of(plan))
+    replace_text(arguments.output, text_of(without_decisions(plan)))
 
 
 castmates.pipeline.script.run(main)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from castmates.study.model import Workload
 
 workloads = typer.Typer(
-    name="workloads", help="List the workloads of the catalogue, or check that they keep what the runner relies on."
+    name="workloads",
+    help="List the catalogue, check that workloads keep what the runner relies on, or show how their rates wander.",
 )
 
 Folder = Annotated[Path, typer.Option("--catalogue", help="The folder of catalogue files.", metavar="DIR")]
@@ -61,6 +63,36 @@ def check_workloads(
         _print(tables.results_table(results))
     if any(result.verdict == "broken" or (result.verdict == "not here" and not installed) for result in results):
         raise typer.Exit(1)
+
+
+@workloads.command("noise")
+def show_noise(
+    names: Annotated[list[str], typer.Argument(help="Which workloads.", metavar="NAME...")],
+    seconds: Annotated[float, typer.Option(min=5, max=3600, help="How long each one is recorded.")] = 25.0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw it too: STEM.svg, STEM.pdf, STEM.png and STEM.csv.", metavar="STEM")
+    ] = None,
+    as_json: AsJson = False,
+    catalogue: Folder = CATALOGUE,
+) -> None:
+    """Run each workload alone, and show how its rate wanders: what neighbouring windows differ by, by their length."""
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS, read_catalogue
+    from castmates.trials.workloads import tables
+    from castmates.trials.workloads.check import Places
+    from castmates.trials.workloads.noise import measure_noise
+
+    chosen = _chosen(read_catalogue(catalogue), names, every=False)
+    places = Places(ENVIRONMENTS, cache_folder())
+    rows = measure_noise(chosen, places, seconds, say=lambda line: typer.echo(line, err=True))
+    if figure is not None:
+        from castmates.report.figures.wandering import write_figure
+
+        write_figure(rows, figure)
+    if as_json:
+        typer.echo(tables.as_json([asdict(row) for row in rows]))
+    else:
+        _print(tables.noise_table(rows))
 
 
 def _list(catalogue: Path, as_json: bool) -> None:

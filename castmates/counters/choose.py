@@ -7,6 +7,7 @@ from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.turns import Rota
 from castmates.counters.nothing import NoCollector
 from castmates.counters.proc.conditions import Conditions
+from castmates.counters.proc.cputime import CpuTime
 from castmates.counters.proc.frequency import Frequency
 from castmates.counters.proc.last_cpus import Places
 from castmates.counters.proc.other_programs import Culprits
@@ -37,7 +38,8 @@ def choose_collectors(
         _or_nothing(Throttling(cpus)),
         _or_nothing(Frequency(cpus)),
         _perf(),
-        ProcStat(watched, around),
+        ProcStat(),
+        CpuTime(watched, around),
     ]
 
 

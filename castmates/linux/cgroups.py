@@ -141,9 +141,14 @@ def event(group: Path, key: str) -> bool:
     return f"{key} 1" in (group / "cgroup.events").read_text().splitlines()
 
 
+def ask(group: Path, frozen: bool) -> None:
+    """Ask the kernel to freeze or thaw a group; it thaws at once, and needs a moment to freeze."""
+    write_kernel(group / "cgroup.freeze", "1" if frozen else "0")
+
+
 def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
     """Freeze or thaw a group and return whether it came true within the time."""
-    write_kernel(group / "cgroup.freeze", "1" if frozen else "0")
+    ask(group, frozen)
     return wait(group, "frozen", frozen, timeout_s)
 
 

@@ -147,6 +147,7 @@ class Family:
         process = read_process(leader)
         self.born = born if born is not None else process.born if process else 0
         self._known: dict[int, int] = {leader: self.born}
+        self._leader_stopped = False
 
     def living(self) -> list[Process]:
         """Look again and return every member that has not ended."""
@@ -210,6 +211,35 @@ class Family:
         """Let everyone go on."""
         self._send_group(signal.SIGCONT)
         send([p.pid for p in self.living()], signal.SIGCONT)
+
+    def pause(self) -> None:
+        """Ask all who are known to stop: the leader's process group at one stroke, and who has left it."""
+        self._leader_stopped = False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.leader, signal.SIGSTOP)
+        send(self._others(), signal.SIGSTOP)
+
+    def paused(self) -> bool:
+        """Check whether all who were asked to stop stand still; the leader must be a child of ours, and have run.
+
+        The kernel reports a stopped child when the last of its threads has stopped, so nothing of /proc is read.
+        """
+        if not self._leader_stopped:
+            try:
+                status = os.waitid(os.P_PID, self.leader, os.WSTOPPED | os.WNOHANG)
+            except ChildProcessError:
+                return False
+            self._leader_stopped = status is not None
+        return self._leader_stopped and all(is_stopped(pid) for pid in self._others())
+
+    def let_go(self) -> None:
+        """Let all who are known go on."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.leader, signal.SIGCONT)
+        send(self._others(), signal.SIGCONT)
+
+    def _others(self) -> list[int]:
+        return [pid for pid in self._known if pid != self.leader]
 
     def kill(self, timeout_s: float) -> list[int]:
         """Kill everyone, stopped first so that nobody escapes by forking; return those left when the time is out."""

@@ -29,6 +29,14 @@ class Freezing:
         """Let a process run."""
         self._moving.add(name)
 
+    def pause(self, names: Sequence[str]) -> None:
+        """Stop processes."""
+        self._moving.difference_update(names)
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Let processes run."""
+        self._moving.update(names)
+
     def is_frozen(self, name: str) -> bool:
         """Check whether it is stopped."""
         return name not in self._moving
@@ -86,6 +94,15 @@ class ModelledStage(Stage):
         self._check()
         self._world.run_until(t_ns)
         self.read_beats()
+
+    def exchange(self, names: Sequence[str]) -> None:
+        """Freeze and thaw until exactly these processes run."""
+        super().exchange(names)
+        self._world.let_run(names)
+
+    def rest_until(self, t_ns: int) -> None:
+        """Let the modelled time pass."""
+        self.sleep_until(t_ns)
 
     def cpus_of_threads(self, name: str) -> set[int]:
         """Return where a process may run: nobody moves it."""

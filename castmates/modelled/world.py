@@ -1,5 +1,6 @@
 """The modelled machine at work: its clock, who runs, what lies in the caches, how far everybody is."""
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,18 +42,23 @@ class World:
         self._balances: dict[tuple[tuple[str, Grant], ...], Balance] = {}
         self._running: tuple[str, ...] = ()
         self._grants: dict[str, Grant] = {}
-        self._windows = 0
+        self._scenes = 0
+        self._wanders: dict[tuple[str, str], tuple[int | None, float]] = {}  # (what, who) -> since when, and how far
         self._walk = 0.0
         self._walked_ns = START_NS
         for process in self.processes.values():
             process.moved = [0.0] * machine.domains
 
     def let_run(self, names: Sequence[str]) -> None:
-        """Freeze all but these; noise is drawn anew."""
+        """Freeze all but these; rates have wandered meanwhile."""
         self._running = tuple(names)
-        self._windows += 1
+        self._scenes += 1
+        for name in names:
+            self._wander("window", name, self.machine.noise.window)
+            if len(names) > 1:
+                self._wander("effect", name, self.machine.noise.effect)
         minutes = (self.now_ns - self._walked_ns) / 60 / NANO
-        self._walk += self._random("drift", self._windows).gauss(0, self.machine.noise.drift * minutes**0.5)
+        self._walk += self._random("drift", self._scenes).gauss(0, self.machine.noise.drift * minutes**0.5)
         self._walked_ns = self.now_ns
 
     def grant(self, grants: Mapping[str, Grant]) -> None:
@@ -112,15 +118,24 @@ class World:
                 process.moved[domain] += lines * stretch.seconds * LINE * (1 + process.model.writes)
 
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:
-        """Return the factor on a process's rate: launch, its effect on this scene, the window, the machine's walk."""
+        """Return the factor on a process's rate: launch, its effect on this scene, wandering, the machine's walk."""
         noise = self.machine.noise
         place = sorted((actor.name, actor.grant.masks, actor.grant.throttle) for actor in actors)
         parts = (
             self._random("launch", name).gauss(0, noise.launch),
             self._random("scene", place, name).gauss(0, noise.scene),
-            self._random("window", self._windows, name).gauss(0, noise.window),
+            self._wanders["window", name][1],
+            self._wanders["effect", name][1] if len(actors) > 1 else 0.0,
         )
         return float(np.exp(sum(parts) + self._walk))
+
+    def _wander(self, what: str, name: str, spread: float) -> None:
+        """Let a rate wander on from where it was: an Ornstein-Uhlenbeck process, looked at when its scene begins."""
+        since_ns, before = self._wanders.get((what, name), (None, 0.0))
+        passed = math.inf if since_ns is None else (self.now_ns - since_ns) / NANO / self.machine.noise.memory
+        kept = math.exp(-passed)
+        step = self._random(what, self._scenes, name).gauss(0, spread)
+        self._wanders[what, name] = self.now_ns, kept * before + math.sqrt(1 - kept * kept) * step
 
     def _random(self, *what: object) -> random.Random:
         """Return a source that is the same whenever the same is asked for."""

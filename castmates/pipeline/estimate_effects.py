@@ -25,7 +25,7 @@ from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.block import SLICES, WINDOWS
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import read_record
@@ -55,7 +55,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
         "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
-        "carryover": lambda: estimate_carryover(plan, windows),
+        "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
         "system": lambda: system_metrics(plan, windows),
         "margins": lambda: margins(plan, windows),
     }
@@ -89,10 +89,12 @@ def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Pat
 
 
 def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples only where a monitor wrote into them."""
-    watched = plan.cache is not None and bool(plan.cache.events)
+    """What was read and counted, some blocks at a time; samples and slices only where a monitor read something."""
+    monitored = plan.cache is not None and bool(plan.cache.events)
     for places in measured.together():
         yield {
-            name: block_tables.read(places if watched or name != "samples" else [], name, columns, NAMES_READ[name])
+            name: block_tables.read(
+                places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES_READ[name]
+            )
             for name, columns in NEEDED.items()
         }

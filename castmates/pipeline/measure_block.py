@@ -11,9 +11,11 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
-from castmates.modelled import block as modelled
-from castmates.runner import block as real
+from castmates.protocols import Say
 from castmates.runner import record
+from castmates.runner.outcome import Outcome
+from castmates.study.decisions import undecided
+from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -32,7 +34,7 @@ def measure_block(
     error, and into `log` too.
     """
     block = _find(plan, name)
-    run_block = real.run_block if block.design.model is None else modelled.run_block
+    run_block = _runner_of(block)
     logs = folder / "logs"
     make_folder(logs)
     say = _printer(f"block {name}", log)
@@ -53,9 +55,25 @@ def measure_block(
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
 
 
+def _runner_of(block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
+    """Import what measures the block, or what plays it; a launch need not wait for both."""
+    if block.design.model is None:
+        from castmates.runner import block as real
+
+        return real.run_block
+    from castmates.modelled import block as modelled
+
+    return modelled.run_block
+
+
 def _find(plan: Plan, name: str) -> Block:
     for block in plan.blocks:
         if block.path == name:
+            if undecided([block]):
+                raise CastmatesError(
+                    f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+                    "its company: run the sweep, or write a number for 'budget.rounds'."
+                )
             return block
     raise CastmatesError(
         f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "

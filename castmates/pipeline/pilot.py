@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from castmates.analysis.design import pilot as estimates
-from castmates.analysis.design.pilot import Cost, Spread
+from castmates.analysis.design.pilot import Spread
 from castmates.analysis.statistics.power import blocks_for
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
@@ -21,7 +21,9 @@ from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import pilot_folder, pilot_name
 from castmates.results.records import Record, read_record, useless
-from castmates.study.model import CONFIRMED_AFTER, Study
+from castmates.study.budget_keys import CONFIRMED_AFTER
+from castmates.study.model import Study
+from castmates.study.rounds import Cost
 from castmates.study.schedule import block_priority
 from castmates.study.spec import Block, Plan
 from castmates.workloads import environments

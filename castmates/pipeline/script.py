@@ -3,9 +3,12 @@
 Scripts import this module before all others of ours, for some of those take a second.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
 
 from castmates.errors import CastmatesError
 
@@ -19,3 +22,11 @@ def run(main: Callable[[], None]) -> None:
         main()
     except CastmatesError as problem:
         sys.exit(f"castmates: {problem}")
+
+
+def leave() -> NoReturn:
+    """End well and at once: Python would first take all modules apart, for a tenth of a second after every launch."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # whoever listened may be gone
+            stream.flush()
+    os._exit(0)

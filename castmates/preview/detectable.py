@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from statistics import harmonic_mean
 
 from castmates.project import Project
 from castmates.results.block_tables import read_windows
@@ -47,7 +48,7 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
     from castmates.analysis.design.pilot import Spread, spreads
 
     pilot = read_spreads(project.study, Spread)
-    rounds = {mix.identity: block.design.rounds for block in plan.blocks for mix in block.company.mixes}
+    rounds = _rounds(plan)
     variances = {
         identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} blocks of the pilot")
         for identity, spread in pilot.items()
@@ -56,12 +57,22 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
     measured = project.results.measured(plan)
     if measured.blocks:
         own = spreads(measured, read_windows(project.results.places(measured)))
+        had = _rounds(measured)
         variances |= {
-            identity: (spread.of_means, f"{spread.blocks} blocks of its own")
+            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} blocks of its own")
             for identity, spread in own.items()
             if spread.blocks >= FEWEST_BLOCKS
         }
     return variances
+
+
+def _rounds(plan: Plan) -> dict[str, float]:
+    """The harmonic mean of the rounds of each mix's blocks: with it the variance of their means is as on average."""
+    numbers: dict[str, list[int]] = {}
+    for block in plan.blocks:
+        for mix in block.company.mixes:
+            numbers.setdefault(mix.identity, []).append(block.design.rounds)
+    return {identity: harmonic_mean(each) for identity, each in numbers.items()}
 
 
 def _table(plan: Plan, known: list[Mix], variances: Mapping[str, tuple[float, str]]) -> object:

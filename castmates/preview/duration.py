@@ -8,12 +8,12 @@ from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.study import after_rounds
-from castmates.study.companies import launch_guess
+from castmates.study.companies import SHARE, launch_guess
 from castmates.study.looks import company_of, needed
 from castmates.study.spec import Block, Company, Plan
 
 BLOCK_OVERHEAD = 2.0  # start of the runner, writing the tables
-MODELLED_WINDOW = 0.02  # of a study in which nothing is started
+MODELLED_WINDOW = 0.06  # of a study in which nothing is started
 ANALYSIS = 15.0  # tables, figures, report
 LAUNCHES = 5  # of a company, whose times are looked up at most
 
@@ -49,7 +49,7 @@ def seconds_of_block(folder: StudyFolder, block: Block) -> float:
     windows = design.rounds * len(block.company.scenes)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
-    rounds = windows * (design.settle + 1.1 * design.window)
+    rounds = windows * design.window / SHARE
     return BLOCK_OVERHEAD + _launch(folder, block.company) + rounds + after_rounds.seconds(block)
 
 

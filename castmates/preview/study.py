@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from castmates.files import cache_folder
-from castmates.preview import detectable, isolation, schemata
+from castmates.preview import detectable, isolation, rounds, schemata
 from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
 from castmates.preview.terminal import minutes, width
 from castmates.project import Project
@@ -24,7 +24,8 @@ from castmates.workloads.environments import place_of, ready_file
 
 def describe(project: Project) -> str:
     """The plan as text for a terminal."""
-    plan = project.plan()
+    planned = project.plan()
+    plan = rounds.expected(project, planned)
     text = StringIO()
     console = Console(file=text, width=width(), highlight=False, color_system=None)
     study = project.study
@@ -35,7 +36,7 @@ def describe(project: Project) -> str:
         console.print(f"Counted in every window: {described(study.counters)}.\n")
     console.print(_mixes(plan))
     for company in plan.companies:
-        console.print(f"\nScenes of company {company.id}, in fresh random order every round:")
+        console.print(f"\nScenes of company {company.id}, in short slices, in fresh random order every cycle:")
         without = [scene.name for scene in company.scenes if scene.partition == UNMANAGED]
         more = len(company.scenes) - len(without)
         console.print("  " + "  ".join(without) + (f"  and {more} under partitions, listed below" if more else ""))
@@ -48,6 +49,8 @@ def describe(project: Project) -> str:
         )
     console.print()
     console.print(_blocks(project.results, plan))
+    for sentence in rounds.lines(project, planned):
+        console.print(sentence)
     if sentence := after_rounds.line(plan.blocks):
         console.print(sentence)
     if sentence := isolation.line(plan, study.attribution.isolated):
@@ -81,7 +84,7 @@ def _blocks(folder: StudyFolder, plan: Plan) -> Table:
     for company, blocks in _by_company(plan).items():
         missing = [block for block in blocks if not folder.record_file(block).is_file()]
         first = sum(company_of(path) == company for path in plan.looks[0]) if plan.looks else 0
-        rounds = Counter(block.design.rounds for block in blocks)
+        numbers = {block.design.rounds for block in blocks}
         scenes = len(blocks[0].company.scenes)
         table.add_row(
             company,
@@ -89,7 +92,7 @@ def _blocks(folder: StudyFolder, plan: Plan) -> Table:
             str(len(blocks) - len(missing)),
             str(len(_of_no_use(folder, blocks))),
             str(scenes),
-            ", ".join(map(str, sorted(rounds))),
+            ", ".join(map(str, sorted(numbers))),
             str(sum(scenes * block.design.rounds for block in blocks)),
             minutes(sum(seconds_of_block(folder, block) for block in missing)),
         )

@@ -47,6 +47,7 @@ class NoMonitor:
     """Reads neither cache occupancy nor bandwidth."""
 
     name = "none"
+    rate = 0.0
 
     def __init__(self, why: str = "none: this machine gives no cache or bandwidth monitoring") -> None:
         self.why = why

@@ -32,7 +32,9 @@ from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
 from castmates.results.plans import analysed, read_plan
 from castmates.results.records import Record, Records, read_json, read_record
+from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
+from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED, Plan
@@ -68,6 +70,7 @@ class Results:
     folder: StudyFolder = NO_FOLDER
     attribution: pd.DataFrame = field(default_factory=lambda: frame([], ATTRIBUTION))
     study_file: str = ""  # as it was named
+    decisions: tuple[Decision, ...] = ()  # on the rounds of companies
 
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
@@ -217,6 +220,7 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         folder=here,
         attribution=tables.later("attribution", ATTRIBUTION),
         study_file=str(study_file or ""),
+        decisions=tuple(read_decisions(here)),
     )
 
 

@@ -68,6 +68,10 @@ class StudyFolder:
         """What a look at the precision decided; `results.looks` reads it."""
         return self.path / "looks" / f"{number}.json"
 
+    def rounds_file(self, company: str) -> Path:
+        """What was decided on the rounds of a company; `results.rounds` reads it."""
+        return self.path / "rounds" / f"{company}.json"
+
     def bundle(self, name: str) -> Path:
         """The folder of the tables of some blocks, gathered; `results.bundles` reads them."""
         return self.path / BUNDLES / name

@@ -7,13 +7,20 @@ from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
+from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
+from castmates.study.decisions import with_decisions
 from castmates.study.plan_text import plan_of
 from castmates.study.spec import Plan
 
 
 def read_plan(file: Path) -> Plan:
-    """The plan as a rule wrote it."""
+    """The plan as a rule wrote it, with the rounds that were decided since then."""
+    plan = _written(file)
+    return with_decisions(plan, decided_rounds(StudyFolder(file.parent)))
+
+
+def _written(file: Path) -> Plan:
     try:
         return plan_of(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
+from castmates.results.columns.parquet import load_ahead
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
@@ -62,6 +63,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             measure_rounds(outcome, stage, say)
             outcome.measure_seconds = time.monotonic() - begin - outcome.launch_seconds
             measure_after_rounds(outcome, stage, say)
+            load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
                 outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
@@ -82,6 +84,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     say(f"launching {', '.join(start.name for start in everyone)}")
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
+    stage.freeze_ready()
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from castmates.machine import prepare
 from castmates.runner.processes.launch import Running
+from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
 from castmates.study.spec import Block
@@ -31,6 +32,7 @@ class Outcome:
     runner_cpus: list[int] = field(default_factory=list)
     prepared: prepare.Record = field(default_factory=dict)
     settling: Settling | None = None
+    pace: Pace | None = None
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read

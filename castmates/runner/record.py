@@ -19,13 +19,14 @@ from castmates.results.columns.block import (
     LAYERS,
     RECORD,
     SAMPLES,
+    SLICES,
     STEPS,
     TOPDOWN,
     WINDOWS,
     Columns,
     table_file,
 )
-from castmates.results.columns.study import frame
+from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.ledger import summary
@@ -54,6 +55,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     (folder / RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
     _remove_leftovers(folder)
     _parquet(list(_windows(outcome)), WINDOWS, folder / table_file("windows"))
+    _parquet(list(_slices(outcome)), SLICES, folder / table_file("slices"))
     phases = join(outcome.cast, outcome.windows)
     steps = {**STEPS, **phases.columns}
     _parquet(list(_steps(outcome, phases)), steps, folder / table_file("steps"))
@@ -75,10 +77,10 @@ def _remove_leftovers(folder: Path) -> None:
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     members = {member.name: member for member in outcome.block.company.members}
     for number, window in enumerate(outcome.windows, start=1):
-        schemata = {sample.subject: sample.note for sample in window.samples if sample.metric == SCHEMATA}
+        schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
-            progress, member = window.progress[name], members[name]
-            times = [t_ns for t_ns, _ in progress.records]
+            member, total, reasons = members[name], window.total(name), window.reasons_of(name)
+            every = window.all_slices_of(name)
             yield _key(outcome) | {
                 "round": window.round,
                 "position": window.position,
@@ -91,18 +93,55 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "workload": member.workload,
                 "role": member.role,
                 "unit": member.unit,
-                "open_ns": window.open_ns,
-                "close_ns": window.close_ns,
-                "first_ns": min(times, default=None),
-                "last_ns": max(times, default=None),
-                "beats": len(times),
-                "units": progress.units,
-                "rate": progress.rate,
-                "valid": not window.reasons,
-                "reasons": "; ".join(window.reasons),
-                "switch_ns": window.switch_ns,
+                "open_ns": min(each.open_ns for each in every),
+                "close_ns": max(each.close_ns for each in every),
+                "first_ns": total.first_ns,
+                "last_ns": total.last_ns,
+                "beats": total.beats,
+                "units": total.units,
+                "rate": total.rate,
+                "valid": not reasons,
+                "reasons": "; ".join(reasons),
+                "switch_ns": min(each.switch_ns for each in every),
                 "schemata": schemata.get(name, ""),
                 "ways": number_of_ways(schemata.get(name, "")),
+                "slices": len(every),
+                "slices_rejected": sum(bool(each.reasons) for each in every),
+                "slices_dropped": sum(each.dropped for each in every),
+                "open_s": total.open_s,
+                "progress_s": total.seconds,
+            }
+
+
+def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    members = {member.name: member for member in outcome.block.company.members}
+    numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
+    every = [(each, number, window) for number, window in numbered for each in window.all_slices]
+    for each, number, window in sorted(every, key=lambda row: row[0].number):
+        for name in window.scene.active:
+            progress = each.progress(name)
+            records = progress.records
+            yield _key(outcome) | {
+                "round": window.round,
+                "stretch": each.stretch,
+                "cycle": each.cycle,
+                "slice": each.number,
+                "window": number,
+                "scene": window.scene.name,
+                "kind": window.scene.kind,
+                "member": name,
+                "role": members[name].role,
+                "switch_ns": each.switch_ns,
+                "open_ns": each.open_ns,
+                "close_ns": each.close_ns,
+                "first_ns": records[0][0] if records else None,
+                "last_ns": records[-1][0] if records else None,
+                "beats": len(records),
+                "units": progress.units,
+                "rate": progress.rate,
+                "watched": each.watched,
+                "counted": not window.reasons and any(each is own for own in window.slices_of(name)),
+                "reasons": "; ".join(each.reasons),
             }
 
 
@@ -110,15 +149,16 @@ def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
     key = _key(outcome)
     for number, window in enumerate(outcome.windows, start=1):
         for name in window.scene.active:
-            records = window.progress[name].records
-            spent = phases.steps.get((number, name)) or [{}] * len(records)
-            for (t_ns, units), phase in zip(records, spent, strict=True):
-                yield key | {"window": number, "member": name, "t_ns": t_ns, "units": units} | phase
+            beats = [(each, beat) for each in window.slices_of(name) for beat in each.progress(name).records]
+            spent = phases.steps.get((number, name)) or [{}] * len(beats)
+            for (each, (t_ns, units)), phase in zip(beats, spent, strict=True):
+                row = {"window": number, "member": name, "t_ns": t_ns, "units": units, "slice": each.number}
+                yield key | row | phase
 
 
 def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
     for number, window in enumerate(outcome.windows, start=1):
-        for sample in window.samples:
+        for sample in window.samples():
             yield _key(outcome) | {
                 "window": number,
                 "t_ns": sample.t_ns,
@@ -133,7 +173,7 @@ def _samples(outcome: Outcome) -> Iterator[dict[str, Any]]:
 def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, Any]]:
     """Yield what was counted, as rows of `counters` or of `topdown`."""
     for number, window in enumerate(outcome.windows, start=1):
-        for count in (*window.counts, *phases.counts.get(number, ())):
+        for count in (*window.counts(), *phases.counts.get(number, ())):
             if count.kind == kind:
                 named = {"event": count.name, "set": count.group} if kind == "event" else {"metric": count.name}
                 yield (
@@ -181,6 +221,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         },
         "rounds": outcome.rounds,
         "settle": outcome.settling and outcome.settling.about(),
+        "pace": outcome.pace and outcome.pace.about(),
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
         "rejected_because": _reasons(outcome.windows),
@@ -241,5 +282,4 @@ def _versions() -> dict[str, str]:
 
 
 def _parquet(rows: list[dict[str, Any]], columns: Columns, path: Path) -> None:
-    table = frame(rows, columns)
-    replace(path, lambda temporary: table.to_parquet(temporary, index=False))
+    replace(path, lambda temporary: write_rows(rows, columns, temporary))

@@ -15,7 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.topology import read_topology
 from castmates.runner.cleanup.warden import Warden
-from castmates.runner.processes.barrier import await_ready
+from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.rounds.hardware import Hardware
@@ -47,6 +47,10 @@ class LiveStage(Stage):
         running = launch(start, self.scratch.channels, logs, self._adopt)
         self.cast[start.name] = running
         return running
+
+    def freeze_ready(self) -> None:
+        """Freeze those who are ready already, so that what is done before the barrier has their CPUs."""
+        freeze_ready(list(self.cast.values()), self.freezer)
 
     def await_ready(self) -> None:
         """Wait until every process is ready, and frozen."""

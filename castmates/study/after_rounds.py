@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from castmates.study.spec import Block, Design
 
-LONGEST_COST_WINDOW = 1.0  # seconds
+LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
 PROFILED_KINDS = ("solo", "corun")  # of scenes
@@ -29,7 +29,7 @@ def profiled_scenes(block: Block) -> int:
 def seconds(block: Block) -> float:
     """How much longer a block takes, without the steps that are profiled: how long those are is not known."""
     design = block.design
-    window = design.settle + 1.1 * min(design.window, LONGEST_COST_WINDOW)
+    window = 1.1 * min(design.window, LONGEST_COST_WINDOW)
     return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
 
 

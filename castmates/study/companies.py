@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
-from castmates.study.model import Budget
+from castmates.study.budget_keys import Budget
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Member, Mix
 
@@ -12,6 +12,7 @@ MEMORY_SHARE = 0.8  # of the machine's memory that a company may take; the rest 
 
 # Guesses of a launch in seconds: a Model Garden job imports and traces for some ten seconds.
 QUICK_LAUNCH, SLOW_LAUNCH = 1.0, 15.0
+SHARE = 0.8  # of the time of rounds that slices are open
 QUICK_ENVIRONMENTS = ("native", None)
 
 
@@ -72,7 +73,7 @@ def _may_share(company: _Draft, members: Mapping[str, Member], budget: Budget, r
 
 def _seconds(scenes: int, members: Iterable[Member], budget: Budget, rounds: int) -> float:
     """What a block is expected to take, no window stretched and no round repeated."""
-    return launch_guess(members) + scenes * rounds * (budget.settle + budget.window)
+    return launch_guess(members) + scenes * rounds * budget.window / SHARE
 
 
 def launch_guess(members: Iterable[Member]) -> float:

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
+from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
-from castmates.study.written import Amount, Name, Option, OptionName, Package, Precision, Written, bytes_of
+from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 ControlKind = Literal["positive", "negative"]
@@ -140,135 +141,6 @@ class Placement(Written):
         default=None,
         ge=0,
         description="cores kept free of members, for the runner; 1 if left out and there are more cores than members",
-    )
-
-
-def _rounds(value: object) -> object:
-    if value != "pilot" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROUNDS):
-        raise ValueError(f"a whole number from 1 to {MOST_ROUNDS}, or the word pilot")
-    return value
-
-
-MOST_ROUNDS = 1000
-FEWEST_AT_A_LOOK = 4
-CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
-
-
-class Budget(Written):
-    """How much measuring a study may do."""
-
-    precision: Precision | None = Field(
-        default=None,
-        description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
-        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
-    )
-    blocks: int = Field(
-        default=5,
-        ge=1,
-        le=10_000,
-        description="launches of each company; the sampling unit of the headline; with 'precision' the first look",
-    )
-    most_blocks: int = Field(
-        default=20,
-        ge=1,
-        le=10_000,
-        validate_default=True,
-        description=f"launches of each company, at most, where 'precision' is given; at least {CONFIRMED_AFTER} more "
-        "than 'blocks'",
-    )
-    batch: int = Field(
-        default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
-    )
-    rounds: Annotated[int | Literal["pilot"], BeforeValidator(_rounds)] = Field(
-        default=3, description="passes over all scenes inside a block; 'pilot': as many as `castmates pilot` found best"
-    )
-    spare_rounds: int = Field(
-        default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
-    )
-    window: float = Field(default=1.0, gt=0, le=600, description="seconds a scene is measured, at least")
-    longest_window: float = Field(
-        default=5.0,
-        gt=0,
-        le=600,
-        description="seconds a window may be stretched to so that its members complete enough steps",
-    )
-    settle: float = Field(
-        default=0.1, ge=0, le=3600, description="seconds between a change of scene and its window, at least"
-    )
-    longest_settle: float = Field(
-        default=2.0,
-        ge=0,
-        le=3600,
-        description="seconds that the settle time is raised to, at most, where rates are seen to become steady later",
-    )
-    steps: int = Field(
-        default=10, ge=2, description="steps that every member should complete in a window, which is stretched for it"
-    )
-    company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
-    longest_block: float = Field(
-        default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"
-    )
-
-    @field_validator("blocks")
-    @classmethod
-    def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
-        if info.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
-            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, as 'precision' is given: fewer blocks cannot tell it")
-        return blocks
-
-    @field_validator("most_blocks")
-    @classmethod
-    def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
-        fewest = info.data.get("blocks", 0) + CONFIRMED_AFTER
-        if info.data.get("precision") is not None and most < fewest:
-            raise ValueError(
-                f"at least {fewest}, as 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
-                "'blocks'"
-            )
-        return most
-
-    @property
-    def looks(self) -> list[int]:
-        """How many blocks each company has at each look; there is but one without `precision`."""
-        if self.precision is None:
-            return [self.blocks]
-        return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
-
-
-class Limits(Written):
-    """When a window is rejected; decided before anything is measured."""
-
-    steal: float = Field(
-        default=0.03,
-        ge=0,
-        le=1,
-        description="share of CPU time stolen by the hypervisor on the members' CPUs",
-    )
-    foreign: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
-    )
-    neighbours: float = Field(
-        default=0.03,
-        ge=0,
-        le=1,
-        description="share of the CPU time around a last-level cache of the block that other programs took on its "
-        "other CPUs",
-    )
-    silence: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="share of a window for which a member that makes many steps in it may make none",
-    )
-    swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
-    restart_gap: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="share of a window in which an antagonist that is run again and again was absent between two runs",
     )
 
 

@@ -63,7 +63,13 @@ class WorkloadModel(Written):
 class Noise(Written):
     """How far rates of a modelled machine scatter; standard deviations of their logarithm, so that 1% is a factor."""
 
-    window: Percentage = Field(default=0.01, description="between windows")
+    window: Percentage = Field(default=0.01, description="of each member's wandering, whoever runs beside it")
+    effect: Percentage = Field(
+        default=0.0, description="of further wandering while others run beside it", validate_default=True
+    )
+    memory: float = Field(
+        default=1.0, gt=0, le=3600, description="seconds in which a rate forgets, but for 37 %, where it had wandered"
+    )
     scene: Percentage = Field(default=0.005, description="between launches, of what each scene does to each member")
     launch: Percentage = Field(default=0.02, description="between launches, the same in all scenes of a member")
     drift: Percentage = Field(default=0.002, description="of the whole machine's random walk, after a minute")

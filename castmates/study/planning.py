@@ -9,8 +9,10 @@ from functools import cached_property
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
+from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
+from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
 from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, companies_of
@@ -28,6 +30,7 @@ class _Request:
     mixes: Mapping[str, Mix]  # by identity, those of the controls too
     results: Collection[str]  # identities of the mixes that are not only controls
     kept: Sequence[Block]  # the measured blocks that have any of these mixes
+    decided: Mapping[str, int]  # rounds, by company
 
     @cached_property
     def measured(self) -> Counter[str]:
@@ -76,13 +79,14 @@ def extend(
     native_key: str,
     measured: Iterable[Block] = (),
     room: Room | None = None,
+    decided: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Plan what is still missing.
+    """Plan what is still missing; `decided` has the rounds that first launches showed to be best, by company.
 
     A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
     wanted goes on; mixes that lost their company, or are new, form companies of their own.
     """
-    request = _request(study, placed, native_key, measured)
+    request = _request(study, placed, native_key, measured, decided or {})
     growths = _continued(request)
     covered = {mix.identity for growth in growths for mix in growth.company.mixes}
     growths += _founded(request, [identity for identity in request.mixes if identity not in covered], room or Room())
@@ -100,11 +104,13 @@ def extend(
     )
 
 
-def _request(study: Study, placed: Mixes, native_key: str, measured: Iterable[Block]) -> _Request:
+def _request(
+    study: Study, placed: Mixes, native_key: str, measured: Iterable[Block], decided: Mapping[str, int]
+) -> _Request:
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _counts(block.company, mixes)]
-    return _Request(study, placed.members, native_key, mixes, results, kept)
+    return _Request(study, placed.members, native_key, mixes, results, kept, decided)
 
 
 def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:
@@ -173,14 +179,25 @@ def _new_blocks(request: _Request, growth: _Growth) -> list[Block]:
             company=company,
             number=number,
             seed=block_seed(study.seed, company.id, number),
-            design=design_of(study, request.is_control(company)),
+            design=_design(request, company, number),
         )
         for number in free[:count]
     ]
 
 
+def _design(request: _Request, company: Company, number: int) -> Design:
+    """The design that a new block gets; measured ones keep the one they were measured with."""
+    study, is_control = request.study, request.is_control(company)
+    design = design_of(study, is_control)
+    if study.budget.rounds != "auto" or is_control:
+        return design
+    if number <= FIRST_LAUNCHES:
+        return design.model_copy(update={"rounds": first_rounds(company, study.budget)})
+    return design.model_copy(update={"rounds": request.decided.get(company.id, UNDECIDED), "decided": True})
+
+
 def design_of(study: Study, is_control: bool = False) -> Design:
-    """The design that new blocks get; measured ones keep the one they were measured with."""
+    """The design of blocks, before anything follows from what was measured."""
     budget, rounds = study.budget, _rounds(study)
     return Design(
         rounds=min(rounds, CONTROL_ROUNDS) if is_control else rounds,
@@ -196,6 +213,7 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         driver=study.cache.driver,
         model=study.model if study.platform == "modelled" else None,
         counters=_counting(study, is_control),
+        slice=None if budget.slice == "auto" else budget.slice,
     )
 
 
@@ -215,7 +233,7 @@ def _counting(study: Study, is_control: bool) -> Counting:
 
 
 def _rounds(study: Study) -> int:
-    """How many rounds a block has; the word `pilot` must have been replaced by what the pilot found."""
+    """How many rounds a block has, at least; the word `pilot` must have been replaced by what the pilot found."""
     if study.budget.rounds == "pilot":
         raise CastmatesError(f"the study '{study.name}' takes its rounds from a pilot, which has not been measured.")
-    return study.budget.rounds
+    return FEWEST_FIRST if study.budget.rounds == "auto" else study.budget.rounds

@@ -1,12 +1,107 @@
-"""In which order a block measures its scenes: a fresh random order for every round, from the block's seed."""
+"""In which order a block measures its scenes: fresh random orders for every round, from the block's seed.
+
+Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
+stretch its scenes alternate in many short cycles, each of which has every scene once.
+"""
 
 import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from castmates.study.spec import Block, Scene
+from castmates.study.spec import REST, Block, Company, Scene, Share
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The scenes of a round that alternate under the same shares of the cache."""
+
+    shares: tuple[Share, ...]
+    scenes: tuple[Scene, ...]
+    seed: str
+
+    def cycles(self, count: int) -> Iterator[list[Scene]]:
+        """Yield so many orders of the scenes, in which each follows each other one about equally often."""
+        dice, follows = random.Random(self.seed), Counter[tuple[str, str]]()
+        before = ""
+        for _ in range(count):
+            order = _next_order(self.scenes, before, follows, dice)
+            yield order
+            before = order[-1].name
+
+
+def stretches(block: Block, round_number: int) -> list[Stretch]:
+    """The stretches of this round in their random order (spare rounds have their own)."""
+    seed = f"{block.seed}/{round_number}"
+    parts = [
+        Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
+        for number, (shares, scenes) in enumerate(_together(block.company))
+    ]
+    random.Random(seed).shuffle(parts)
+    return parts
+
+
+def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
+    """Put scenes together that can alternate without a change of masks: whoever runs in several has one share in all.
+
+    Who is frozen takes nothing, so that its share may stand; the rest of the machine is never frozen. Members on one
+    CPU have one share too: pqos gives it to the CPU.
+    """
+    cpus = {member.name: member.cpus for member in company.members}
+    parts: list[_Part] = []
+    for scene in company.scenes:
+        shares = {share.member: share for share in scene.shares}
+        wants: dict[str | int, Amount] = {}
+        for name in (*scene.active, REST):
+            wants |= dict.fromkeys((name, *cpus.get(name, ())), _amount(shares.get(name)))
+        part = next((part for part in parts if part.allows(wants)), None)
+        if part is None:
+            parts.append(part := _Part())
+        part.amounts |= wants
+        part.shares |= shares
+        part.scenes.append(scene)
+    return [(list(part.shares.values()), part.scenes) for part in parts]
+
+
+Amount = tuple[int | None, int | None, int | None]  # ways, ways of code, bandwidth
+
+
+def _amount(share: Share | None) -> Amount:
+    return (None, None, None) if share is None else (share.ways, share.code, share.bandwidth)
+
+
+@dataclass
+class _Part:
+    """Scenes that can alternate, and what those have who run in them."""
+
+    amounts: dict[str | int, Amount] = field(default_factory=dict)  # by member, and by CPU
+    shares: dict[str, Share] = field(default_factory=dict)
+    scenes: list[Scene] = field(default_factory=list)
+
+    def allows(self, wants: Mapping[str | int, Amount]) -> bool:
+        """Check whether nobody would have another share than it has."""
+        return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
+
+
+def _next_order(
+    scenes: Sequence[Scene], before: str, follows: Counter[tuple[str, str]], dice: random.Random
+) -> list[Scene]:
+    """An order of all scenes that goes on, at each place, with one that has followed its neighbour least often."""
+    left = list(scenes)
+    dice.shuffle(left)
+    order = []
+    while left:
+        # None follows itself while there is another: that would be one long slice.
+        scene = min(left, key=lambda each: (each.name == before, follows[before, each.name]))
+        left.remove(scene)
+        follows[before, scene.name] += 1
+        order.append(scene)
+        before = scene.name
+    return order
 
 
 def round_order(block: Block, number: int) -> list[Scene]:
-    """All scenes of the block's company in the order of this round (spare rounds have their own)."""
+    """All scenes of the block's company in a random order of this number."""
     order = list(block.company.scenes)
     random.Random(f"{block.seed}/{number}").shuffle(order)
     return order

@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
+from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
-from castmates.study.model import ControlKind, Limits, Prepare
+from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 5
+PROTOCOL = 6
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
@@ -135,6 +136,13 @@ class Design(Frozen):
     driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
+    slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
+    decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: blocks from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "decided" or value}
 
 
 class Company(Frozen):

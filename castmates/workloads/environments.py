@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import yaml
-
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.workloads import building, sources
@@ -77,6 +75,8 @@ def ready_file(place: Path) -> Path:
 
 def python_range(name: str, envs_dir: Path) -> str:
     """Read from NAME.yaml for which Pythons the lock was made, say '>=3.11,<3.14'."""
+    import yaml  # every launch loads this module, and none comes here
+
     file = envs_dir / f"{name}.yaml"
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))

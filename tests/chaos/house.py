@@ -223,7 +223,7 @@ class House:
     def _members_of(self, runner: int, victim: str) -> list[int]:
         """Whom to kill: the runner, its warden, the keeper of a command, or anybody else below the runner."""
         below = self._below(runner)
-        warden = [pid for pid, words in below.items() if "castmates.runner.cleanup.warden" in words]
+        warden = [pid for pid, words in below.items() if "castmates.runner.cleanup.outliving" in words]
         keepers = [pid for pid, words in below.items() if "/bin/loop" in words]
         members = [pid for pid in below if pid not in warden]
         chosen = {

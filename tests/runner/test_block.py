@@ -17,7 +17,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.machine.probes import our_git_state
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.block import SLICES, WINDOWS
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.launch import Start, WorkloadFailed, launch
@@ -87,13 +87,27 @@ def test_rates_come_from_heartbeats_inside_the_window(good):
     _, folder, _ = good
     windows = pd.read_parquet(folder / "windows.parquet")
     steps = pd.read_parquet(folder / "steps.parquet")
-    assert (windows["first_ns"] >= windows["open_ns"]).all()
-    assert (windows["last_ns"] <= windows["close_ns"]).all()
+    slices = pd.read_parquet(folder / "slices.parquet")
+    assert (slices["first_ns"] >= slices["open_ns"]).all()
+    assert (slices["last_ns"] <= slices["close_ns"]).all()
+    assert list(slices.columns) == list(SLICES)
+    assert (slices["open_ns"].diff().dropna() >= 0).all()
     for row in windows.itertuples():
         own = steps[(steps["window"] == row.window) & (steps["member"] == row.member)]
         assert len(own) == row.beats
-        rate = (own["units"].iloc[-1] - own["units"].iloc[0]) / (own["t_ns"].iloc[-1] - own["t_ns"].iloc[0]) * 1e9
-        assert row.rate == pytest.approx(rate)
+        within = own.groupby("slice")[["t_ns", "units"]]
+        did = (within.last() - within.first()).sum()
+        assert set(own["slice"]) == set(slices.loc[slices["counted"] & (slices["window"] == row.window), "slice"])
+        assert row.rate == pytest.approx(did["units"] / did["t_ns"] * 1e9)
+
+
+def test_a_slice_ends_with_a_step_of_the_lead(good):
+    """Cut at a moment instead, long steps would be lost more often than short ones."""
+    _, folder, _ = good
+    slices = pd.read_parquet(folder / "slices.parquet")
+    lead = slices[(slices["role"] == "lead") & ~slices["watched"]]
+    after = lead["close_ns"] - lead["last_ns"]
+    assert (after.median() < (lead["close_ns"] - lead["open_ns"]).median() / 10) or len(lead) == 0
 
 
 def test_the_record_names_the_commit_in_a_checkout(good):
@@ -275,12 +289,12 @@ while True:
 """
     lead = Workload(command=[PYTHON, "-c", program], progress="heartbeat", unit="step")
     for window in (2.5, 10, 40):
-        budget = {"rounds": 1, "spare_rounds": 0, "window": window, "longest_window": window}
+        budget = {"rounds": 1, "spare_rounds": 0, "window": window, "slice": window, "longest_window": window}
         plan = only_solo(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
         record = measured(plan, cache, tmp_path / str(window))
         assert record["rejected_because"] == []
         steps = pd.read_parquet(tmp_path / str(window) / "steps.parquet")
-        assert (steps["units"].diff().dropna() == 1).all()
+        assert (steps.groupby("slice")["units"].diff().dropna() == 1).all()
         if len(steps) > CAPACITY:
             return
     pytest.fail("no window was longer than the ring")
@@ -376,7 +390,7 @@ def test_a_block_ends_when_its_warden_is_dead(cache, tmp_path, mark):
     runner = start_runner(endless(cache, mark), cache, tmp_path)
     wait_for_round(runner)
     below = psutil.Process(runner.pid).children()
-    (warden,) = [one for one in below if "castmates.runner.cleanup.warden" in one.cmdline()]
+    (warden,) = [one for one in below if "castmates.runner.cleanup.outliving" in one.cmdline()]
     warden.kill()
     assert "castmates: the warden has ended" in runner.communicate(timeout=PATIENCE)[1]
     assert runner.returncode == 1

@@ -60,5 +60,4 @@ def test_a_wall_clock_that_jumps_by_hours_changes_no_figure(compiler, cache, tmp
     assert record["status"] == "measured"
     assert all(0 < record["seconds"][part] < lasted for part in ("launch", "measure", "total"))
     windows = pd.read_parquet(tmp_path / "out/windows.parquet")
-    seconds = (windows["close_ns"] - windows["open_ns"]) / 1e9
-    assert seconds.between(0.1, min(lasted, 3600)).all()
+    assert windows["open_s"].between(0.05, min(lasted, 3600)).all()

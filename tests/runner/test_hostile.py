@@ -360,7 +360,14 @@ def test_a_full_disk_and_one_that_nobody_may_write_are_sentences_and_the_same_co
         filler = disk / "filler"
         filler.write_bytes(bytes((2 << 20) - (28 << 10)))
         assert "cannot be written (No space left on device)" in failed_in_a_sentence(plan, cache, tmp_path)
-        assert {file.name for file in disk.iterdir()} <= {"filler", "logs", "windows.parquet", "steps.parquet"}
+        assert {file.name for file in disk.iterdir()} <= {
+            "filler",
+            "logs",
+            "windows.parquet",
+            "slices.parquet",
+            "steps.parquet",
+        }
+        os.truncate(filler, 1 << 20)
         (disk / ".samples.parquet.4194305").write_text("half")  # as a killed process would leave it
         filler.unlink()
         assert start_runner(plan, cache, tmp_path).wait(400) == 0

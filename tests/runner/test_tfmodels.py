@@ -145,6 +145,23 @@ def test_every_job_runs_from_both_sources(interpreter, tmp_path, model, mode, so
     assert counted(tmp_path / "beats") == [1, 2]
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("phases", [[], ["--phases"]])
+@pytest.mark.parametrize(("model", "mode"), list(itertools.product(jobs.MODELS, jobs.MODES)))
+def test_the_graph_is_the_one_that_autograph_gives(interpreter, model, mode, phases):
+    """Steps are traced without it, which is quicker: that must change nothing of what runs."""
+    words = ["--model", model, "--mode", mode, "--size", "tiny", "--data", data_of(model), *phases]
+    variables = interpreter | {"PATH": os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])}
+    graphs = [
+        subprocess.run(
+            ["python", Path(__file__).with_name("graphs.py"), how, *words],
+            env=variables, capture_output=True, text=True, check=True, timeout=4 * PATIENCE,
+        ).stdout.splitlines()[-1]
+        for how in ("autograph", "plain")
+    ]  # fmt: skip
+    assert graphs[0] == graphs[1]
+
+
 def test_files_of_another_kind_are_one_sentence(interpreter, tmp_path):
     words = ["--model", "bert", "--data", data_of("mobilenetv2")]
     job = start(interpreter, tmp_path / "beats", *words)

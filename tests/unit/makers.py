@@ -1,6 +1,6 @@
 """Small studies and plans for tests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from castmates.study import catalogue, mixes, planning
 from castmates.study.cache import Cache
@@ -42,13 +42,14 @@ def plan(
     placebo: str = "p",
     room: Room | None = None,
     cache: Cache | None = None,
+    decided: Mapping[str, int] | None = None,
 ) -> Plan:
     programs = programs or workloads(*one.leads, *one.antagonists, *_named(one))
     catalogue.check_names(one, programs, "study.yaml")
     there = mixes.Programs(programs, prepared(programs, content, key), placebo)
     cast = mixes.resolve(one, there, mixes.Host(layout(cpus), cache), "study.yaml")
     titles = {name: program.title for name, program in programs.items()}
-    return planning.extend(one, cast, titles, key, measured, room)
+    return planning.extend(one, cast, titles, key, measured, room, decided)
 
 
 def _named(one: Study) -> list[str]:

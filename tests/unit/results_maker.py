@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, frame
 from castmates.study.spec import PROTOCOL
+from tests.unit.windows_maker import one_slice
 
 LOSSES = (0.096, 0.004, 0.012, 0.31, -0.021, 0.0)
 T95 = {3: 4.303, 4: 3.182, 5: 2.776}
@@ -111,7 +112,7 @@ def _block(head, lead, scenes, rounds, dice, logs):
                     "unit": "step", "open_ns": clock, "close_ns": clock + 10**9, "first_ns": clock + 5 * 10**6,
                     "last_ns": clock + 995 * 10**6, "beats": 100, "units": 100.0, "valid": not rejected,
                     "rate": rate * (0.93 if rejected else 1), "reasons": "steal: 2.4 % of cpu0" if rejected else "",
-                }
+                } | one_slice(not rejected)
             )  # fmt: skip
             clock += 1_300_000_000
     return rows

@@ -20,7 +20,7 @@ from castmates.results.columns.block import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import company, mix, one_slice, plan
 
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
 SEED, STUDIES, ROUNDS = 20261122, 1000, 2
@@ -67,7 +67,7 @@ def studies(blocks: int, count: int = STUDIES, seed: int = SEED) -> Studies:
         "rate": np.exp(logs.ravel()),
         "valid": True,
         "platform": "measured",
-    }
+    } | one_slice(True)
     return Studies(plan(companies, blocks), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
 
 

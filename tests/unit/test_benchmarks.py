@@ -11,6 +11,7 @@ from scipy import stats
 
 from benchmarks import coverage, dial, job_heartbeat, kernel_peers, perturbation, precision, resolution_report, usual
 from benchmarks.common import Report
+from benchmarks.launch_parts import Clock
 from benchmarks.precision import Apart, Mean, Paired
 from benchmarks.share import breakdown
 from benchmarks.usual import rate_between
@@ -319,3 +320,23 @@ def test_a_round_of_a_dial_that_outlives_its_minute_is_dropped(monkeypatch, seco
     dial._round(one, random.Random(1), measure)
     assert [len(one.highest), *map(len, one.held.values())] == [kept] * (1 + len(dial.SHARES))
     assert one.dropped == 1 - kept
+
+
+def test_the_clock_counts_what_lies_in_another_part_there_alone(monkeypatch):
+    """An outer part of 2 + 4 s, with an inner one of 3 s that is met a second time by itself."""
+    now = [0.0]
+    monkeypatch.setattr("benchmarks.launch_parts.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("benchmarks.launch_parts.time.process_time", lambda: now[0] / 10)
+    clock = Clock()
+
+    def passes(seconds):
+        now[0] += seconds
+
+    with clock.during("outer"):
+        passes(2)
+        with clock.during("inner"):
+            passes(3)
+        passes(4)
+    with clock.during("inner"):
+        passes(5)
+    assert clock.parts == {"outer": (6.0, pytest.approx(0.6)), "inner": (8.0, pytest.approx(0.8))}

@@ -16,7 +16,7 @@ def steps_of(block, rows, begin=True, **phases):
     table = [
         {
             "study": "s", "company": "c", "block": block, "window": n, "member": "m@0", "t_ns": NS + n, "units": n,
-            "platform": "measured",
+            "platform": "measured", "slice": n,
         } | {f"{phase}_s": seconds for phase, seconds in phases.items()}
         for n in range(rows)
     ]  # fmt: skip

@@ -7,14 +7,15 @@ import math
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from castmates.analysis.effects.carryover import estimate_carryover
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.block import SLICES
 from castmates.results.columns.study import CARRYOVER, frame
-from castmates.study.schedule import round_order
+from castmates.study.schedule import Stretch
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
+from tests.unit.windows_maker import Truth, company, mix, plan, simulated, slices_of, written
 
 SEED = 20261121
 STUDIES = 400
@@ -29,16 +30,19 @@ CONDITIONS = [("quiet windows", 3), ("quiet windows", 5), ("quiet windows", 10),
 PLANTED = 0.02
 
 
-def ordered(of, rate, rounds=4):
-    """Windows in the order of the schedule; `rate` is told what ran before."""
-    table = written(of, lambda *_: 1.0, rounds)
+def cycles(block, count=4):
+    return list(Stretch((), block.company.scenes, str(block.seed)).cycles(count))
+
+
+def ordered(of, rate, count=4):
+    """Slices in the order of the schedule, all of one stretch; `rate` is given what ran before."""
+    table = slices_of(written(of, lambda *_: 1.0, count))
     for block in of.blocks:
         before = ""
-        for number in range(1, rounds + 1):
-            for position, scene in enumerate(round_order(block, number), start=1):
-                here = (table["block"] == block.number) & (table["round"] == number) & (table["scene"] == scene.name)
-                table.loc[here, "position"] = position
-                table.loc[here, "window"] = (number - 1) * len(block.company.scenes) + position
+        for number, order in enumerate(cycles(block, count), start=1):
+            for position, scene in enumerate(order, start=1):
+                here = (table["block"] == block.number) & (table["cycle"] == number) & (table["scene"] == scene.name)
+                table.loc[here, "slice"] = (number - 1) * len(order) + position
                 table.loc[here, "rate"] = rate(block, number, scene, before)
                 before = scene.kind
     return table.sample(frac=1, random_state=1)
@@ -49,15 +53,15 @@ def row(table, member):
     return found
 
 
-def test_rounds_scenes_and_launches_are_taken_out_and_the_trace_is_left():
-    """However large they are: what a scene costs in a block, and how fast a round is, is no trace."""
+def test_cycles_scenes_and_launches_are_taken_out_and_the_trace_is_left():
+    """However large they are: what a scene costs in a block, and how fast a cycle is, is no trace."""
 
     def rate(block, number, scene, before):
         dice = np.random.default_rng([block.number, len(scene.name)])
         trace = 0.03 * (before not in QUIET | {""})
         return math.exp(dice.normal(0, 0.3) + 0.2 * (-1) ** number - trace)
 
-    found = row(estimate_carryover(ONE, ordered(ONE, rate)), "dlrm@0")
+    found = row(estimate_carryover(ONE, [ordered(ONE, rate)]), "dlrm@0")
     assert found["verdict"] == "seen"
     bounds = [found[name] for name in ("change_low", "change_pct", "change_high")]
     assert bounds == pytest.approx([100 * math.expm1(-0.03)] * 3)
@@ -65,27 +69,44 @@ def test_rounds_scenes_and_launches_are_taken_out_and_the_trace_is_left():
 
 def test_without_a_trace_nothing_is_seen_and_the_bounds_say_how_little():
     dice = np.random.default_rng(3)
-    found = row(estimate_carryover(ONE, ordered(ONE, lambda *_: math.exp(dice.normal(0, 0.005)))), "dlrm@0")
+    found = row(estimate_carryover(ONE, [ordered(ONE, lambda *_: math.exp(dice.normal(0, 0.005)))]), "dlrm@0")
     assert found["verdict"] == "none seen"
     assert -2 < found["change_low"] < 0 < found["change_high"] < 2
     assert found["detectable_pct"] > (found["change_high"] - found["change_low"]) / 2
     assert found["blocks"] == 4
-    first = sum("dlrm@0" in round_order(block, 1)[0].active for block in ONE.blocks)  # of a block, with nothing before
+    first = sum("dlrm@0" in cycles(block)[0][0].active for block in ONE.blocks)  # of a block, with nothing before
     assert found["windows"] == 4 * 4 * 4 - first
 
 
-def test_rejected_windows_count_as_before_but_not_as_after():
-    windows = ordered(ONE, lambda *_: 1.0)
-    all_of_them = row(estimate_carryover(ONE, windows), "dlrm@0")["windows"]
-    windows.loc[(windows["block"] == 1) & (windows["window"] == 7), "valid"] = False
-    ran = windows[(windows["block"] == 1) & (windows["window"] == 7)]["member"].eq("dlrm@0").any()
-    assert row(estimate_carryover(ONE, windows), "dlrm@0")["windows"] == all_of_them - ran
+def test_rejected_slices_count_as_before_but_not_as_after():
+    slices = ordered(ONE, lambda *_: 1.0)
+    all_of_them = row(estimate_carryover(ONE, [slices]), "dlrm@0")["windows"]
+    slices.loc[(slices["block"] == 1) & (slices["slice"] == 7), "counted"] = False
+    ran = slices[(slices["block"] == 1) & (slices["slice"] == 7)]["member"].eq("dlrm@0").any()
+    assert row(estimate_carryover(ONE, [slices]), "dlrm@0")["windows"] == all_of_them - ran
 
 
-def test_everyone_has_a_row_leads_first_also_without_windows():
+@pytest.mark.parametrize("apart", ["stretch", "round"])
+def test_nothing_is_carried_from_one_stretch_to_the_next(apart):
+    """Masks change between them, and everybody runs once unmeasured."""
+    slices = ordered(ONE, lambda *_: 1.0)
+    slices.loc[slices["cycle"] > 2, apart] = 2
+    begins = [cycles(block)[at][0] for block in ONE.blocks for at in (0, 2)]
+    lead = row(estimate_carryover(ONE, [slices]), "dlrm@0")
+    assert lead["windows"] == 4 * 4 * 4 - sum("dlrm@0" in scene.active for scene in begins)
+
+
+def test_parts_of_whole_blocks_are_the_whole():
+    dice = np.random.default_rng(7)
+    slices = ordered(ONE, lambda *_: math.exp(dice.normal(0, 0.01)))
+    parts = [slices[slices["block"] <= 1], slices[slices["block"] > 1], slices[:0]]
+    pd.testing.assert_frame_equal(estimate_carryover(ONE, parts), estimate_carryover(ONE, [slices]))
+
+
+def test_everyone_has_a_row_leads_first_also_without_slices():
     two = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], 2)
-    for windows in (frame([], WINDOWS), written(two, lambda *_: 1.0)):
-        table = estimate_carryover(ONE, windows)
+    for parts in ([], [frame([], SLICES)], [slices_of(written(two, lambda *_: 1.0))]):
+        table = estimate_carryover(ONE, parts)
         assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(CARRYOVER)
         assert table["member"].tolist() == ["dlrm@0", "stream@1"]
         assert set(table["verdict"]) == {"too few windows"}
@@ -105,11 +126,9 @@ def test_holm_counts_the_members_of_a_role():
 
 
 def ordered_each(of, rate):
-    import pandas as pd
-
     ids = dict.fromkeys(block.company.id for block in of.blocks)
     own = [of.model_copy(update={"blocks": tuple(b for b in of.blocks if b.company.id == name)}) for name in ids]
-    return pd.concat([ordered(one, rate) for one in own])
+    return [ordered(one, rate) for one in own]
 
 
 @cache
@@ -119,7 +138,7 @@ def measured(machine, blocks):
     for name, planted in (("false alarms", 0.0), ("found", PLANTED)):
         truth = Truth(**{**vars(MACHINES[machine]), "carryover": planted})
         campaigns = simulated(truth, STUDIES, blocks, ROUNDS, seed=SEED + blocks)
-        table = estimate_carryover(campaigns.plan, campaigns.windows)
+        table = estimate_carryover(campaigns.plan, [slices_of(campaigns.windows)])
         leads = table[(table["role"] == "lead") & table["p_value"].notna()]  # a block without information tells nothing
         change = np.log1p(leads[["change_low", "change_high"]] / 100)
         found[name] = float((leads["p_value"] < 0.05).mean())

@@ -11,6 +11,7 @@ from castmates.report.results import Results
 from castmates.results.columns.block import COUNTERS, WINDOWS
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
+from tests.unit.windows_maker import one_slice
 
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
@@ -32,7 +33,7 @@ def made_up(blocks=3, rounds=2, spoil=lambda row: row, seed=1):
                 windows.append(
                     place | {"position": 1, "kind": kind, "mix": mix, "partition": "unmanaged", "workload": "lead"}
                     | {"role": "lead", "unit": "step", "open_ns": 0, "close_ns": 2 * SECOND, "beats": 9, "units": 1.0}
-                    | {"rate": rate * noise, "valid": True, "reasons": ""}
+                    | {"rate": rate * noise, "valid": True, "reasons": ""} | one_slice(True) | {"open_s": 2.0}
                 )  # fmt: skip
                 values = dict(zip(("instructions", "cycles", "LLC-load-misses"), per_step, strict=True))
                 for event, value in values.items():

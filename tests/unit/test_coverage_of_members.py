@@ -15,7 +15,7 @@ from castmates.results.columns.block import BLOCK_TABLES, STEPS, TOPDOWN, WINDOW
 from castmates.results.columns.study import frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import company, mix, one_slice, plan, slices_of
 
 LOSS = 0.15
 STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be told
@@ -42,7 +42,7 @@ def test_quantiles_of_step_times(blocks):
     lengths = np.exp(np.log(1e7) + level[:, None] + noise).astype(np.int64)
     times = np.cumsum(np.column_stack([np.zeros(len(own), dtype=np.int64), lengths]), axis=1)
     beats = own.loc[own.index.repeat(times.shape[1]), ["study", "company", "block", "window", "member", "platform"]]
-    beats = beats.assign(t_ns=times.ravel(), units=np.tile(np.arange(times.shape[1]), len(own)))
+    beats = beats.assign(t_ns=times.ravel(), units=np.tile(np.arange(times.shape[1]), len(own)), slice=beats["window"])
     table = latencies(plan_of(blocks, "x@1"), own, [beats.reindex(columns=list(STEPS))])
     found = {"ms": [], "ratio": []}
     for quantile in ("p50", "p95"):
@@ -69,7 +69,11 @@ def test_what_members_used(blocks):
     )
     slots = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=0.3 + shares)
     read = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}
-    read |= {"samples": held[NEEDED["samples"]], "topdown": slots[NEEDED["topdown"]]}
+    read |= {
+        "slices": slices_of(windows)[NEEDED["slices"]],
+        "samples": held[NEEDED["samples"]],
+        "topdown": slots[NEEDED["topdown"]],
+    }
     table = resources(plan_of(blocks, "x@1"), windows, [read]).set_index("metric")
     truths = {
         OCCUPANCY: {"value": 1e6 * np.exp(LOSS), "baseline": 1e6, "change": np.exp(LOSS)},
@@ -101,7 +105,7 @@ def members_windows(blocks, seed):
                 "scene": "corun:" + scene if kind == "corun" else scene, "kind": kind, "member": who,
                 "role": "antagonist" if member else "lead", "valid": True, "platform": "measured",
                 "rate": np.exp(dice.normal(0, NOISE, len(study)) - lost),
-            }))  # fmt: skip
+            } | one_slice(True)))  # fmt: skip
     return pd.concat(tables, ignore_index=True).reindex(columns=list(WINDOWS))
 
 

@@ -16,6 +16,7 @@ from castmates.results.columns.block import COUNTERS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import of_level
 from tests.unit.printed_intervals import assert_told
+from tests.unit.windows_maker import one_slice
 
 STUDIES, ROUNDS = 400, 3
 MOVED, NOISE = 0.015, 0.01  # sd of what a launch adds to the difference, and of a window
@@ -40,7 +41,7 @@ class Studies:
             "kind": np.where(corun, "corun", "solo"), "mix": np.where(corun, lead + "+x", ""),
             "partition": "unmanaged", "member": lead + "@0", "workload": lead, "role": "lead", "unit": "step",
             "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True, "reasons": "",
-            "platform": "measured",
+            "platform": "measured", **one_slice(True),
         })  # fmt: skip
         self.windows = windows.reindex(columns=list(WINDOWS)).astype(dict(WINDOWS))
 

@@ -10,6 +10,7 @@ TABLES = {
     "test_coverage": "methodology.md",
     "test_attribution_coverage": "methodology.md",
     "test_carryover": "methodology.md",
+    "test_coverage_of_rounds": "methodology.md",
     "test_system_coverage": "methodology.md",
     "test_coverage_of_shapes": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",

@@ -141,8 +141,8 @@ def test_a_scene_that_is_rejected_more_often_than_its_baseline_is_flagged(lost, 
 
 def test_many_windows_do_not_make_a_small_difference_a_flag():
     def counts(lost):
-        return pd.DataFrame({"windows_valid": [9600], "windows_rejected": [lost], "baseline_windows_valid": [10000],
-                             "baseline_windows_rejected": [0]})  # fmt: skip
+        return pd.DataFrame({"slices_kept": [9600], "slices_lost": [lost], "baseline_slices_kept": [10000],
+                             "baseline_slices_lost": [0]})  # fmt: skip
 
     assert not rejection_columns(counts(400))["possibly_biased"][0]
     assert rejection_columns(counts(600))["possibly_biased"][0]

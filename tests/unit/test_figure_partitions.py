@@ -15,6 +15,7 @@ from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, frame
 from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.windows_maker import slices_of
 
 
 def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Results:
@@ -24,7 +25,7 @@ def results(*groups, noise=0.0, platform="measured", blocks=4, notes=()) -> Resu
         name="sweep",
         effects=estimate_effects(of, table, 0.02),
         controls=estimate_controls(of, table, 0.02),
-        carryover=estimate_carryover(of, table),
+        carryover=estimate_carryover(of, [slices_of(table)]),
         blocks=frame([_block(block, platform) for block in of.blocks], BLOCKS),
         windows=table,
         plan=of,

@@ -24,6 +24,7 @@ def heartbeats(windows, length, count=lambda _: 140, units=lambda *_: 1):
         done = np.cumsum([units(row, place) for place in range(n + 1)])
         times = row["window"] * 10**12 + np.arange(n + 1) * length(row)
         place = {name: row[name] for name in ("study", "company", "block", "window", "member", "platform")}
+        place["slice"] = row["window"]
         parts.append(frame([place | {"t_ns": t, "units": u} for t, u in zip(times, done, strict=True)], STEPS))
     return pd.concat(parts, ignore_index=True)
 

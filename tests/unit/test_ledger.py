@@ -1,4 +1,4 @@
-"""The ledger: for every reason one window just inside its limit and one just beyond it."""
+"""The ledger: for every reason one slice just inside its limit and one just beyond it."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ import castmates.runner
 from castmates.protocols import Sample
 from castmates.runner.rounds.ledger import Ledger, summary
 from castmates.runner.rounds.ledger_load import FORGIVEN
+from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Domain, Surroundings
-from castmates.runner.rounds.window import Progress, Window
-from castmates.study.model import Limits
+from castmates.runner.rounds.window import Window
+from castmates.study.budget_keys import Limits
 from castmates.study.spec import UNMANAGED, Design, Member, Scene
-from castmates.workloads.heartbeat import State
 
 SECONDS = 2.0
 LEAD, BESIDE, FROZEN, PLACEBO = "lead@0", "beside@1", "frozen@2,3", "placebo:1"
@@ -63,21 +63,23 @@ MEMBERS = {name: member(name) for name in (LEAD, BESIDE, FROZEN)}
 
 
 def records(count: int) -> list[tuple[int, int]]:
-    """Evenly over the window."""
+    """Evenly over the slice."""
     return [(OPEN_NS + int(SECONDS * 1e9 * (step + 0.5) / count), step) for step in range(count)]
 
 
 @dataclass
 class Case:
-    """A clean window of the lead beside one antagonist, to be spoilt by a test."""
+    """A clean watched slice of the lead beside one antagonist, to be spoilt by a test."""
 
     active: tuple[str, ...] = (LEAD, BESIDE)
     beats: dict[str, int] = field(default_factory=dict)
     steps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # instead of evenly spread ones
-    states: dict[str, State] = field(default_factory=dict)
+    ended: tuple[str, ...] = ()
     lost: dict[str, int] = field(default_factory=dict)
-    moved: dict[str, int] = field(default_factory=dict)  # heartbeats of the frozen that nobody has read
-    thawed: set[str] = field(default_factory=set)
+    crept: dict[str, int] = field(default_factory=dict)  # steps of the frozen
+    unfrozen: tuple[str, ...] = ()
+    watched: bool = True
+    slow: frozenset[str] = frozenset()
     strays: dict[str, set[int]] = field(default_factory=dict)
     values: dict[tuple[str, str], float | None] = field(default_factory=dict)
     runner_s: float = 0.0
@@ -105,36 +107,36 @@ class Case:
         found += [Sample(0, "places", name, "last_cpu", float(cpu)) for name, cpus in last.items() for cpu in cpus]
         return found + [Sample(0, "culprits", place, "foreign_s", seconds, who) for place, seconds, who in self.takers]
 
-    def reader(self, name: str) -> SimpleNamespace:
-        return SimpleNamespace(head=7 + self.moved.get(name, 0), state=self.states.get(name, State.READY))
-
-    def reasons(self) -> list[str]:
+    def ledger(self) -> Ledger:
         cast = {
-            name: SimpleNamespace(
-                start=SimpleNamespace(cpus=cpus),
-                reader=self.reader(name),
-                seen=7,
-            )
+            name: SimpleNamespace(start=SimpleNamespace(cpus=cpus))
             for name, cpus in (PLACES | dict.fromkeys(self.evictors, (EVICTORS_CPU,))).items()
         }
+        surroundings = Surroundings((SIBLING,), (AROUND,))
         stage = SimpleNamespace(
-            cast=cast,
-            evictors=self.evictors,
-            freezer=SimpleNamespace(is_frozen=lambda name: name not in self.thawed),
-            cpus_of_threads=lambda name: self.strays.get(name, set(PLACES[name])),
-            hardware=SimpleNamespace(surroundings=Surroundings((SIBLING,), (AROUND,))),
-        )
-        window = Window(
+            cast=cast, evictors=self.evictors, hardware=SimpleNamespace(surroundings=surroundings)
+        )  # fmt: skip
+        return Ledger(stage, MEMBERS, DESIGN, self.runner_cpus)  # type: ignore[arg-type]
+
+    def slice(self) -> Slice:
+        return Slice(
             Scene(name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED),
             open_ns=OPEN_NS,
             close_ns=OPEN_NS + int(SECONDS * 1e9),
-            progress={
-                name: Progress(self.steps.get(name, records(self.beats.get(name, 20))), self.lost.get(name, 0))
-                for name in self.active
-            },
+            switch_ns=OPEN_NS,
+            since_switch={name: self.steps.get(name, records(self.beats.get(name, 20))) for name in self.active},
+            lost=self.lost,
             samples=self.collected(),
+            crept=self.crept,
+            unfrozen=self.unfrozen,
+            allowed={name: self.strays.get(name, set(PLACES[name])) for name in self.active} if self.watched else {},
+            ended=self.ended,
+            watched=self.watched,
         )
-        return Ledger(stage, MEMBERS, DESIGN, self.runner_cpus).judge(window)  # type: ignore[arg-type]
+
+    def reasons(self) -> list[str]:
+        each, ledger = self.slice(), self.ledger()
+        return [*ledger.judge(each, self.slow), *(ledger.proofs(each) if self.watched else [])]
 
 
 def test_a_clean_window_counts():
@@ -150,7 +152,7 @@ def test_two_records_of_the_lead_make_a_rate(count):
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_lead_without_a_whole_step_has_no_rate(count):
     (reason,) = Case(beats={LEAD: count}).reasons()
-    assert reason == "too few steps: lead@0 completed none in 2.0 s (raise budget.longest_window)"
+    assert reason == ("too few steps: lead@0 completed none in 2.00 s (raise budget.slice, or budget.longest_window)")
 
 
 def test_one_overwritten_heartbeat_is_one_too_many():
@@ -181,11 +183,11 @@ def test_who_runs_must_show_progress(monkeypatch, name, progress, beats, cpu_s, 
 
 
 def test_the_frozen_must_be_frozen():
-    assert Case(moved={FROZEN: 1}).reasons() == ["not frozen: frozen@2,3 made 1 steps"]
-    assert Case(thawed={FROZEN}).reasons() == ["not frozen: frozen@2,3"]
-    assert Case(thawed={FROZEN}, moved={FROZEN: 2}).reasons() == ["not frozen: frozen@2,3 made 2 steps"]
-    assert Case(thawed={PLACEBO}).reasons() == ["not frozen: placebo:1"]
-    assert Case(thawed={LEAD, BESIDE}, moved={LEAD: 5, BESIDE: 5}).reasons() == []  # they run, as they should
+    assert Case(crept={FROZEN: 1}).reasons() == ["not frozen: frozen@2,3 made 1 steps"]
+    assert Case(crept={FROZEN: 1}, watched=False).reasons() == ["not frozen: frozen@2,3 made 1 steps"]
+    assert Case(unfrozen=(FROZEN,)).reasons() == ["not frozen: frozen@2,3"]
+    assert Case(unfrozen=(FROZEN,), crept={FROZEN: 2}).reasons() == ["not frozen: frozen@2,3 made 2 steps"]
+    assert Case(unfrozen=(PLACEBO,)).reasons() == ["not frozen: placebo:1"]
 
 
 def test_a_thread_that_may_leave_its_cpus_is_off_them():
@@ -316,23 +318,33 @@ def test_the_machine_must_be_as_it_was(metric, value, note, reason):
     assert Case(values={("host", metric): 0.0}).reasons() == []
 
 
-def test_the_summary_counts_a_window_once_for_each_kind_of_reason():
-    def window(kind: str, *reasons: str) -> Window:
+def test_the_summary_counts_a_window_and_a_slice_once_for_each_kind_of_reason():
+    def window(kind: str, *reasons: str, of_slices: tuple[tuple[str, ...], ...] = ((),)) -> Window:
         scene = Scene(name="s", kind=kind, mix="", active=(LEAD,), placebos=(), partition=UNMANAGED)  # type: ignore[arg-type]
-        return Window(scene, 0, 1, {}, [], reasons=list(reasons))
+        slices = [Slice(scene, 0, 1, reasons=list(own)) for own in of_slices]
+        made = Window(scene, slices, reasons=list(reasons))
+        made.watched = slices[-1]
+        return made
 
     steal = "steal: the hypervisor took 9.0% of CPU"
+    spoilt = window("corun", f"{steal} 0", "swapping: 9 pages", of_slices=((f"{steal} 0", f"{steal} 1"), (), ()))
+    spoilt.slices[1].dropped = True
+    spoilt.watched = Slice(spoilt.scene, 0, 1, watched=True)  # a fourth one, longer than the others
     found = summary([
-        window("solo"),
-        window("solo", f"{steal} 0", f"{steal} 1"),
-        window("corun", f"{steal} 0", "swapping: 9 pages"),
+        window("solo", of_slices=((), ())),
+        window("solo", f"{steal} 0", f"{steal} 1", of_slices=((f"{steal} 0",),)),
+        spoilt,
     ])  # fmt: skip
     assert found == {
         "windows": {"solo": 2, "corun": 1},
         "rejected": {"solo": 1, "corun": 1},
         "because": {"steal": {"solo": 1, "corun": 1}, "swapping": {"corun": 1}},
+        "slices": {"solo": 3, "corun": 4},
+        "slices_rejected": {"solo": 1, "corun": 1},
+        "slices_dropped": {"corun": 1},
+        "slices_because": {"steal": {"solo": 1, "corun": 1}},
     }
-    assert summary([]) == {"windows": {}, "rejected": {}, "because": {}}
+    assert not any(summary([]).values())
 
 
 def test_a_missing_sample_alone_rejects_nothing_unless_a_proof_is_missing():
@@ -346,7 +358,7 @@ def test_a_missing_sample_alone_rejects_nothing_unless_a_proof_is_missing():
     ("begin", "end", "expected"),
     [(0.0, 0.45, ["no progress"]), (0.55, 1.0, ["no progress"]), (0.0, 0.55, []), (0.45, 1.0, []), (0.0, 1.0, [])],
 )
-def test_a_member_that_stalls_for_half_a_window_spoils_it(name, begin, end, expected):
+def test_a_member_that_stalls_for_half_a_slice_spoils_it(name, begin, end, expected):
     times = [OPEN_NS + int(SECONDS * 1e9 * (begin + (end - begin) * step / 99)) for step in range(100)]
     case = Case(steps={name: [(t_ns, step) for step, t_ns in enumerate(times)]})
     assert [reason.partition(":")[0] for reason in case.reasons()] == expected
@@ -356,15 +368,32 @@ def test_few_long_steps_are_no_silence():
     assert Case(steps={BESIDE: [(OPEN_NS + int(0.1 * SECONDS * 1e9), 1)]}).reasons() == []
 
 
-@pytest.mark.parametrize("state", [State.FINISHED, State.FAILED])
-def test_a_member_that_says_it_is_at_its_end_spoils_the_window(state):
-    (reason,) = Case(states={BESIDE: state}).reasons()
-    assert reason == "no progress: beside@1 says that it is at its end"
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_member_that_is_at_its_end_spoils_the_slice(watched):
+    (reason,) = Case(ended=(BESIDE,), watched=watched).reasons()
+    assert reason == "no progress: beside@1 reports that it is at its end"
+
+
+@pytest.mark.parametrize(("silent", "expected"), [(0.52, []), (0.62, ["no progress"])])
+def test_a_gap_is_held_against_the_usual_step_before_it_is_a_silence(silent, expected):
+    """Five gaps, the longest of them half the slice: a silence where it is more than five usual steps."""
+    step = (1 - silent) / 4
+    times = [step, 2 * step, 2 * step + silent, 3 * step + silent]
+    case = Case(steps={BESIDE: [(OPEN_NS + int(SECONDS * 1e9 * t), number) for number, t in enumerate(times)]})
+    assert [reason.partition(":")[0] for reason in case.reasons()] == expected
+
+
+def test_of_slow_members_a_usual_slice_proves_nothing_and_a_watched_one_does():
+    silent = {"beats": {BESIDE: 0}, "values": {(BESIDE, "cpu_s"): 0.0, ("cpu1", "user_s"): 0.0}}
+    (reason,) = Case(**silent, watched=False).reasons()
+    assert reason.startswith(f"no progress: {BESIDE} made none")
+    assert Case(**silent, watched=False, slow=frozenset({BESIDE})).reasons() == []
+    assert Case(**silent, slow=frozenset({BESIDE})).reasons() == [reason]
 
 
 def test_without_any_sample_only_what_is_known_is_judged():
     assert Case(samples=False).reasons() == []
-    (reason,) = Case(samples=False, thawed={FROZEN}).reasons()
+    (reason,) = Case(samples=False, unfrozen=(FROZEN,)).reasons()
     assert reason == "not frozen: frozen@2,3"
 
 
@@ -378,7 +407,7 @@ def test_every_reason_is_given():
     case = Case(
         beats={LEAD: 0},
         lost={BESIDE: 1},
-        thawed={FROZEN},
+        unfrozen=(FROZEN,),
         strays={LEAD: {1}},
         values={
             ("cpu0", "steal_s"): 1.0,
@@ -394,8 +423,9 @@ def test_every_reason_is_given():
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
     assert kinds == [
-        *("too few steps", "lost heartbeats", "not frozen", "off its CPUs", "steal", "foreign load", "neighbours"),
-        *("masks changed", "out of its group", "swapping", "governor changed", "offline", "the machine slept"),
+        *("too few steps", "lost heartbeats", "steal", "foreign load", "neighbours"),
+        *("not frozen", "off its CPUs", "masks changed", "out of its group"),
+        *("swapping", "governor changed", "offline", "the machine slept"),
     ]
 
 

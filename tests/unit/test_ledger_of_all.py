@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.study.model import Limits
+from castmates.study.budget_keys import Limits
 from tests.unit import test_ledger
 from tests.unit.test_ledger import AROUND, DESIGN, SECONDS, Case
 

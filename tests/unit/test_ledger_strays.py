@@ -6,9 +6,10 @@ from castmates.protocols import Sample
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load
 from castmates.runner.rounds.ledger_readings import Readings
+from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.runner.rounds.window import Window
-from castmates.study.model import Limits
+from castmates.study.budget_keys import Limits
 from castmates.study.spec import UNMANAGED, Scene
 
 SECONDS, OWN = 2.0, 1.5
@@ -28,7 +29,7 @@ def reasons(busy: dict[int, float], strays: dict[int, float]) -> list[str]:
     values |= {(f"cpu{cpu}", "strays_s"): seconds for cpu, seconds in strays.items()}
     samples = [Sample(0, "any", *key, value) for key, value in values.items()]
     load = Load({LEAD: (0, 1)}, Surroundings((), ()), frozenset(), LIMITS)
-    return load.reasons([LEAD], Readings(Window(SCENE, 0, int(SECONDS * 1e9), {}, samples)))
+    return load.reasons([LEAD], Readings(samples, SECONDS))
 
 
 @pytest.mark.parametrize("strays", [{0: 0.4}, {1: 0.4}, {0: 0.1, 1: 0.3}])
@@ -44,5 +45,6 @@ def test_strays_elsewhere_excuse_nobody():
 
 
 def test_a_reason_is_counted_by_what_stands_before_its_first_colon():
-    window = Window(SCENE, 0, 1, {}, [], reasons=["out of its group: lead@0: 2 threads"])
+    window = Window(SCENE, reasons=["out of its group: lead@0: 2 threads"])
+    window.watched = Slice(SCENE, 0, 1, watched=True)
     assert summary([window])["because"] == {"out of its group": {"corun": 1}}

@@ -77,6 +77,8 @@ def test_nothing_is_known_before_the_first_blocks(folder):
     assert "is not known before the first blocks or a pilot (`castmates pilot`)" in text
     assert "with a launch-to-launch spread of 1 % it would be 1.7 % with 5 blocks" in text
     assert "5 blocks to measure" in text
+    assert "the first 2 launches decide how many rounds the others have; until then as many are expected" in text
+    assert "5 0 0 7 3 105" in text, "three rounds of seven scenes in each of five blocks"
 
 
 def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monkeypatch):
@@ -207,7 +209,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
         ({"precision": "1%", "blocks": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
         (
             {"rounds": "some"},
-            "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or the word pilot",
+            "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or one of the words auto and pilot",
         ),
     ],
 )

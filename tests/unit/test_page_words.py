@@ -8,6 +8,7 @@ import pytest
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
 from castmates.report.text.latency import refusals
+from castmates.study.decisions import with_decisions
 from tests.unit import makers
 from tests.unit.test_controls import judged
 
@@ -30,6 +31,18 @@ def test_a_design_is_told_in_words():
     assert texts["limits"].startswith("steal 0.03, foreign 0.05, ")
     assert texts["prepare"] == "nothing"
     assert texts["counters"].startswith("events basic, ")
+
+
+def test_designs_that_differ_in_rounds_alone_are_told_together():
+    one = makers.study(["a"], ["b"])
+    made = makers.plan(one)
+    ((heading, pairs),) = plan.designs(with_decisions(made, {made.companies[0].id: 9}))
+    assert heading == "Design of the blocks (times in seconds)"
+    assert dict(pairs)["rounds"] == "3 (in 2 blocks), 9 (in 3 blocks)"
+    assert "decided" not in dict(pairs)
+    assert dict(plan.designs(made)[0][1])["rounds"] == "not decided (in 3 blocks), 3 (in 2 blocks)"
+    fixed = makers.plan(makers.study(["a"], ["b"], budget={"rounds": 4}))
+    assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
 
 def test_several_leads_with_too_few_blocks_agree_with_their_verb():

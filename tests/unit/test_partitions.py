@@ -224,12 +224,12 @@ def test_how_often_the_cache_is_read_is_no_part_of_what_is_measured():
 
 
 def test_long_sweeps_are_split_into_companies_that_each_have_their_baselines():
-    budget = {"rounds": 10, "window": 1.0, "settle": 0.5, "longest_block": 200}
+    budget = {"rounds": 10, "window": 1.0, "longest_block": 167}
     one = swept({"sweeps": [{"split": "all"}]}, budget=budget)
     companies = {block.company.id: block.company for block in one.blocks}.values()
     assert len(companies) > 1
     for company in companies:
-        assert 1 + 10 * 1.5 * len(company.scenes) <= 200
+        assert 1 + 10 * 1.25 * len(company.scenes) <= 167
         assert {"solo", "solo-again", "placebo:1", "corun:x+a"} <= {scene.name for scene in company.scenes}
     found = [mix.identity for company in companies for mix in company.mixes]
     assert sorted(found) == sorted(mix.identity for mix in one.mixes)

@@ -12,14 +12,18 @@ from scipy import stats
 from castmates.analysis.design.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
 from castmates.analysis.statistics.power import blocks_for, detectable, half_width
 from castmates.pipeline.pilot import Proposal, yaml_lines
-from castmates.study.model import Budget, Study
+from castmates.study.budget_keys import Budget
+from castmates.study.model import Study
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 LONG = 10_000.0
 
 
-def spread(between, within):
-    return Spread("x+a", 0.0, between + within / 4, within, between, 3, 4.0)
+MANY = 10**9  # blocks, beside which what is usual counts for nothing
+
+
+def spread(between, within, blocks=MANY):
+    return Spread("x+a", 0.0, between + within / 4, within, between, blocks, 4.0)
 
 
 positive = st.floats(1e-6, 1e-2)
@@ -55,6 +59,19 @@ def test_known_variances_give_the_known_optimum():
     # no launch is seen to differ: as many as leave the launch a fifth of the time
     assert best_rounds([spread(0.0, 0.0009)], [Cost(2, 2)], LONG) == 4
     assert best_rounds([spread(0.0001, 0.0)], [Cost(20, 2)], LONG) == 2
+    assert best_rounds([spread(0.0001, 0.0009)], [Cost(0, 2)], LONG) == 2
+
+
+def test_a_few_launches_that_agree_do_not_show_that_all_do():
+    # (0 + 0.05) / 2, and sqrt(2 / 2 / 0.025) = 6.3, but no launch below a fifth of the time; sqrt(9 / 0.025) = 18.97
+    assert best_rounds([spread(0.0, 0.0009, blocks=2)], [Cost(2, 2)], LONG) == 4
+    assert best_rounds([spread(0.0, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 19
+    assert best_rounds([spread(0.0, 0.0009)], [Cost(18, 2)], LONG) == 20
+    # (0.9 + 0.05) / 2
+    assert best_rounds([spread(0.00081, 0.0009, blocks=2)], [Cost(18, 2)], LONG) == 5
+    # nothing is known, or the modelled machine has no noise: sqrt(9 / 0.05)
+    assert best_rounds([], [Cost(18, 2)], LONG) == 14
+    assert best_rounds([spread(0.0, 0.0)], [Cost(18, 2)], LONG) == 14
 
 
 def test_the_variances_are_found_again():
@@ -97,11 +114,14 @@ def test_costs_come_from_the_records():
 
 def test_a_window_holds_the_steps_of_the_slowest_lead():
     one = plan([company("a", mix("dlrm@0", "stream@1"))], blocks=1)
-    windows = written(one, lambda *_: 1.0).assign(first_ns=0, last_ns=9 * 10**8, beats=10)  # 0.1 s a step
+    # Nine slices, of which six count: 20 heartbeats make 14 steps of 0.1 s, however long the round was.
+    slices = {"slices": 9, "slices_rejected": 1, "slices_dropped": 2, "beats": 20, "progress_s": 1.4}
+    windows = written(one, lambda *_: 1.0).assign(first_ns=0, last_ns=60 * 10**9, **slices)
     assert window_for(windows, steps=10, shortest=0.5, longest=5, settle=0.1) == 1.1
     assert window_for(windows, steps=10, shortest=2.0, longest=5, settle=0.1) == 2.0
     assert window_for(windows, steps=10, shortest=0.5, longest=5, settle=0.5) == 1.5
     assert window_for(windows, steps=100, shortest=0.5, longest=5, settle=0.1) == 5
+    assert window_for(windows.assign(beats=6), steps=10, shortest=0.5, longest=5, settle=0.1) == 0.5  # not one step
 
 
 @pytest.mark.parametrize("blocks", [3, 5, 12])

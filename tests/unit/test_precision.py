@@ -17,8 +17,8 @@ from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_
 from castmates.analysis.effects.rows import rows
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import frame
+from castmates.study.budget_keys import Budget
 from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
-from castmates.study.model import Budget
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 SEED = 20261122

@@ -16,7 +16,7 @@ def error(text: str, model=Study) -> str:
 def test_a_good_study_is_read_with_defaults():
     study = read(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {blocks: 7}\n", "study.yaml")
     assert study.budget.blocks == 7
-    assert study.budget.rounds == 3
+    assert study.budget.rounds == "auto"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,10 @@ def test_a_good_study_is_read_with_defaults():
         ("name: one\n1: 2\n", "line 2: the key 1 is not a word"),
         ("name: one\nbudget: {blocks: true}\n", "'budget.blocks' is True, but expected a valid integer"),
         ("name: one\nbudget: {blocks: '7'}\n", "'budget.blocks' is '7', but expected a valid integer"),
+        *(
+            (f"name: one\nbudget: {{slice: {value}}}\n", "but expected seconds from 0.01 to 600, or the word auto")
+            for value in ("short", "true", "0.009", "601", "'0.1'")
+        ),
         ("name: one\nmixes: [{lead: a, antagonist: [b]}]\n", "unknown key 'mixes.1.antagonist', did you mean"),
     ],
 )

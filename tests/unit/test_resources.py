@@ -10,10 +10,12 @@ from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import company, mix, plan, slices_of, written
 
 PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)
 WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
+WATCHED = slices_of(WINDOWS)
+WINDOWS["open_ns"] = -(10**10)  # other slices of the same window were open long before
 MIB = 2**20
 MISSES = "LLC-load-misses per 1000 instructions"
 
@@ -26,7 +28,7 @@ def tables(kind, rows_of):
         for row in WINDOWS.to_dict("records")
         for one in rows_of(row)
     ]
-    filled = {kind: frame([row | {"subject": row["member"]} for row in rows], BLOCK_TABLES[kind])}
+    filled = {kind: frame([row | {"subject": row["member"]} for row in rows], BLOCK_TABLES[kind]), "slices": WATCHED}
     return {name: filled.get(name, frame([], BLOCK_TABLES[name]))[columns] for name, columns in NEEDED.items()}
 
 
@@ -39,7 +41,7 @@ def corun(row):
     return row["kind"] == "corun"
 
 
-def test_readings_count_while_the_window_was_open():
+def test_readings_count_while_the_watched_slice_was_open():
     def readings(row):
         held = (2 if corun(row) else 8) * MIB * (1 + 0.1 * row["block"] * corun(row))
         usual = {"source": "resctrl", "metric": "llc_occupancy"}

@@ -10,6 +10,7 @@ from castmates.analysis.explanations import steps
 from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import frame
+from tests.unit.windows_maker import one_slice
 
 MS = 10**6
 
@@ -18,13 +19,14 @@ def windows(*rows):
     """(company, block, window, scene, member, valid) of each."""
     names = ("company", "block", "window", "scene", "member", "valid")
     usual = {"platform": "measured", "kind": "solo", "round": 1, "position": 1, "open_ns": 0, "close_ns": 1}
-    return frame([usual | {"beats": 9, "units": 1.0} | dict(zip(names, row, strict=True)) for row in rows], WINDOWS)
+    usual |= {"beats": 9, "units": 1.0} | one_slice(True)
+    return frame([usual | dict(zip(names, row, strict=True)) for row in rows], WINDOWS)
 
 
 def beats(*rows):
-    """(company, block, window, member, milliseconds, units so far) of each."""
+    """(company, block, window, member, milliseconds, units so far) of each; a window has one slice."""
     table = pd.DataFrame(rows, columns=["company", "block", "window", "member", "t_ns", "units"])
-    return table.assign(t_ns=(table["t_ns"] * MS).astype("int64"))
+    return table.assign(t_ns=(table["t_ns"] * MS).astype("int64"), slice=table["window"])
 
 
 def found(made, heartbeats, shares=(0.5,)):
@@ -58,6 +60,14 @@ def test_a_step_lies_between_two_beats_of_one_valid_window():
     )  # fmt: skip
     said = table.set_index(["scene", "member"])[["steps", "units", "0.5"]].T.to_dict("list")
     assert said == {("solo", "a@0"): [3, 1, 10.0], ("corun:m", "a@0"): [1, 1, 40.0], ("corun:m", "b@1"): [1, 100, 5.0]}
+
+
+def test_no_step_spans_two_slices_of_a_window():
+    made = windows(("c", 1, 1, "solo", "a@0", True))
+    times = (0, 10, 20, 500, 510, 900, 1300)
+    table = beats(*(("c", 1, 1, "a@0", t, number) for number, t in enumerate(times)))
+    told = found(made, table.assign(slice=[1, 1, 1, 4, 4, 7, 9]), (0.0, 1.0))
+    assert told[["steps", "0.0", "1.0"]].to_numpy().tolist() == [[3, 10.0, 10.0]]
 
 
 def test_a_step_with_another_number_of_units_is_left_out_and_counted():

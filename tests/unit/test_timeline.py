@@ -13,6 +13,7 @@ from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from tests.unit.partition_maker import LEAD, STREAM, atoms
 from tests.unit.test_figure_partitions import results
+from tests.unit.windows_maker import slices_of
 
 MIB = 2**20
 
@@ -35,6 +36,7 @@ class Watched:
             place.mkdir(parents=True)
             (place / "block.json").write_text("{}")
             frame(list(self._samples(rows, missing)), SAMPLES).to_parquet(place / "samples.parquet")
+            slices_of(rows).to_parquet(place / "slices.parquet")
 
     def _samples(self, rows, missing):
         for number, window in rows.groupby("window"):

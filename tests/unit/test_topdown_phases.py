@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations.topdown_phases import Interval, of_phases
 from castmates.protocols import Sample
+from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.topdown_phases import topdown_counts
-from castmates.runner.rounds.window import Window
 
 MS = 10**6
 TRUE = {"forward": 0.3, "backward": 0.7, "": 0.1}
@@ -113,9 +113,9 @@ def test_samples_become_intervals_between_the_edges_and_counts_with_a_phase():
     samples[3] = Sample(made[3].end_ns, "topdown", "lead@0", "Retiring", None)
     samples.append(Sample(made[5].end_ns, "topdown", "stream@1", "Retiring", 0.9))
     samples.append(Sample(made[5].end_ns, "counters", "lead@0", "cycles", 9.0))
-    window = Window(None, 0, until, {}, samples)
-    found = {one.phase: one for one in topdown_counts("lead@0", spans, window)}
+    watched = Slice(None, 0, until, samples=samples, watched=True)
+    found = {one.phase: one for one in topdown_counts("lead@0", spans, watched)}
     assert {name: one.value for name, one in found.items()} == pytest.approx({"forward": 0.3, "backward": 0.7})
     assert {(one.status, one.source, one.kind, one.level) for one in found.values()} == {
         ("scaled", "by time", "metric", 1)}  # fmt: skip
-    assert list(topdown_counts("nobody", spans, window)) == []
+    assert list(topdown_counts("nobody", spans, watched)) == []

@@ -51,7 +51,7 @@ def steps():
             at += int(DICE.integers(10**8, 2 * 10**8))
             rows.append({key: row[key] for key in ("study", "company", "block", "window", "member", "platform")}
                         | {"t_ns": at, "units": number + 1, "begin_ns": at - 10**8, "forward_s": 0.01 * DICE.random(),
-                           "input_s": 0.01 * DICE.random()})  # fmt: skip
+                           "input_s": 0.01 * DICE.random(), "slice": row["window"]})  # fmt: skip
     return pd.DataFrame(rows).astype({"begin_ns": "Int64"})
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.block import SLICES, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.model import ControlKind, Study
 from castmates.study.planning import design_of
@@ -110,8 +110,21 @@ def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured")
                             "reasons": "stolen time" if value is None else "",
                             "platform": platform,
                         }
+                        | one_slice(value is not None)
                     )
     return frame(rows, WINDOWS)
+
+
+def one_slice(valid):
+    """What a window says of its slices where it has one, of a second; `valid` may be a column."""
+    return {"slices": 1, "slices_rejected": 1 - 1 * valid, "slices_dropped": 0, "open_s": 1.0, "progress_s": 1.0}
+
+
+def slices_of(windows: pd.DataFrame) -> pd.DataFrame:
+    """The slices of windows that have one each, all in one stretch: what is a round there is a cycle here."""
+    one = {"round": 1, "stretch": 1, "cycle": windows["round"], "slice": windows["window"]}
+    seen = {"switch_ns": windows["switch_ns"].fillna(windows["open_ns"]), "watched": True, "counted": windows["valid"]}
+    return windows.assign(**one, **seen)[list(SLICES)].astype(dict(SLICES))
 
 
 @dataclass(frozen=True)
@@ -215,6 +228,7 @@ def _table(companies, scenes, active, role, index, position, log_rate, valid):
             "reasons": np.where(valid[at], "", "stolen time"),
             "platform": "measured",
         }
+        | one_slice(valid[at])
     )
     corun = table["kind"] == "corun"
     table.loc[corun, "mix"] = table["company"].map({each.id: each.mixes[0].name for each in companies})

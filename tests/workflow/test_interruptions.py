@@ -10,21 +10,20 @@ import psutil
 import pytest
 
 from castmates.results.plans import read_plan
-from castmates.study.schedule import round_order
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
 LONGER = {"budget": STUDY["budget"] | {"blocks": 4}}
-KEYS = ["company", "block", "round", "position", "scene", "member"]
+KEYS = ["company", "block", "round", "scene", "member"]
 
 
 def expected_rows(sweeps: Sweeps) -> list[tuple]:
-    """Which windows the plan asks for: no measured figures, but every company, seed and random order."""
+    """Which windows the plan asks for: no measured figures, but every company, block, round, scene and member."""
     return sorted(
-        (block.company.id, block.number, round_, position, scene.name, member)
+        (block.company.id, block.number, round_, scene.name, member)
         for block in read_plan(sweeps.results / "plan.json").blocks
         for round_ in range(1, block.design.rounds + 1)
-        for position, scene in enumerate(round_order(block, round_), start=1)
+        for scene in block.company.scenes
         for member in scene.active
     )
 

@@ -19,8 +19,12 @@ from castmates.results import bundles, confirming, looks
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.rounds import decided_rounds
 from castmates.study import schedule
+from castmates.study.decisions import without_decision, without_decisions
 from castmates.study.looks import needed
+from castmates.study.rounds import FIRST_LAUNCHES
+from castmates.study.spec import PROTOCOL
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
@@ -44,6 +48,7 @@ FOLDER = PROJECT.results
 CACHE = cache_folder()
 BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
+DECIDED = decided_rounds(FOLDER)
 MIXES = {mix.name: mix for mix in PLAN.mixes}
 FIGURES = figure_names(
     PROJECT.study,
@@ -145,7 +150,26 @@ def block_of(wildcards):
 
 def spec_of_block(wildcards):
     """Everything that defines the block, and nothing else: what decides whether it must be measured again."""
-    return block_of(wildcards).fingerprint(16)
+    return without_decision(block_of(wildcards)).fingerprint(16)
+
+
+def rounds_of_block(wildcards):
+    """What decides how many rounds the block has, where its company's first launches do and it is not measured yet."""
+    block = block_of(wildcards)
+    waits = block.design.decided and block.path not in MEASURED
+    return str(FOLDER.rounds_file(block.company.id)) if waits else []
+
+
+def first_blocks(wildcards):
+    """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
+    if wildcards.company in DECIDED:
+        return []
+    paths = [f"{wildcards.company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
+    return [
+        file
+        for name in (RECORD, table_file("windows"))
+        for file in block_files(name, paths)
+    ]
 
 
 def environments_of_block(wildcards):

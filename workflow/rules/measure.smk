@@ -4,6 +4,7 @@ rule measure_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
+        rounds=ancient(rounds_of_block),
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),
     output:

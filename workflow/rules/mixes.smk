@@ -13,7 +13,7 @@ rule write_plan:
         "../../envs/castmates.yaml"
     params:
         study_file=str(PROJECT.study_file),
-        fingerprint=PLAN.fingerprint(16),
+        fingerprint=without_decisions(PLAN).fingerprint(16),
     shell:
         "python scripts/write_plan.py {params.study_file:q} --output {output:q} 2> {log:q}"
 

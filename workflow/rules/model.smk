@@ -4,6 +4,7 @@ rule model_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
+        rounds=ancient(rounds_of_block),
     output:
         block="results/{study}/blocks/{company}/{number}/block.json",
         tables=expand(

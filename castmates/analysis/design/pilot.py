@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.design.precision import against_solo
 from castmates.analysis.statistics.intervals import BLOCK
 from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study import rounds
+from castmates.study.rounds import Cost
 from castmates.study.spec import UNMANAGED, Plan
 
-FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
-SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more rounds gains next to nothing
 SETTLED_SHARE = 3  # a window lasts at least so many settle times
 
 
@@ -30,17 +31,13 @@ class Spread:
     blocks: int
     rounds: float  # of a block, harmonic mean
 
-    def of_blocks(self, rounds: int) -> float:
+    def of_blocks(self, rounds: float) -> float:
         """The variance of the means of blocks that have so many rounds."""
         return self.between + self.within / rounds
 
-
-@dataclass(frozen=True)
-class Cost:
-    """Seconds that the blocks of a company take."""
-
-    launch: float  # everything but the rounds
-    round: float
+    def foreseen(self, rounds: float, had: float) -> float:
+        """The variance that was seen between the means of blocks that had so many rounds, with another number."""
+        return self.of_means * self.of_blocks(rounds) / self.of_blocks(had) if self.of_means else 0.0
 
 
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
@@ -52,14 +49,15 @@ def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     worst: dict[str, Spread] = {}
     for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
-        spread = _spread(names[row], own)
+        spread = spread_of(names[row], [block["difference"] for _, block in own.groupby(list(BLOCK), observed=True)])
         if spread is not None and (spread.mix not in worst or worst[spread.mix].of_means < spread.of_means):
             worst[spread.mix] = spread
     return {identities[name]: spread for name, spread in worst.items()}
 
 
-def _spread(mix: str, pairs: pd.DataFrame) -> Spread | None:
-    blocks = [own["difference"].to_numpy(dtype=float) for _, own in pairs.groupby(list(BLOCK), observed=True)]
+def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
+    """From the differences of the pairs, block by block; the blocks may have different numbers of rounds."""
+    blocks = [np.asarray(own, dtype=float) for own in differences]
     if len(blocks) < 2:
         return None
     freedom = sum(len(own) - 1 for own in blocks)
@@ -80,19 +78,14 @@ def _spread(mix: str, pairs: pd.DataFrame) -> Spread | None:
 
 
 def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
-    """The rounds per block that give the smallest variance for the time (Kalibera and Jones 2013).
-
-    Over all companies and mixes at once: time is the sum of (launch + rounds x round), variance that of
-    (between + within / rounds), and their product is smallest at the root below.
-    """
+    """The rounds per block that give the smallest variance for the time, over all these companies and mixes at once."""
     mixes, costs = list(mixes), list(costs)
     between, within = sum(each.between for each in mixes), sum(each.within for each in mixes)
-    launch, one_round = sum(each.launch for each in costs), sum(each.round for each in costs)
-    best = math.sqrt(launch * within / (one_round * between)) if one_round * between else math.inf
-    longest = min((longest_block - each.launch) / each.round for each in costs)
-    gains = (1 - SMALLEST_LAUNCH) / SMALLEST_LAUNCH * launch / one_round
-    most = max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.floor(longest), math.ceil(round(gains, 9))))
-    return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
+    # Mixes of a company share their launches, and so count once.
+    freedom = len(costs) * min((each.blocks - 1 for each in mixes), default=0)
+    ratio = rounds.expected_ratio(between, within, freedom)
+    total = Cost(sum(each.launch for each in costs), sum(each.round for each in costs))
+    return rounds.best_rounds(ratio, total, min(each.fitting(longest_block) for each in costs))
 
 
 def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
@@ -123,8 +116,10 @@ def window_noise(windows: pd.DataFrame) -> float | None:
 
 def window_for(windows: pd.DataFrame, steps: int, shortest: float, longest: float, settle: float) -> float:
     """A window in which the slowest lead makes its steps, and that is long beside the settle time."""
-    leads = windows[(windows["role"] == "lead") & (windows["beats"] > 1)]
-    seconds = (leads["last_ns"] - leads["first_ns"]).astype("float64") / 1e9 / (leads["beats"] - 1)
+    leads = windows[windows["role"] == "lead"]
+    counted = leads["slices"] - leads["slices_rejected"] - leads["slices_dropped"]
+    steps_inside = (leads["beats"] - counted).astype("float64")  # one fewer than heartbeats in each slice
+    seconds = leads["progress_s"] / steps_inside.where(steps_inside > 0)
     slowest = float(seconds.groupby(leads["kind"] + leads["scene"] + leads["member"]).median().max())
     needed = max(shortest, SETTLED_SHARE * settle, (steps + 1) * slowest if math.isfinite(slowest) else 0.0)
     return min(max(longest, shortest), math.ceil(round(10 * needed, 6)) / 10)

@@ -14,8 +14,8 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.rows import rows
+from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import company_of, needed, part_of
-from castmates.study.model import CONFIRMED_AFTER
 from castmates.study.spec import UNMANAGED, Company, Mix, Plan
 
 Place = tuple[str, str]  # a mix's name and a partition

@@ -1,9 +1,9 @@
-"""Does the scene before leave a trace? The rate of a window, explained by what ran just before it.
+"""Does the scene before leave a trace? The rate of a slice, explained by what ran just before it.
 
-Rounds, scenes and launches are taken out first; `docs/methodology.md` has the model.
+Cycles, scenes and launches are taken out first; `docs/methodology.md` has the model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,31 @@ from scipy import special
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import carryover_verdicts
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
-from castmates.analysis.statistics.pairs import log_rates, planned
+from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.spec import Plan
 
 QUIET = ("solo", "solo-again")  # scenes after which nobody but the lead can have left anything behind
 POWER = 0.8  # of finding a change of the detectable size
-LEAST_INFORMATION = 1e-6  # a block has less where its rounds and scenes alone determine what ran before
+LEAST_INFORMATION = 1e-6  # a block has less where its cycles and scenes alone determine what ran before
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
 
 _BLOCK = ["platform", "company", "block"]
 _MEMBER = ["platform", "role", "member"]
 
 
-def estimate_carryover(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per platform, role and member: how its rate differs where others ran in the window just before."""
-    own = planned(windows, plan)
-    estimates = {key: _combined(blocks) for key, blocks in _slopes(_after(own)).groupby(_MEMBER)}
+def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row per platform, role and member: how its rate differs where others ran in the slice just before.
+
+    `parts` are the tables of slices, some whole blocks at a time.
+    """
+    slopes = [_slopes(_after(own)) for own in (planned(part, plan) for part in parts) if len(own)]
+    known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))
+    estimates = {key: _combined(blocks) for key, blocks in known.groupby(_MEMBER)}
     rows = [
         {"study": plan.study, "platform": platform, "role": role, "member": member, "workload": workload_of(member)}
         | estimates.get((platform, role, member), _NOTHING)
-        for platform in sorted(own["platform"].unique()) or [""]
+        for platform in sorted(known["platform"].unique()) or [""]
         for role, member in _members(plan)
     ]
     table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
@@ -52,18 +56,24 @@ def _members(plan: Plan) -> list[tuple[str, str]]:
     return sorted(dict.fromkeys(everyone), key=lambda member: member[0] != "lead")
 
 
-def _after(windows: pd.DataFrame) -> pd.DataFrame:
-    """The usable rates of all windows that have one before them in their block, and whether others ran in that."""
-    places = windows[[*_BLOCK, "window", "kind"]].drop_duplicates()
-    before = places.assign(window=places["window"] + 1, others=~places["kind"].isin(QUIET))
-    rates = log_rates(windows, also=["role", "window"])
-    return rates.merge(before[[*_BLOCK, "window", "others"]], on=[*_BLOCK, "window"])
+def _after(slices: pd.DataFrame) -> pd.DataFrame:
+    """The usable rates of all slices that have one before them in their stretch, and whether others ran in that."""
+    stretch = [*_BLOCK, "round", "stretch"]
+    places = slices[[*stretch, "slice", "kind"]].drop_duplicates()
+    before = places.assign(slice=places["slice"] + 1, others=~places["kind"].isin(QUIET))
+    usable = slices[slices["counted"] & (slices["rate"] > 0)]
+    rates = usable.assign(log_rate=np.log(usable["rate"]))
+    return rates.merge(before[[*stretch, "slice", "others"]], on=[*stretch, "slice"])
 
 
 def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
     """Of each member in each block: the change of the log rate, and how much the block knows of it."""
     launch = rates.groupby([*_MEMBER, "company", "block"], observed=True, sort=False).ngroup().to_numpy()
-    sides = [pd.factorize(pd.MultiIndex.from_arrays([launch, rates[name]]))[0] for name in ("round", "scene")]
+    cycle, scene = ["round", "stretch", "cycle"], ["scene"]
+    sides = [
+        pd.factorize(pd.MultiIndex.from_arrays([launch, *(rates[name] for name in names)]))[0]
+        for names in (cycle, scene)
+    ]
     others, log_rate = (_without_means(rates[name].to_numpy(dtype=float), sides) for name in ("others", "log_rate"))
     table = rates[_MEMBER].assign(
         launch=launch, squares=others**2, products=others * log_rate, windows=1, windows_after_others=rates["others"]
@@ -74,7 +84,7 @@ def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_means(values: Floats, sides: Sequence[npt.NDArray[np.intp]]) -> Floats:
-    """What is left when the means of both sides (a block's rounds, its scenes) are taken out, in turn, to the end."""
+    """What is left when the means of both sides (a block's cycles, its scenes) are taken out, in turn, to the end."""
     sizes = [np.bincount(side) for side in sides]
     for _ in range(MOST_TURNS if len(values) else 0):
         before = values

@@ -1,4 +1,4 @@
-"""How often the windows of a scene were rejected, and whether that may have biased its effect."""
+"""How often the slices of a scene were rejected, and whether that may have biased its effect."""
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,16 @@ BIAS_POINTS = 0.05
 
 
 def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
-    """`rejection_rate`, `baseline_rejection_rate` and `possibly_biased`, from the four counts of windows."""
+    """`rejection_rate`, `baseline_rejection_rate` and `possibly_biased`, from the four counts of slices."""
     kept, lost, base_kept, base_lost = (
         counts[name].to_numpy(dtype=float)
-        for name in ("windows_valid", "windows_rejected", "baseline_windows_valid", "baseline_windows_rejected")
+        for name in ("slices_kept", "slices_lost", "baseline_slices_kept", "baseline_slices_lost")
     )
     from scipy import stats
 
     here, base = _share(lost, kept + lost), _share(base_lost, base_kept + base_lost)
     everything = kept + lost + base_kept + base_lost
-    # The chance that so many of all the rejected windows fall on the scene, if they fall anywhere alike.
+    # The chance that so many of all the rejected slices fall on the scene, if they fall anywhere alike.
     chance = stats.hypergeom.sf(lost - 1, everything, lost + base_lost, kept + lost)
     rounding = 1e-9  # 0.15 - 0.10 is a little less than 0.05
     return {

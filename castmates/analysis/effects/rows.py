@@ -11,6 +11,10 @@ _COUNTS = (
     "windows_rejected",
     "baseline_windows_valid",
     "baseline_windows_rejected",
+    "slices_kept",
+    "slices_lost",
+    "baseline_slices_kept",
+    "baseline_slices_lost",
     "blocks",
     "rounds",
 )

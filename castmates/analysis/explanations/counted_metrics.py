@@ -31,9 +31,8 @@ class Work:
 
     @classmethod
     def of(cls, windows: pd.DataFrame) -> "Work":
-        """How long each of these windows was, and the member's rate in it."""
-        seconds = (windows["close_ns"] - windows["open_ns"]).to_numpy(dtype=float) / 1e9
-        return cls(seconds, windows["rate"].to_numpy(dtype=float))
+        """How long the slices of each of these windows were open, and the member's rate in them."""
+        return cls(windows["open_s"].to_numpy(dtype=float), windows["rate"].to_numpy(dtype=float))
 
 
 def usable(counts: pd.DataFrame) -> Marks:

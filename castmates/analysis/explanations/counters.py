@@ -39,7 +39,7 @@ USER_ONLY = "user mode only"  # in the note of a count
 _WINDOW = ("platform", "company", "block", "window", "member")
 _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_ns", "close_ns", "rate"])  # of windows
+_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
 
 CHANGES: Columns = {
     "lead": "str",

@@ -25,6 +25,7 @@ STEPS: Columns = {
     "member": "str",
     "lead": "str",
     "window": "int64",
+    "slice": "int64",
     "scene": "str",
     "kind": "str",
     "mix": "str",
@@ -70,13 +71,13 @@ class Evolution:
 
 
 def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """Every step of a lead of which both ends were seen in one window, in order of time."""
+    """Every step of a lead of which both ends were seen in one slice, in order of time."""
     about = ["company", "block", "window", "member"]
     what = [*about, "scene", "kind", "mix", "partition", "valid", "workload"]
     ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
     leads = windows.loc[ours, what].rename(columns={"workload": "lead"})
     table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
-    within = table.groupby([*LAUNCH, "window"], sort=False)
+    within = table.groupby([*LAUNCH, "slice"], sort=False)
     units = within["units"].diff()
     table["seconds"] = within["t_ns"].diff() / 1e9 / units
     table["iteration"] = table["units"]
@@ -94,12 +95,12 @@ def evolutions(times: pd.DataFrame) -> list[Evolution]:
 
 
 def points(launch: pd.DataFrame) -> pd.DataFrame:
-    """The steps of a launch in bins that never span two windows: iterations, middle, relative step time, window."""
+    """The steps of a launch in bins that never span two slices: iterations, middle, relative step time, slice."""
     size = max(FEWEST_STEPS, -(-len(launch) // MOST_POINTS))
-    place = launch.groupby("window").cumcount()
-    last = launch.groupby("window")["relative"].transform("size") // size - 1
-    own = np.minimum(place // size, np.maximum(last, 0))  # what is left over belongs to the window's last bin
-    binned = launch.assign(bin=own).groupby(["window", "bin"], sort=False)
+    place = launch.groupby("slice").cumcount()
+    last = launch.groupby("slice")["relative"].transform("size") // size - 1
+    own = np.minimum(place // size, np.maximum(last, 0))  # what is left over belongs to the slice's last bin
+    binned = launch.assign(bin=own).groupby(["slice", "bin"], sort=False)
     bins = binned.agg(first=("iteration", "min"), last=("iteration", "max"), relative=("relative", "median"))
     return bins.reset_index().sort_values("first", ignore_index=True)
 
@@ -114,7 +115,7 @@ def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> E
         )
         return Evolution(company, block, member, [], None, note)
     relative = binned["relative"].to_numpy(dtype=float)
-    edges = [0, *change_points.find(relative, binned["window"].tolist()), len(binned)]
+    edges = [0, *change_points.find(relative, binned["slice"].tolist()), len(binned)]
     levels = [
         Level(
             int(binned["first"].iloc[begin]),

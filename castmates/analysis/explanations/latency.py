@@ -13,7 +13,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts, workload_of
 from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.effects.system import BASELINES
-from castmates.analysis.explanations.steps import PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
+from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
 from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
@@ -167,4 +167,4 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
     return table[list(LATENCY)].astype(dict(LATENCY)).reset_index(drop=True)
 
 
-_NO_BEATS = pd.DataFrame({"company": [], "block": [], "window": [], "member": [], "t_ns": [], "units": []})
+_NO_BEATS = pd.DataFrame({name: [] for name in COLUMNS})

@@ -1,6 +1,6 @@
 """What members used in their windows, where it was measured: each co-run against its baseline, paired inside rounds.
 
-Cache occupancy and memory bandwidth come from a monitor's readings while a window was open, instructions per cycle and
+Cache occupancy and memory bandwidth come from a monitor's readings inside watched slices, instructions per cycle and
 misses per 1000 instructions from counted events, and level 1 of Top-Down from its shares of slots.
 """
 
@@ -47,6 +47,7 @@ UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second"} | dict.fromkeys(LEVE
 # Of each table of a block: what is read of it here.
 NEEDED = {
     "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value"],
+    "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched"],
     "counters": [
         "company",
         "block",
@@ -68,7 +69,7 @@ NAMES = {
     name: [column for column in columns if BLOCK_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
 }
 
-_ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_ns", "close_ns", "rate"]  # of windows
+_ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of windows
 _ROW = ["row", "platform"]
 SIDES = ("change", "value", "baseline")
 Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
@@ -94,7 +95,7 @@ class _Used:
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
         """Find once what is held against what."""
         self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
-        self._open, self._close = (windows[name].to_numpy(dtype=np.int64) for name in ("open_ns", "close_ns"))
+        self._open, self._close = np.zeros(len(windows), np.int64), np.full(len(windows), -1)  # of watched slices
         self._work = Work.of(windows)
         scene, base, row = held_against(windows, contrasts)
         self._groups = Groups.of(windows[["company", "block", "platform"]].iloc[scene].assign(row=row), _ROW)
@@ -105,7 +106,11 @@ class _Used:
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
         # Only what is known of each launch is kept: the values of all windows would not fit into memory.
-        tables = [self._read(part["samples"]), self._counts(part["counters"]), self._slots(part["topdown"])]
+        tables = [
+            self._read(part["samples"], part["slices"]),
+            self._counts(part["counters"]),
+            self._slots(part["topdown"]),
+        ]
         at, metric = (np.concatenate([table[place] for table in tables]) for place in (0, 1))
         value = np.concatenate([table[2] for table in tables])
         scene, base, group = self._pairs.inside(Values.of(at, metric, value, len(self._metrics)))
@@ -115,8 +120,11 @@ class _Used:
         sides = {"change": change, "value": scene, "baseline": base}
         self._launches.append(per_launch(sides, group, numbers, self._groups.size))
 
-    def _read(self, samples: pd.DataFrame) -> Measured:
-        """The mean of a monitor's readings while the window was open; a member may hold several caches."""
+    def _read(self, samples: pd.DataFrame, slices: pd.DataFrame) -> Measured:
+        """The mean of a monitor's readings while the watched slice was open; a member may hold several caches."""
+        watched = slices[slices["watched"].to_numpy(dtype=bool)]
+        of, known = self._places.find(watched), watched[["open_ns", "close_ns"]].to_numpy(dtype=np.int64)
+        self._open[of[of >= 0]], self._close[of[of >= 0]] = known[of >= 0].T
         wanted = samples["metric"].isin(list(READ)) & samples["source"].isin(MONITORS)
         read = samples[wanted.to_numpy(dtype=bool)].rename(columns={"subject": "member"})
         at, times = self._places.find(read), read["t_ns"].to_numpy(dtype=np.int64)

@@ -1,6 +1,6 @@
 """Heartbeats -> how long steps take: per launch, scene and member, a few quantiles of its steps.
 
-A step is what lies between two heartbeats that follow each other in one window; so it lies wholly within the window.
+A step is what lies between two heartbeats that follow each other in one slice; so it lies wholly within it.
 Where a heartbeat covers several units, so does the step. A step that covers another number of units than is usual for
 its member there (a record was lost) is the sum of several, and is left out and counted.
 """
@@ -16,7 +16,7 @@ from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.name_codes import Integers, coded
 from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
 
-COLUMNS = ("company", "block", "window", "member", "t_ns", "units")  # of steps.parquet
+COLUMNS = ("company", "block", "window", "member", "t_ns", "units", "slice")  # of steps.parquet
 NAMES = ("company", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PLACE = ["platform", "company", "block", "scene", "member"]
@@ -50,7 +50,7 @@ class Launches:
 def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float]) -> pd.DataFrame:
     """A row per group that has steps here: `group`, `steps`, `odd`, `units` and each quantile of its steps in ms.
 
-    `steps` has whole blocks, each window's heartbeats of a member in order. Nothing is refused here.
+    `steps` has whole blocks, each slice's heartbeats of a member in order. Nothing is refused here.
     """
     group, units, length = _steps(steps, launches)
     first, count = (int(group.min()), int(np.ptp(group)) + 1) if len(group) else (0, 0)
@@ -91,9 +91,9 @@ def _ordered(values: Integers, group: Integers) -> Integers:
 
 
 def _steps(beats: pd.DataFrame, launches: Launches) -> tuple[Integers, Integers, Integers]:
-    """Group, units and nanoseconds of every step that lies in a valid window."""
-    at = launches.windows.find(beats)
-    inside = (at[1:] == at[:-1]) & (at[1:] >= 0)
+    """Group, units and nanoseconds of every step that lies in a slice of a valid window."""
+    at, slices = launches.windows.find(beats), beats["slice"].to_numpy(dtype=np.int64)
+    inside = (at[1:] == at[:-1]) & (at[1:] >= 0) & (slices[1:] == slices[:-1])
     units, times = (np.diff(beats[name].to_numpy(dtype=np.int64))[inside] for name in ("units", "t_ns"))
     return launches.groups[at[1:][inside]], units, times
 

@@ -7,15 +7,17 @@ far as a phase is alike each time, and as far as slots go with time.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 FEWEST = 3  # intervals that lie wholly in a phase, or that much of intervals in all
 WIDEST_ERROR = 0.05  # of a share from a regression
 _WHOLLY = 0.999
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class PhaseShare:
 
 def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[int, int]]]) -> list[PhaseShare]:
     """What is known of each phase (name -> the times of its parts), category by category."""
+    if not intervals:
+        return []
+    import numpy as np  # every launch loads this module, and few come here
+
     names = list(spans)
     metrics = list(dict.fromkeys(metric for interval in intervals for metric in interval.shares))
     all_parts = np.array([[_part(interval, spans[name]) for name in names] for interval in intervals])
@@ -70,8 +76,10 @@ def _part(interval: Interval, spans: Sequence[tuple[int, int]]) -> float:
     return inside / (interval.end_ns - interval.begin_ns)
 
 
-def _unmixed(parts: Floats, values: Floats) -> tuple[Floats, Floats] | None:
+def _unmixed(parts: "Floats", values: "Floats") -> "tuple[Floats, Floats] | None":
     """Least squares with their standard errors, what is in no phase being one more; None where it is not determined."""
+    import numpy as np
+
     rest = 1.0 - parts.sum(axis=1, keepdims=True)
     if (rest < -(1 - _WHOLLY)).any():  # phases that lie in one another, whatever their names
         return None

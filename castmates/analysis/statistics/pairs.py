@@ -35,19 +35,25 @@ def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Valid and rejected windows of scene and baseline, for every row and platform that has any."""
+    """Valid and rejected windows of scene and baseline, and their slices, for every row and platform that has any.
+
+    All slices of a rejected window count as rejected.
+    """
     sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
-    seen = windows.groupby(["platform", "company", "scene", "member"], observed=True)["valid"].agg(["sum", "size"])
-    seen = seen.astype("int64").reset_index()
+    lost = windows["slices_rejected"].where(windows["valid"], windows["slices"])
+    known = windows[["platform", "company", "scene", "member", "valid", "slices"]].assign(lost=lost, windows=1)
+    seen = known.groupby(["platform", "company", "scene", "member"], observed=True).sum().astype("int64").reset_index()
     counts = []
     for prefix, side in sides.items():
         own = seen.merge(side, on=["company", "scene", "member"])
-        by_row = own.groupby(["row", "platform"], observed=True)[["sum", "size"]].sum()
-        counts.append(
-            pd.DataFrame(
-                {f"{prefix}windows_valid": by_row["sum"], f"{prefix}windows_rejected": by_row["size"] - by_row["sum"]}
-            )
-        )
+        by_row = own.groupby(["row", "platform"], observed=True)[["valid", "windows", "slices", "lost"]].sum()
+        columns = {
+            "windows_valid": by_row["valid"],
+            "windows_rejected": by_row["windows"] - by_row["valid"],
+            "slices_kept": by_row["slices"] - by_row["lost"],
+            "slices_lost": by_row["lost"],
+        }
+        counts.append(pd.DataFrame({f"{prefix}{name}": column for name, column in columns.items()}))
     return counts[0].join(counts[1], how="outer").fillna(0).astype("int64")
 
 

@@ -47,11 +47,13 @@ class Counters:
     """Counts the events of a study for every member, in turns where they do not fit the processor at once."""
 
     name = "counters"
+    every_slice = True
     inside_windows = True  # what is inherited costs at each context switch, and the series at each look
 
     def __init__(self, events: Sequence[Event], budget: Budget, rota: Rota, how: str = "auto", rate: float = 0) -> None:
         self._events, self._budget, self._how = list(events), budget, how
-        self.series_rate = rate  # readings a second between the edges
+        is_counted = bool(budget.turns) or any(event.in_software for event in events)
+        self.series_rate = rate if is_counted else 0.0  # readings a second between the edges
         self._rota, self._turns = rota, rota.join(len(budget.turns))
         self._by_name = {event.name: event for event in events}
         self._members: dict[str, Member] = {}
@@ -60,6 +62,7 @@ class Counters:
         self._counts: list[Count] = []
         self._series: Sampler | None = None
         self._cpu_ns = self._open_ns = self._opened_at = 0
+        self._in_series = False  # a slice that nobody watches is too short for a series
 
     @property
     def own_rounds(self) -> list[int]:
@@ -101,6 +104,11 @@ class Counters:
                 )
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 (a turn is everybody's)
+        """Have the turn of this round, and begin a series at the next opening edge."""
+        self._in_series = bool(self.series_rate)
+        self.take_turn(round_number)
+
+    def take_turn(self, round_number: int) -> None:
         """Let the events of this round's turn count, and the others rest."""
         turn = self._rota.turn(round_number)
         ours = self._turns.index(turn) if turn in self._turns else None
@@ -117,7 +125,8 @@ class Counters:
         self._opening = {name: self._members[name].read(self._turn) for name in active if name in self._members}
         self._opened_at = time.monotonic_ns()
         self._cpu_ns += time.thread_time_ns() - begin
-        if self.series_rate:
+        if self._in_series:
+            self._in_series = False
             self._series = Sampler("counters", self._look, 1 / self.series_rate)
             self._series.start()
 

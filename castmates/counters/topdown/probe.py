@@ -138,11 +138,13 @@ def _groups(program: str) -> dict[str, list[str]]:
 
 def _fitted(offer: Offer, wanted: list[tuple[str, ...]]) -> Offer:
     """Try all at once; where the counters do not suffice, each by itself."""
-    if _fits(_trial(offer, [name for group in wanted for name in group])):
-        return replace(offer, turns=(tuple(name for group in wanted for name in group),))
+    together = tuple(name for group in wanted for name in group)
+    all_tried = _trial(offer, together)
+    if _fits(all_tried):
+        return replace(offer, turns=(together,))
     turns, notes, refusals = [], [], []
     for group in wanted:
-        tried = _trial(offer, group)
+        tried = all_tried if group == together else _trial(offer, group)
         if isinstance(tried, str):
             refusals.append(f"{', '.join(group)}: {tried}")
             continue

@@ -80,8 +80,7 @@ def _by_block(results: Results) -> list[Row]:
 def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
     block = ["company", "block"]
-    once = windows.drop_duplicates([*block, "window"])
-    seconds = (once["close_ns"] - once["open_ns"]).groupby([once["company"], once["block"]]).sum() / 1e9
+    seconds = windows.drop_duplicates([*block, "window"]).groupby(block)["open_s"].sum()
     known = samples[samples["value"].notna()]
     own = {metric: known[known["metric"] == metric] for metric in ("steal_s", "foreign_s", "coolers")}
     stolen = own["steal_s"].groupby(block)["value"].sum() / own["steal_s"].groupby(block)["subject"].nunique() / seconds

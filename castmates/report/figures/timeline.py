@@ -62,8 +62,9 @@ def caption(results: Results) -> str:
     peak = "" if peak_bandwidth(results) else " The peak bandwidth of this machine is not known."
     return (
         f"One block, chosen by a rule and not by eye: {RULE}, block {chosen.block} of {chosen.company} ({chosen.of} to "
-        f"choose from). Drawn are {some} of its middle round ({chosen.round} of {chosen.rounds}), in the order in "
-        "which they were measured; the others are in the figure's CSV. Above: the ways that each member may fill. "
+        f"choose from). Drawn are the watched slices of {some} of its middle round ({chosen.round} of "
+        f"{chosen.rounds}), side by side in the order in which they were measured; the others are in the figure's CSV. "
+        "Above: the ways that each member may fill. "
         "Middle: "
         "occupancy of the last-level cache by member, stacked, the lead lowest; the step line is what the lead's mask "
         "allows. Below: bandwidth to memory by member. Settle times are hatched, windows shaded, rejected ones red; "

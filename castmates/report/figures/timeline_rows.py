@@ -14,7 +14,7 @@ from castmates.study.written import bytes_of
 
 OCCUPANCY, BANDWIDTH = "llc_occupancy", "mbm_total"
 MONITORS = ("resctrl", "pqos")
-WINDOWS = 16  # that are drawn, side by side as they were measured
+WINDOWS = 16  # whose watched slices are drawn, side by side
 SHOWN = [
     "study",
     "company",
@@ -34,7 +34,7 @@ RULE = "the block of the first lead whose lead did the median work in a second o
 
 @dataclass(frozen=True)
 class Span:
-    """One window on the figure's clock, in seconds; it settles from `switch` to `open`."""
+    """The watched slice of a window on the figure's clock, in seconds; it settles from `switch` to `open`."""
 
     window: int
     what: str
@@ -90,12 +90,13 @@ def timeline(results: Results) -> Timeline | None:
     lead = windows.loc[windows["role"] == "lead", "member"].iloc[0]
     rounds = sorted(windows["round"].unique())
     middle = rounds[(len(rounds) - 1) // 2]
-    numbers = list(dict.fromkeys(windows.loc[windows["round"] == middle, "window"]))
-    begin = _begin(windows[windows["window"] == numbers[0]])
+    watched = _watched(results.block_table("slices", [(company, block)]))
+    numbers = [number for number in watched.index if number in set(windows.loc[windows["round"] == middle, "window"])]
+    drawn = watched.loc[numbers[:WINDOWS]]
     return Timeline(
         company, block, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
-        sorted(members, key=lambda name: name != lead), _spans(windows, numbers[:WINDOWS], begin),
-        _source(windows, samples[samples["subject"].isin(members)], numbers[:WINDOWS], begin),
+        sorted(members, key=lambda name: name != lead), _spans(windows, drawn),
+        _source(windows, samples[samples["subject"].isin(members)], watched, list(drawn.index)),
     )  # fmt: skip
 
 
@@ -134,24 +135,30 @@ def mask_of(schemata: str) -> int | None:
     return reduce(or_, (int(mask, 16) for mask in masks)) if masks else None
 
 
-def _begin(rows: pd.DataFrame) -> int:
-    """When a window's scene was set; for old results, when it was opened."""
-    return int(rows["switch_ns"].fillna(rows["open_ns"]).iloc[0])
+def _watched(slices: pd.DataFrame) -> pd.DataFrame:
+    """The edges of each window's watched slice, by window in order of time, on a clock that stops between them."""
+    rows = slices[slices["watched"]].drop_duplicates("window").sort_values("slice")
+    edges = rows.set_index("window")[["switch_ns", "open_ns", "close_ns"]].astype("int64")
+    lasted = edges["close_ns"] - edges["switch_ns"]
+    return edges.assign(begin_ns=edges["switch_ns"] - (lasted.cumsum() - lasted))
 
 
-def _spans(windows: pd.DataFrame, numbers: list[int], begin: int) -> list[Span]:
+def _spans(windows: pd.DataFrame, watched: pd.DataFrame) -> list[Span]:
     spans: list[Span] = []
     before: tuple[str, dict[str, int]] | None = None
-    for number in numbers:
+    start = int((watched["switch_ns"] - watched["begin_ns"]).min()) if len(watched) else 0
+    for number, edges in watched.to_dict("index").items():
         rows = windows[windows["window"] == number]
+        switch, opened, close = (
+            (int(edges[name]) - int(edges["begin_ns"]) - start) / 1e9 for name in ("switch_ns", "open_ns", "close_ns")
+        )
         first = rows.iloc[0]
         known = {name: mask_of(text) for name, text in zip(rows["member"], rows["schemata"].fillna(""), strict=True)}
         masks = {name: mask for name, mask in known.items() if mask is not None}
         now = (str(first["partition"]), masks)
         spans.append(
             Span(
-                int(number), _what(first), now[0], (_begin(rows) - begin) / 1e9, (first["open_ns"] - begin) / 1e9,
-                (first["close_ns"] - begin) / 1e9, bool(rows["valid"].all()), masks,
+                int(str(number)), _what(first), now[0], switch, opened, close, bool(rows["valid"].all()), masks,
                 before is not None and _differ(before, now),
             )
         )  # fmt: skip
@@ -172,13 +179,15 @@ def _what(row: "pd.Series[Any]") -> str:
     return f"{row['workload']} alone" if kind == "alone" else kind
 
 
-def _source(windows: pd.DataFrame, samples: pd.DataFrame, drawn: list[int], begin: int) -> pd.DataFrame:
+def _source(windows: pd.DataFrame, samples: pd.DataFrame, watched: pd.DataFrame, drawn: list[int]) -> pd.DataFrame:
     once = windows.groupby("window", as_index=False).agg(
         round=("round", "first"), scene=("scene", "first"), partition=("partition", "first"), valid=("valid", "all"),
-        open_ns=("open_ns", "first"),
     )  # fmt: skip
     rows = samples.rename(columns={"subject": "member"}).merge(once, on="window", how="inner")
-    rows["seconds"] = (rows["t_ns"] - begin) / 1e9
+    rows = rows.merge(watched[["open_ns", "begin_ns"]], left_on="window", right_index=True)
+    first = watched.loc[drawn[0]] if drawn else None
+    start = 0 if first is None else first["switch_ns"] - first["begin_ns"]
+    rows["seconds"] = (rows["t_ns"] - rows["begin_ns"] - start) / 1e9
     rows["settling"] = rows["t_ns"] < rows["open_ns"]
     rows["drawn"] = rows["window"].isin(drawn)
     rows["partition"] = rows["partition"].fillna(UNMANAGED)

@@ -34,6 +34,7 @@ from castmates.report.text import (
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
+from castmates.study.decisions import reasons
 
 TEMPLATES = files("castmates.report.page") / "templates"
 
@@ -153,6 +154,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "effect_level": f"{EFFECT_LEVEL:g}",
         "control_level": words.percent_of(CONTROL_LEVEL),
         "designs": design.designs(results.plan),
+        "rounds_decided": reasons(results.plan, results.decisions),
         "provenance": _provenance(results),
         "bias_level": words.percent_of(BIAS_LEVEL),
         "bias_points": round(100 * BIAS_POINTS),

@@ -15,7 +15,7 @@ from castmates.report.paper.crate import ANALYSIS, Part
 
 METADATA = "ro-crate-metadata.json"
 # What a paper's folder holds, beside the study file: nothing else is ever removed.
-FOLDERS = ("blocks", "confirm", "data", "figures", "tables")
+FOLDERS = ("blocks", "confirm", "data", "figures", "rounds", "tables")
 FILES = ("CITATION.cff", "castmates.bib", "machine.json", "methods.md", "methods.tex", "paper.tex", "plan.json")
 
 Entities = Mapping[str, Mapping[str, Any]]  # a crate's, by their @id

@@ -13,6 +13,7 @@ from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
+from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.schedule import block_seed
 from castmates.study.spec import UNMANAGED
 
@@ -83,6 +84,12 @@ def _design(results: Results) -> Iterable[str]:
     )
     rounds, window, settle = (_values(designs, name) for name in ("rounds", "window", "settle"))
     yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."
+    if any(design.get("decided") for design in designs):
+        yield (
+            f"The first {FIRST_LAUNCHES} launches of each company decided how many rounds the others had, by the "
+            "variance between rounds and between launches and by what a round and a launch took (after Kalibera and "
+            "Jones, 2013)."
+        )
     steps, longest = _values(designs, "steps"), _values(designs, "longest_window")
     if steps and longest:
         yield f"Where needed a window was stretched, to {longest} s at most, for {steps} steps of every active member."

@@ -61,6 +61,9 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
         folder.copy(study_file, f"{results.name}.yaml", "The study file.")
     inputs = [*folder.about, "plan.json"]
     folder.copy(results.folder.plan_file, "plan.json", "The plan: mixes, scenes, blocks and their seeds.")
+    for decision in results.decisions:
+        file = results.folder.rounds_file(decision.company)
+        folder.copy(file, f"rounds/{file.name}", f"How many rounds, and why: {decision.words}")
     if results.folder.machine_file.is_file():
         folder.copy(results.folder.machine_file, "machine.json", "The machine's facts, as they were read.")
     for file in sorted(results.folder.tables.glob("*.*")):

@@ -1,10 +1,12 @@
 """The plan as the report shows it: who plays, and with which design."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from castmates.report.text.words import counted
 from castmates.study.cpus import format_cpu_list
+from castmates.study.decisions import UNDECIDED
 from castmates.study.spec import Design, Member, Plan
 
 Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
@@ -16,13 +18,17 @@ def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
 
 
 def designs(plan: Plan) -> list[Shown]:
-    """The distinct designs in the plan's order; measured blocks keep the one that they were measured with."""
-    blocks = [block.design for block in plan.blocks]
-    distinct: list[Design] = []
-    for design in {id(design): design for design in blocks}.values():  # blocks may share one
-        if design not in distinct:
-            distinct.append(design)
-    return [(_heading(blocks.count(design), len(distinct)), _pairs(design)) for design in distinct]
+    """The distinct designs in the plan's order; measured blocks keep the one that they were measured with.
+
+    Blocks that differ in their rounds alone, as those that first launches decided on do, are told together.
+    """
+    texts: dict[int, str] = {}  # blocks may share a design
+    groups: dict[str, list[Design]] = {}
+    for design in (block.design for block in plan.blocks):
+        if id(design) not in texts:
+            texts[id(design)] = design.model_copy(update={"rounds": UNDECIDED, "decided": False}).canonical()
+        groups.setdefault(texts[id(design)], []).append(design)
+    return [(_heading(len(group), len(groups)), _pairs(group)) for group in groups.values()]
 
 
 def cast(plan: Plan) -> list[dict[str, str]]:
@@ -64,8 +70,18 @@ def _heading(count: int, of: int) -> str:
     return f"Design of {which} (times in seconds)"
 
 
-def _pairs(design: Design) -> list[tuple[str, str]]:
-    return [(_spaced(key), _text(value)) for key, value in design.model_dump(mode="json").items()]
+def _pairs(alike: Sequence[Design]) -> list[tuple[str, str]]:
+    values = alike[0].model_dump(mode="json", exclude={"decided"}) | {"rounds": _rounds(alike)}
+    return [(_spaced(key), _text(value)) for key, value in values.items()]
+
+
+def _rounds(designs: Sequence[Design]) -> str:
+    """9; or "3 (in 2 blocks), 9 (in 3 blocks)" where they differ."""
+    counts = Counter(design.rounds for design in designs)
+    words = {number: str(number) if number != UNDECIDED else "not decided" for number in counts}
+    if len(counts) == 1:
+        return "".join(words.values())
+    return ", ".join(f"{words[number]} (in {counted(count, 'block')})" for number, count in sorted(counts.items()))
 
 
 def _text(value: object) -> str:

@@ -9,13 +9,14 @@ Columns = Mapping[str, str]  # column -> pandas dtype
 
 RECORD = "block.json"  # what the block says of itself, written last: a block without it is not measured
 
-# blocks/<company>/<n>/windows.parquet: a row per window and active member. A rejected window stays, with its reasons.
+# blocks/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in the round.
+# A rejected window stays, with its reasons.
 WINDOWS: Columns = {
     "study": "str",
     "company": "str",
     "block": "int64",
     "round": "int64",  # 1, 2, …; spare rounds go on counting
-    "position": "int64",  # place in the round's random order, from 1
+    "position": "int64",  # place of its first slice among the round's windows, from 1
     "window": "int64",  # number within the block, from 1
     "scene": "str",  # solo, solo-again, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one
     "kind": "str",  # solo, solo-again, placebo, corun, alone
@@ -25,19 +26,52 @@ WINDOWS: Columns = {
     "workload": "str",
     "role": "str",  # lead, antagonist
     "unit": "str",
-    "open_ns": "int64",  # the window's edges, CLOCK_MONOTONIC
+    "open_ns": "int64",  # opening edge of its first slice and closing edge of its last, CLOCK_MONOTONIC
     "close_ns": "int64",
-    "first_ns": "Int64",  # first and last heartbeat inside the window
+    "first_ns": "Int64",  # first and last heartbeat inside its slices
     "last_ns": "Int64",
     "beats": "int64",
-    "units": "float64",  # done between the first and the last heartbeat
+    "units": "float64",  # done between the first and the last heartbeat of each slice
     "rate": "float64",  # units per second; NaN where the member beat fewer than twice
     "valid": "bool",  # the ledger of the whole window is clean
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
-    "switch_ns": "Int64",  # when the scene was set, CLOCK_MONOTONIC; the settle time ends with open_ns
+    "switch_ns": "Int64",  # when the scene was set for its first slice, CLOCK_MONOTONIC
     "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
     "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
+    "slices": "int64",  # that were measured for this member in the round
+    "slices_rejected": "int64",  # for reasons that lie in them
+    "slices_dropped": "int64",  # with a rejected one of their cycle
+    "open_s": "float64",  # that the slices that count were open: what counters and CPU times refer to
+    "progress_s": "float64",  # from first to last heartbeat inside each of them: what the rate refers to
+}
+
+# blocks/<company>/<n>/slices.parquet: a row per slice and active member.
+SLICES: Columns = {
+    "study": "str",
+    "company": "str",
+    "block": "int64",
+    "round": "int64",
+    "stretch": "int64",  # of the round, from 1: the scenes under one partition
+    "cycle": "int64",  # of its stretch, from 1; the last one is watched
+    "slice": "int64",  # number within the block, in order of time, from 1
+    "window": "int64",  # that it belongs to
+    "scene": "str",
+    "kind": "str",
+    "member": "str",
+    "role": "str",
+    "switch_ns": "int64",  # when the scene was set, CLOCK_MONOTONIC
+    "open_ns": "int64",  # after the settle time that was known by then; evidence and counts begin here
+    "close_ns": "int64",
+    "first_ns": "Int64",  # first and last heartbeat inside, after the settle time
+    "last_ns": "Int64",
+    "beats": "int64",
+    "units": "float64",
+    "rate": "float64",
+    "watched": "bool",  # everything was read, not only what is cheap
+    "counted": "bool",  # it is part of its window's rate
+    "reasons": "str",  # why it does not count; "" too where it was dropped with another of its cycle
+    "platform": "str",
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes `<phase>_s`, the
@@ -52,6 +86,7 @@ STEPS: Columns = {
     "units": "int64",  # since the member's start
     "platform": "str",
     "begin_ns": "Int64",  # of the step, where its phases are reported
+    "slice": "int64",  # a step lies between two heartbeats of one slice
 }
 
 # blocks/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are counted.
@@ -132,6 +167,7 @@ SAMPLES: Columns = {
 
 BLOCK_TABLES: Mapping[str, Columns] = {
     "windows": WINDOWS,
+    "slices": SLICES,
     "steps": STEPS,
     "samples": SAMPLES,
     "counters": COUNTERS,

@@ -14,15 +14,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from castmates.protocols import Collector, Counter, Held, Sample, Say
 from castmates.rdt.nothing import NoMonitor
 from castmates.runner.outcome import Outcome
-from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.hardware import Hardware, HasSeries
 from castmates.runner.rounds.ledger import Ledger
+from castmates.runner.rounds.slices import measure_watched
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.rounds.window import measure_window
 from castmates.study.after_rounds import LONGEST_COST_WINDOW
 from castmates.study.spec import UNMANAGED, Scene
 
@@ -43,13 +43,6 @@ class Part:
     round: int = 1
     logs: list[float] = field(default_factory=list)  # of the lead's rate with it over the rate without it
     rejected: int = 0  # pairs with a window that does not count
-
-
-@runtime_checkable
-class HasSeries(Protocol):
-    """A counter that is also read between the edges, so many times a second; 0 turns that off."""
-
-    series_rate: float
 
 
 class Timed:
@@ -130,17 +123,24 @@ def parts_of(
 
 def pairs_about(logs: Sequence[float], rejected: int = 0, of: str = RATE) -> dict[str, Any]:
     """Return the change in per cent that pairs show, with its interval, and the pairs themselves, for block.json."""
+    note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
+    about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
+    if logs:
+        about |= {name: _number(value) for name, value in _change(logs).items()}
+    return about | {"logs": [round(log, 6) for log in logs]}
+
+
+def _change(logs: Sequence[float]) -> Mapping[str, float]:
+    """Return the change and its interval; a single pair, which is the rule, has none and needs no statistics."""
+    if len(logs) == 1:
+        return {"change_pct": 100.0 * math.expm1(logs[0]), "low": math.nan, "high": math.nan}
     import pandas as pd
 
     from castmates.analysis.design.costs import costs
 
-    note = f"{rejected} pairs left out: a window of theirs was rejected" if rejected else ""
-    about: dict[str, Any] = {"pairs": len(logs), "change_pct": None, "low": None, "high": None, "of": of, "note": note}
-    if logs:
-        table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
-        row = costs(table).iloc[0]
-        about |= {name: _number(row[name]) for name in ("change_pct", "low", "high")}
-    return about | {"logs": [round(log, 6) for log in logs]}
+    table = pd.DataFrame({"collector": "it", "company": "", "block": 1, "difference": list(logs)})
+    row = costs(table).iloc[0]
+    return {name: float(row[name]) for name in ("change_pct", "low", "high")}
 
 
 def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_number: int, dice: random.Random) -> None:
@@ -166,19 +166,20 @@ def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     """Return a function that measures the lead alone for a short window."""
     company, design = outcome.block.company, outcome.block.design
     lead = company.lead.name
-    length, steps = min(design.window, LONGEST_COST_WINDOW), min(design.steps, STEPS)
-    short = design.model_copy(update={"window": length, "steps": steps, "settle": outcome.settle_seconds})
+    length = min(design.window, LONGEST_COST_WINDOW)
+    assert outcome.pace is not None
+    pace = outcome.pace.of_length(max(length, STEPS * outcome.pace.steps.of_member[lead]))
     members = {member.name: member for member in company.members}
     scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
-    ledger = Ledger(stage, members, short, frozenset(outcome.runner_cpus))
+    ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
 
     def rate(hardware: Hardware, round_number: int) -> float | None:
         stage.hardware = hardware
-        window = measure_window(stage, scene, members, short, round_number)
-        if reasons := ledger.judge(window):
+        each = measure_watched(stage, scene, pace, members, design, round_number)
+        if reasons := [*ledger.judge(each), *ledger.proofs(each)]:
             say(f"a window that shows costs is rejected: {'; '.join(reasons)}")
             return None
-        return window.progress[lead].rate
+        return each.progress(lead).rate
 
     return rate
 

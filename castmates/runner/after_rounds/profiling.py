@@ -163,8 +163,8 @@ def _awaited(stage: Stage, look: Callable[[], Awaited | None], patience: float) 
 
 def _step_seconds(outcome: Outcome, lead: str) -> float:
     """Return the median length of the lead's steps."""
-    progress = [window.progress[lead] for window in outcome.windows if lead in window.progress]
-    rates = [part.rate for part in progress if part.rate > 0]
+    rates = [window.total(lead).rate for window in outcome.windows if lead in window.scene.active]
+    rates = [rate for rate in rates if rate > 0]
     return 1 / median(rates) if rates else 1.0
 
 

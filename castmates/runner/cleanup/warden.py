@@ -1,9 +1,11 @@
-"""A small process that outlives the runner and sees to it that nothing else does, even after SIGKILL."""
+"""A small process that outlives the runner and sees to it that nothing else does, even after SIGKILL: the runner's end.
+
+The other end, the process itself, is in `outliving`.
+"""
 
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.linux.processes import read_process
 from castmates.machine.journal import Journal
-from castmates.runner.cleanup.leftovers import LONGEST_S, ORDER, Guarded, Kind, clean_up, clean_up_unannounced
+from castmates.runner.cleanup.leftovers import LONGEST_S, Kind
 
 
 class Warden:
@@ -29,7 +31,7 @@ class Warden:
     def start(cls) -> "Warden":
         """Start the process in a separate session; only this process holds the writing end of its pipe."""
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "castmates.runner.cleanup.warden"],
+            [sys.executable, "-P", "-m", "castmates.runner.cleanup.outliving"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -42,7 +44,7 @@ class Warden:
         with process.stdout as ready:
             if ready.read() != b"ready":
                 raise CastmatesError(
-                    f"the warden did not start: try {sys.executable} -m castmates.runner.cleanup.warden"
+                    f"the warden did not start: try {sys.executable} -m castmates.runner.cleanup.outliving"
                 )
         return cls(process, process.stdin)
 
@@ -101,29 +103,3 @@ def guarded() -> Iterator[Warden]:
 
 def _ended() -> CastmatesError:
     return CastmatesError("the warden has ended although the runner needs it; run the block again")
-
-
-def main() -> None:
-    """Read announcements until the runner is gone, then clean up."""
-    runner = os.getppid()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    os.write(1, b"ready")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
-    announced: list[Guarded] = []
-    released = False
-    for line in sys.stdin.buffer:
-        with contextlib.suppress(ValueError):  # the runner died in the middle of a line
-            kind, value = json.loads(line)
-            if kind in ORDER:
-                announced.append((kind, value))
-            released |= kind == "release"  # the runner's last word where it ends in good order
-    clean_up(announced)
-    if not released:
-        clean_up_unannounced(runner)
-
-
-if __name__ == "__main__":
-    main()

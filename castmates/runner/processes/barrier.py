@@ -12,20 +12,25 @@ POLL = 0.01
 
 def await_ready(cast: Sequence[Running], freezer: Freezer, check: Callable[[], None]) -> None:
     """Return when all are ready and frozen; a process that dies or takes too long is a failed workload."""
-    waiting = list(cast)
-    while waiting:
-        check()
-        for process in list(waiting):
-            if process.reader.state is State.READY:
-                process.ready_seconds = time.monotonic() - process.started
-                freezer.freeze(process.name)
-                waiting.remove(process)
-            elif process.ended():
+    check()
+    while waiting := freeze_ready(cast, freezer):
+        for process in waiting:
+            if process.ended():
                 raise WorkloadFailed.of(process, f"{process.ended()} before it was ready{_awaited(process)}")
-            elif time.monotonic() - process.started > process.start.ready_within:
+            if time.monotonic() - process.started > process.start.ready_within:
                 late = f"was not ready within {process.start.ready_within:g} s{_awaited(process)}"
                 raise WorkloadFailed.of(process, f"{late} (raise 'ready_within' in the catalogue)")
         time.sleep(POLL)
+        check()
+
+
+def freeze_ready(cast: Sequence[Running], freezer: Freezer) -> list[Running]:
+    """Freeze whoever is ready by now, and return who is not."""
+    for process in cast:
+        if process.ready_seconds is None and process.reader.state is State.READY:
+            process.ready_seconds = time.monotonic() - process.started
+            freezer.freeze(process.name)
+    return [process for process in cast if process.ready_seconds is None]
 
 
 def _awaited(process: Running) -> str:

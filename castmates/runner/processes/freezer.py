@@ -1,5 +1,7 @@
 """Holds members still and lets them go on: by control groups where they can be had, by signals elsewhere."""
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +13,8 @@ from castmates.linux.processes import is_stopped
 from castmates.runner.processes.task_bound import TaskBound
 
 _CHANGE_S, _KILL_S = 5.0, 10.0
+_PAUSE_S = 0.00005  # between two looks whether members stand still
+_SLOW_S = 0.05  # from which on it is looked for what keeps a member from stopping
 
 
 class Freezer(Protocol):
@@ -26,6 +30,12 @@ class Freezer(Protocol):
 
     def thaw(self, name: str) -> None:
         """Let the member's whole tree go on."""
+
+    def pause(self, names: Sequence[str]) -> None:
+        """Stop these members, who run, all at once and return when those of them that are known stand still."""
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Let these members, who were paused or frozen, go on."""
 
     def is_frozen(self, name: str) -> bool:
         """Check that the member lives and no thread of it can run."""
@@ -78,13 +88,25 @@ class CgroupFreezer:
 
     def freeze(self, name: str) -> None:
         """Freeze the group and wait until the kernel reports it."""
-        if not cgroups.freeze(self._members[name], True, _CHANGE_S):
-            raise CastmatesError(f"member {name} did not freeze within {_CHANGE_S:g} s: it waits for a device")
+        self.pause([name])
 
     def thaw(self, name: str) -> None:
         """Thaw the group and wait until the kernel reports it."""
         if not cgroups.freeze(self._members[name], False, _CHANGE_S):
             raise CastmatesError(f"member {name} did not thaw within {_CHANGE_S:g} s")
+
+    def pause(self, names: Sequence[str]) -> None:
+        """Freeze their groups together, and wait for each."""
+        for name in names:
+            cgroups.ask(self._members[name], frozen=True)
+        for name in names:
+            if not cgroups.wait(self._members[name], "frozen", True, _CHANGE_S):
+                raise _unwilling(name)
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Thaw their groups: they run as soon as the kernel is asked."""
+        for name in names:
+            cgroups.ask(self._members[name], frozen=False)
 
     def is_frozen(self, name: str) -> bool:
         """Ask the kernel."""
@@ -149,6 +171,25 @@ class SignalFreezer:
         """Let everyone go on."""
         self._members[name].resume()
 
+    def pause(self, names: Sequence[str]) -> None:
+        """Signal them together; whoever takes long is stopped with all the care that there is."""
+        waiting = [self._members[name] for name in names]
+        for family in waiting:
+            family.pause()
+        begin = time.monotonic()
+        while waiting := [family for family in waiting if not family.paused()]:
+            if time.monotonic() - begin > _SLOW_S:
+                break
+            time.sleep(_PAUSE_S)
+        for name in names:
+            if self._members[name] in waiting:
+                self.freeze(name)
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Let those who are known go on."""
+        for name in names:
+            self._members[name].let_go()
+
     def is_frozen(self, name: str) -> bool:
         """Read the state of every thread."""
         living = self._members[name].living()
@@ -175,6 +216,10 @@ class SignalFreezer:
         """Kill every member."""
         for name in self._members:
             self.kill(name)
+
+
+def _unwilling(name: str) -> CastmatesError:
+    return CastmatesError(f"member {name} did not freeze within {_CHANGE_S:g} s: it waits for a device")
 
 
 def choose_freezer(name_hint: str) -> Freezer:

@@ -77,6 +77,11 @@ class Running:
         """The leader of its session and process group."""
         return self.process.pid
 
+    @property
+    def at_its_end(self) -> bool:
+        """Whether it has reported that it makes no more steps."""
+        return self.reader.state is not heartbeat.State.READY
+
     def ended(self) -> str:
         """Return how it ended, or must end; "" while it lives within its bounds."""
         status = self.process.poll()

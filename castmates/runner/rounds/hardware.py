@@ -3,17 +3,20 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from castmates.counters.choose import choose_collectors, choose_counters
 from castmates.linux.marks import is_ours
 from castmates.machine.topology import read_topology
-from castmates.protocols import Allocator, Collector, Count, Counter, Held, Monitor, Sample, Say
+from castmates.protocols import Allocator, Collector, Count, Counter, Edges, Held, Monitor, Sample, Say
 from castmates.rdt.choose import CacheRequest, choose
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
+
+LOOKS = 3  # of every series in a watched slice
 
 
 @runtime_checkable
@@ -22,6 +25,26 @@ class HasLateSamples(Protocol):
 
     def late_samples(self) -> list[Sample]:
         """Return the series of the window that was closed last."""
+
+
+@runtime_checkable
+class HasSeries(Protocol):
+    """A counter that is also read between the edges, so many times a second; 0 turns that off."""
+
+    series_rate: float
+
+
+@runtime_checkable
+class TakesTurns(Protocol):
+    """A counter whose events take turns from round to round."""
+
+    def take_turn(self, round_number: int) -> None:
+        """Let the events of this round's turn count, and the others rest."""
+
+
+def reads_every_slice(source: Edges) -> bool:
+    """Check whether it is cheap enough to be read at the edges of every slice, and not of watched ones alone."""
+    return bool(getattr(source, "every_slice", False))
 
 
 @dataclass(frozen=True)
@@ -97,6 +120,36 @@ class Hardware:
     def counts(self) -> list[Count]:
         """Return what the counters saw in the window that was closed last."""
         return [count for counter in self.counters for count in counter.counts()]
+
+    def begin_stretch(self, round_number: int) -> None:
+        """Let the events of this round's turn count."""
+        for counter in self.counters:
+            if isinstance(counter, TakesTurns):
+                counter.take_turn(round_number)
+
+    def open_slice(self, active: Sequence[str]) -> None:
+        """Mark the opening edge of a slice, for those alone that are cheap to read."""
+        for collector in self._cheap:
+            collector.start(active)
+
+    def close_slice(self) -> list[Sample]:
+        """Mark the closing edge of a slice, and return what was read."""
+        return [sample for collector in reversed(self._cheap) for sample in collector.stop()]
+
+    def counts_of_slice(self) -> list[Count]:
+        """Return what the cheap counters saw in the slice that was closed last."""
+        return [count for counter in self.counters if reads_every_slice(counter) for count in counter.counts()]
+
+    @property
+    def watch_s(self) -> float:
+        """How long a watched slice is open, so that every series has a few looks in it."""
+        rates = [counter.series_rate for counter in self.counters if isinstance(counter, HasSeries)]
+        rates.append(self.monitor.rate)
+        return max((LOOKS / rate for rate in rates if rate), default=0.0)
+
+    @cached_property
+    def _cheap(self) -> tuple[Edges, ...]:
+        return tuple(part for part in (*self.collectors, *self.counters) if reads_every_slice(part))
 
     def release(self) -> None:
         """Put everything back and let go; safe to call twice."""

@@ -1,4 +1,8 @@
-"""The ledger of a window: is it valid, and if not, why. Limits are the study's, set before anything is measured.
+"""The ledger: which slices and windows count, and why others do not; limits are set before anything is measured.
+
+Evidence falls on a slice where it can be seen there, and on all windows of a stretch where it is looked for in watched
+slices alone. A rejected slice takes its cycle with it, so that a scene and its baseline keep the same moments. A window
+counts if enough of its cycles are left, and if its slices together are within the limits.
 
 A reason reads "kind: detail"; the report counts by kind. Only what comes from outside is a reason. What members cause
 themselves (a lower frequency, throttling, major faults, switches, migrations among their own CPUs) is an effect: it
@@ -6,7 +10,8 @@ stands in the samples, as does what nobody can attribute. docs/ledger.md lists e
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -15,86 +20,112 @@ from castmates.runner.processes import restarts
 from castmates.runner.rounds.ledger_load import Load
 from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED
+from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.spec import Design, Member
-from castmates.workloads.heartbeat import State
 
-FEWEST_STEPS = 4  # in a window, to know how long a step usually takes
+FEWEST_STEPS = 4  # in a slice, to know how long a step usually takes
 OWN_STEPS = 5  # usual steps that are no silence yet
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What is needed to judge the windows of a block."""
+    """What is needed to judge the slices and windows of a block."""
 
     stage: Stage
     members: Mapping[str, Member]
     design: Design
     runner_cpus: frozenset[int]
 
-    def judge(self, window: Window) -> list[str]:
-        """Every reason for which this window does not count."""
-        readings = Readings(window)
-        reasons = [*self._progress(window, readings), *self._frozen(window), *self._places(window, readings)]
-        reasons += restarts.reasons(window.samples, readings.seconds, self.members, self.design.limits.restart_gap)
-        reasons += self._load().reasons(window.progress, readings)
-        return [*reasons, *self._masks(window), *self._swap(readings), *self._conditions(readings)]
+    def judge_stretch(self, windows: Sequence[Window]) -> None:
+        """Judge all slices of a stretch, and then its windows; the reasons are noted in them."""
+        for window in windows:
+            for each in window.all_slices:
+                each.reasons = self.judge(each, window.slow)
+        _drop_broken_cycles(windows)
+        of_all = list(dict.fromkeys(reason for window in windows for reason in self.proofs(window.watched)))
+        for window in windows:
+            window.reasons = [*of_all, *self._judge_window(window)]
 
-    def _progress(self, window: Window, readings: Readings) -> list[str]:
+    def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[str]:
+        """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
+        readings = Readings(each.samples, each.seconds)
+        reasons = [*self._progress(each, readings, set(each.since_switch) - (set() if each.watched else slow))]
+        reasons += _crept(each)
+        if each.watched:
+            reasons += restarts.reasons(each.samples, readings.seconds, self.members, self.design.limits.restart_gap)
+        return reasons + self._load().reasons(list(each.since_switch), readings)
+
+    def proofs(self, watched: Slice) -> list[str]:
+        """Every reason that is looked for in watched slices alone, and that spoils the whole stretch."""
+        readings = Readings(watched.samples, watched.seconds)
+        reasons = [f"not frozen: {name}" for name in watched.unfrozen if name not in watched.crept]
+        reasons += [*self._places(watched, readings), *_masks(watched), *self._swap(readings)]
+        return reasons + self._conditions(readings)
+
+    def _judge_window(self, window: Window) -> list[str]:
+        """Every reason for which a window as a whole does not count."""
+        measured, counted = len(window.slices), sum(each.counted for each in window.slices)
+        if measured == 1:
+            return list(window.slices[0].reasons)
+        # Whoever is too slow for the usual slices must work in them all the same, or the lead was as good as alone.
+        watched = Readings(window.watched.samples, window.watched.seconds)
+        if stalled := self._progress(window.watched, watched, window.slow):
+            return stalled
+        least = self.design.limits.cycles
+        if counted < least * measured:
+            kinds = ", ".join(_kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
+            return [f"too few cycles: {counted} of {measured} are left (limit {least:.0%}; {kinds})"]
+        if not counted:
+            return []
+        seconds = sum(each.seconds for each in window.slices if each.counted)
+        readings = Readings(window.sums(), seconds)
+        limit = self.design.limits.restart_gap
+        return [
+            *self._load().reasons(list(window.slices[0].since_switch), readings),
+            *restarts.reasons(readings.samples, seconds, self.members, limit),
+        ]
+
+    def _progress(self, each: Slice, readings: Readings, names: AbstractSet[str]) -> list[str]:
         reasons = []
-        for name, progress in window.progress.items():
-            member = self.members.get(name)
+        for name in (name for name in each.since_switch if name in names):
+            progress, member = each.progress(name), self.members.get(name)
             is_beating = member is None or member.progress != "runs"  # no member is a placebo
             if progress.lost:
                 reasons.append(f"lost heartbeats: {progress.lost} of {name} were overwritten before they were read")
             elif member is not None and member.role == "lead" and len(progress.records) < 2:
                 reasons.append(
-                    f"too few steps: {name} completed none in {readings.seconds:.1f} s (raise budget.longest_window)"
+                    f"too few steps: {name} completed none in {readings.seconds:.2f} s (raise budget.slice, or "
+                    "budget.longest_window)"
                 )
             elif not progress.records and (
                 is_beating or (readings.get(name, "cpu_s") or 0.0) < 0.01 * readings.seconds
             ):
                 # A long run of a command shows no heartbeat inside a window, but CPU time.
-                reasons.append(f"no progress: {name} made none in {readings.seconds:.1f} s")
-            elif is_beating and self.stage.cast[name].reader.state is not State.READY:
-                reasons.append(f"no progress: {name} says that it is at its end")
-            elif (silent_s := _silence(progress.records, window)) > self.design.limits.silence * readings.seconds:
-                reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {readings.seconds:.2f} s")
+                reasons.append(f"no progress: {name} made none in {readings.seconds:.2f} s")
+            elif is_beating and name in each.ended:
+                reasons.append(f"no progress: {name} reports that it is at its end")
+            else:
+                begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
+                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in progress.records), each.close_ns])
+                if silent_s > self.design.limits.silence * seconds:
+                    reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
         return reasons
 
-    def _frozen(self, window: Window) -> list[str]:
-        reasons = []
-        for name, process in self.stage.cast.items():
-            if name in window.progress:
-                continue
-            if moved := process.reader.head - process.seen:
-                reasons.append(f"not frozen: {name} made {moved} steps")
-            elif not self.stage.freezer.is_frozen(name):
-                reasons.append(f"not frozen: {name}")
-        return reasons
-
-    def _places(self, window: Window, readings: Readings) -> list[str]:
+    def _places(self, watched: Slice, readings: Readings) -> list[str]:
         """Return where threads may run now, where they ran last (the frozen too), and whether they left in between."""
         reasons = []
         for name, process in self.stage.cast.items():
             own = set(process.start.cpus)
-            allowed = self.stage.cpus_of_threads(name) if name in window.progress else set()
             migrations = readings.get(name, "cpu_migrations") or 0.0
-            if strange := allowed - own:
+            if strange := watched.allowed.get(name, set()) - own:
                 reasons.append(f"off its CPUs: a thread of {name} may run on {_listed(strange)}")
             elif strange := readings.last_cpus(name) - own:
                 reasons.append(f"off its CPUs: a thread of {name} ran on {_listed(strange)}")
             elif len(own) == 1 and migrations > 0:
                 reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
         return reasons
-
-    def _masks(self, window: Window) -> list[str]:
-        """Masks that were not what was given, and threads outside the group of their member."""
-        changed = [sample for sample in window.samples if sample.metric == CHANGED]
-        outside = [sample for sample in window.samples if sample.metric == MISPLACED]
-        reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
-        return reasons + [f"out of its group: {sample.note}" for sample in outside]
 
     def _swap(self, readings: Readings) -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))
@@ -123,28 +154,59 @@ def _listed(cpus: set[int]) -> str:
     return ", ".join(map(str, sorted(cpus)))
 
 
-def _silence(records: Sequence[tuple[int, int]], window: Window) -> float:
-    """Return the longest time without a step of somebody who usually makes many; 0 where steps are rare anyway."""
-    if len(records) < FEWEST_STEPS:
+def _silence(times: Sequence[int]) -> float:
+    """Return the longest time without a step, between two edges, of somebody who usually makes many; else 0."""
+    if len(times) < FEWEST_STEPS + 2:
         return 0.0
-    times = [window.open_ns, *(t_ns for t_ns, _ in records), window.close_ns]
     gaps = [after - before for before, after in pairwise(times)]
     longest = max(gaps)
     return longest / 1e9 if longest > OWN_STEPS * median(gaps) else 0.0
 
 
+def _crept(each: Slice) -> list[str]:
+    return [f"not frozen: {name} made {moved} steps" for name, moved in each.crept.items()]
+
+
+def _masks(watched: Slice) -> list[str]:
+    """Masks that were not what was given, and threads outside the group of their member."""
+    changed = [sample for sample in watched.samples if sample.metric == CHANGED]
+    outside = [sample for sample in watched.samples if sample.metric == MISPLACED]
+    reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
+    return reasons + [f"out of its group: {sample.note}" for sample in outside]
+
+
+def _drop_broken_cycles(windows: Sequence[Window]) -> None:
+    """A slice that does not count takes the others of its cycle with it, where windows have more than one."""
+    slices = [each for window in windows if len(window.slices) > 1 for each in window.slices]
+    broken = {each.cycle for each in slices if each.reasons}
+    for each in slices:
+        each.dropped = each.cycle in broken and not each.reasons
+
+
 def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:
     """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
+    of_windows = [(window.scene.kind, _kinds(window.reasons)) for window in rejected]
+    slices = [each for window in windows for each in window.all_slices]
+    of_slices = [(each.scene.kind, _kinds(each.reasons)) for each in slices if each.reasons]
     return {
         "windows": dict(Counter(window.scene.kind for window in windows)),
         "rejected": dict(Counter(window.scene.kind for window in rejected)),
-        "because": {
-            kind: dict(Counter(window.scene.kind for window in rejected if kind in _kinds(window)))
-            for kind in sorted({kind for window in rejected for kind in _kinds(window)})
-        },
+        "because": _by_kind(of_windows),
+        "slices": dict(Counter(each.scene.kind for each in slices)),
+        "slices_rejected": dict(Counter(kind for kind, _ in of_slices)),
+        "slices_dropped": dict(Counter(each.scene.kind for each in slices if each.dropped)),
+        "slices_because": _by_kind(of_slices),
     }
 
 
-def _kinds(window: Window) -> set[str]:
-    return {reason.partition(":")[0] for reason in window.reasons}
+def _by_kind(rejected: Sequence[tuple[str, Sequence[str]]]) -> dict[str, object]:
+    """For each kind of reason, how many of each kind of scene had it."""
+    return {
+        kind: dict(Counter(scene for scene, kinds in rejected if kind in kinds))
+        for kind in sorted({kind for _, kinds in rejected for kind in kinds})
+    }
+
+
+def _kinds(reasons: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(reason.partition(":")[0] for reason in reasons))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.surroundings import Domain, Surroundings
+from castmates.study.budget_keys import Limits
 from castmates.study.cpus import format_cpu_list
-from castmates.study.model import Limits
 
 TICK = 0.01  # seconds; the grain of /proc/stat
 FORGIVEN = 2 * TICK

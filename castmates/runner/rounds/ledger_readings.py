@@ -1,17 +1,17 @@
-"""The samples of a window, as its ledger asks for them."""
+"""The samples of a slice or of a window, as its ledger asks for them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from castmates.runner.rounds.window import Window
+from castmates.protocols import Sample
 
 
 class Readings:
-    """A window's samples by subject and metric."""
+    """Samples by subject and metric."""
 
-    def __init__(self, window: Window) -> None:
-        self.seconds = (window.close_ns - window.open_ns) / 1e9
-        self.samples = window.samples
-        self._values = {(sample.subject, sample.metric): sample for sample in window.samples}
+    def __init__(self, samples: Sequence[Sample], seconds: float) -> None:
+        self.seconds = seconds
+        self.samples = samples
+        self._values = {(sample.subject, sample.metric): sample for sample in samples}
 
     def get(self, subject: str, metric: str) -> float | None:
         """Return the value, or None where there is none."""

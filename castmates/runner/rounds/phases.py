@@ -8,8 +8,9 @@ from typing import Any
 from castmates.protocols import Count, Status
 from castmates.runner.processes.launch import Running
 from castmates.runner.processes.phase_log import PhaseLog
+from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.topdown_phases import topdown_counts
-from castmates.runner.rounds.window import Progress, Window
+from castmates.runner.rounds.window import Window
 from castmates.workloads.phase_file import OTHER_THREADS, Phase
 
 Row = dict[str, Any]  # of the table of steps: begin_ns and, for each phase, <phase>_s
@@ -75,14 +76,16 @@ def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
     for number, window in enumerate(windows, start=1):
         for name in window.scene.active:
             if name in reported:
-                steps[number, name] = list(steps_phases(reported[name], window.progress[name]))
+                steps[number, name] = [
+                    row for each in window.slices_of(name) for row in steps_phases(reported[name], each.progress(name))
+                ]
                 counts.setdefault(number, []).extend(_counts(name, reported[name], window))
     names = dict.fromkeys(phase.name for member in reported.values() for phase in member.phases)
     return Joined(steps, counts, {f"{name}_s": "float64" for name in names})
 
 
 def steps_phases(reported: Reported, progress: Progress) -> Iterator[Row]:
-    """For each heartbeat inside a window, the phases of the step (or steps) that ended with it.
+    """For each heartbeat inside a slice, the phases of the step (or steps) that ended with it.
 
     A phase belongs to the heartbeat that comes after its end. The row is empty where the begin of the step is
     not known, records were lost in it, or it has no phase; a phase that only other steps have took 0 s. What of a phase
@@ -107,11 +110,12 @@ def steps_phases(reported: Reported, progress: Progress) -> Iterator[Row]:
 def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
     """Yield what was counted in each phase of a member inside a window."""
     by_name: dict[str, list[Phase]] = {}
-    for phase in reported.inside(window.open_ns, window.close_ns):
+    slices = window.slices_of(member)
+    for phase in (phase for each in slices for phase in reported.inside(each.open_ns, each.close_ns)):
         if not phase.name.startswith(f"{OTHER_THREADS}/"):  # counts are the whole process's: not theirs alone
             by_name.setdefault(phase.name, []).append(phase)
-    whole = reported.whole(window.open_ns, window.close_ns)
-    intervals = _series(member, window)
+    whole = all(reported.whole(each.open_ns, each.close_ns) for each in slices)
+    intervals = _series(member, window.watched)
     for name, phases in by_name.items():
         stays = _Stays(member, name, phases)
         for place in range(len(reported.counters)):
@@ -120,7 +124,7 @@ def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
             if (count := _by_time(stays, event, scope, series)) is not None:
                 yield count
     spans = {name: [(phase.begin_ns, phase.end_ns) for phase in phases] for name, phases in by_name.items()}
-    yield from topdown_counts(member, spans, window)
+    yield from topdown_counts(member, spans, window.watched)
 
 
 @dataclass(frozen=True)
@@ -161,19 +165,19 @@ def _read_inside(stays: _Stays, place: int, reported: Reported, whole: bool) -> 
 Series = list[tuple[int, int, float]]  # from, to, count
 
 
-def _series(member: str, window: Window) -> dict[tuple[str, str], Series]:
+def _series(member: str, watched: Slice) -> dict[tuple[str, str], Series]:
     """Return the series of every event that was counted for a member, which add up from the opening edge, as intervals.
 
-    By event and scope, which is the window's count's.
+    By event and scope, which is the count's; only watched slices have series.
     """
     counted = {
         sample.name: sample.scope
-        for sample in window.counts
+        for sample in watched.counts
         if sample.subject == member and sample.kind == "event" and not sample.phase
     }
     intervals: dict[tuple[str, str], Series] = {}
     last: dict[str, tuple[int, float]] = {}
-    own = [sample for sample in window.samples if (sample.source, sample.subject) == (SERIES, member)]
+    own = [sample for sample in watched.samples if (sample.source, sample.subject) == (SERIES, member)]
     for sample in sorted(own, key=lambda each: each.t_ns):
         if sample.metric not in counted or sample.value is None:
             continue

@@ -1,13 +1,11 @@
-"""How long rates take to become steady after a change of scene: found from the heartbeats since the change.
+"""How long rates take to become steady after a change of scene: found from the heartbeats of all slices.
 
-The occupancy of each active process, where the machine shows it often enough, is looked at in the same way.
-
-Each active process of each window gives its progress from the change of scene to the window's end, as the log rate of
-every slice of that time against the rate of the later half. Each process is looked at in each scene by itself, as one
-scene may settle slowly where all others settle at once, and over all its scenes. Running means of a few slices are held
-against the tolerance and against their scatter between windows. Where rates became steady only after the windows were
-opened, all windows of the block so far do not count, and the next ones wait longer (the second time, as long as they
-may): a rule that looks at the course of a window, never at the difference between scenes.
+Each active process of each slice gives its progress from the switch to the slice's end, as the log rate of every bin
+of that time against the rate of the later half. Each process is looked at in each scene by itself, as one scene may
+settle slowly where all others settle at once, and over all its scenes. Running means of a few bins are held against the
+tolerance and against their scatter between slices. What comes before rates are steady is left out of every slice.
+Where they are not steady in the first half of a slice, all slices of the block so far do not count, and the next ones
+are longer: a rule that looks at the course of a slice, never at the difference between scenes.
 """
 
 import math
@@ -17,61 +15,114 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from castmates.runner.rounds.window import OCCUPANCY_OF, Window
+from castmates.runner.rounds.slices import Slice
 
-SLICES = 24
-HALF = SLICES // 2
-TOGETHER = 4  # slices whose mean is judged
+BINS = 24
+HALF = BINS // 2
+TOGETHER = 4  # bins whose mean is judged
+PLACES = HALF - TOGETHER + 2  # of such means
 TOLERANCE = 0.02  # on the log scale
+FEWEST_RECORDS = 4  # of a process in a slice
 FEWEST_CURVES = 3  # of a scene
-FEWEST_FREE = 8  # degrees of freedom of the scatter between windows
+FEWEST_FREE = 8  # degrees of freedom of the scatter between slices
 REASON = "not settled"
-MORE = 1.25  # times as long as was seen, because what is seen is the edge of a slice
+MORE = 1.25  # times as long as was seen, because what is seen is the edge of a bin
 
-Curve = Sequence[float | None]  # log rate of each slice against the later half
-Scenes = dict[str, list[Curve]]  # one process's curves, by scene
+Curve = Sequence[float | None]  # log rate of each bin against the later half
+
+
+@dataclass
+class Scatter:
+    """A number of values, their sum and the sum of their squares."""
+
+    count: int = 0
+    sum: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Take in a value."""
+        self.count += 1
+        self.sum += value
+        self.squares += value * value
+
+    def __add__(self, other: "Scatter") -> "Scatter":
+        return Scatter(self.count + other.count, self.sum + other.sum, self.squares + other.squares)
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return self.sum / self.count
+
+    @property
+    def around_mean(self) -> float:
+        """The sum of the squares of what they differ from it."""
+        return max(0.0, self.squares - self.sum * self.sum / self.count)
+
+
+@dataclass
+class Response:
+    """The curves of one process in one scene, added up."""
+
+    curves: int = 0
+    places: list[Scatter] = field(default_factory=lambda: [Scatter() for _ in range(PLACES)])
+    bins: list[Scatter] = field(default_factory=lambda: [Scatter() for _ in range(BINS)])
+
+    def add(self, curve: Curve) -> None:
+        """Take in the curve of a slice."""
+        self.curves += 1
+        for each, value in zip(self.bins, curve, strict=True):
+            if value is not None:
+                each.add(value)
+        for first, place in enumerate(self.places):
+            if known := [value for value in curve[first : first + TOGETHER] if value is not None]:
+                place.add(fmean(known))
+
+
+Scenes = Mapping[str, Response]  # of one process, by scene
 
 
 @dataclass
 class Settling:
     """The settle time in use, and what was found about it."""
 
-    seconds: float
+    seconds: float  # of the lead, and of everybody else at least
     longest: float
+    lead: str
+    others: dict[str, float] = field(default_factory=dict)  # longer ones, by process
     steady_after: float | None = None  # seconds; None where it was not looked for, or not seen
-    raised: bool = False
     unsteady: bool = False  # not even the longest settle time was enough
-    slowest: str = ""  # whose rate took that long
+    slowest: str = ""  # the lead, and its scene that took that long
     watched: float = 0.0  # seconds after a change that were looked at
-    curves: dict[str, Scenes] = field(default_factory=dict)  # by process
+    responses: dict[str, dict[str, Response]] = field(default_factory=dict)  # by process, by scene
 
     def __post_init__(self) -> None:
         """Look for it only where it may be raised."""
         self._wanted = self.longest > self.seconds
+        self._tried_longest = False
 
-    def learn(self, windows: Iterable[Window]) -> str:
-        """Take in a round; a reason where the block's windows were opened too early, and the next will wait longer."""
-        usable = [window for window in windows if not window.reasons]
+    def watch(self, length_s: float) -> None:
+        """Begin anew with slices of this length."""
+        if length_s != self.watched:
+            self.watched = length_s
+            self.responses.clear()
+
+    def learn(self, slices: Iterable[Slice]) -> str:
+        """Take in a round; a reason where its slices were too short to become steady, and the next will be longer."""
+        usable = [each for each in slices if not each.reasons]
         if not self._wanted or not usable:
             return ""
-        self.watched = self.watched or min(_seconds(window.switch_ns, window.close_ns) for window in usable)
-        for window in usable:
-            for name, records in window.since_switch.items():
-                if curve := curve_of(records, window.switch_ns, self.watched):
-                    self.curves.setdefault(name, {}).setdefault(window.scene.name, []).append(curve)
-        if not self.curves:
-            return ""
-        last_slices = {name: last_off(scenes) for name, scenes in self.curves.items()}
-        name = max(last_slices, key=lambda name: last_slices[name])
-        last, scene = last_slices[name]
-        slice_s = self.watched / SLICES
-        self.slowest = name + (f" in {scene}" if scene else "")
-        self.steady_after = None if last >= HALF else (last + 1) * slice_s
-        # A slice that straddles the opening is forgiven: the settle time is no multiple of slices.
-        if self.steady_after is not None and self.steady_after <= self.seconds + slice_s:
-            return ""
-        self.unsteady = self.seconds >= self.longest
-        return "" if self.unsteady else self._wait_longer()
+        for each in usable:
+            for name, records in each.since_switch.items():
+                if curve := curve_of(records, each.switch_ns, self.watched):
+                    self.responses.setdefault(name, {}).setdefault(each.scene.name, Response()).add(curve)
+        for name, scenes in self.responses.items():
+            if name != self.lead:
+                self._learn_of_another(name, scenes)
+        return self._learn_of_lead(self.responses[self.lead]) if self.lead in self.responses else ""
+
+    def seconds_of(self, name: str) -> float:
+        """How long is left out of this process's slices."""
+        return max(self.seconds, self.others.get(name, 0.0))
 
     def about(self) -> dict[str, object]:
         """Return what block.json has of it."""
@@ -81,26 +132,51 @@ class Settling:
             "unsteady": self.unsteady,
             "slowest": self.slowest,
             "watched": round(self.watched, 4),
-            "curves": {name: sum(map(len, scenes.values())) for name, scenes in self.curves.items()},
+            "curves": {name: sum(each.curves for each in scenes.values()) for name, scenes in self.responses.items()},
+            "others": {name: round(seconds, 4) for name, seconds in self.others.items()},
+            "response": {name: _mean_curve(scenes.values()) for name, scenes in self.responses.items()},
         }
 
-    def _wait_longer(self) -> str:
-        waited, after = self.seconds, self.steady_after
-        self.seconds = self.longest if after is None or self.raised else min(self.longest, MORE * after)
-        self.raised = True
-        seen = "did not become steady" if after is None else f"became steady after {after:.2f} s"
-        self.watched = 0.0
-        self.curves.clear()
-        what = self.slowest if self.slowest.startswith(OCCUPANCY_OF) else f"rate of {self.slowest}"
-        return f"{REASON}: the {what} {seen}, but the window opened after {waited:.2f} s"
+    def _learn_of_lead(self, scenes: Scenes) -> str:
+        last, scene = last_off(scenes)
+        bin_s = self.watched / BINS
+        self.slowest = self.lead + (f" in {scene}" if scene else "")
+        self.steady_after = None if last >= HALF else (last + 1) * bin_s
+        if self.steady_after is None:
+            return self._longer_slices()
+        # A bin that straddles the opening is forgiven: the settle time is no multiple of bins.
+        if self.steady_after > self.seconds + bin_s:
+            self.unsteady = self.seconds >= self.longest
+            self.seconds = min(self.longest, MORE * self.steady_after)
+        return ""
+
+    def _learn_of_another(self, name: str, scenes: Scenes) -> None:
+        """Leave out more of its own slices, half of them at most; the lead's are as long as the lead wants them."""
+        after = (last_off(scenes)[0] + 1) * self.watched / BINS
+        if after > self.seconds_of(name) + self.watched / BINS:
+            self.others[name] = min(self.longest, MORE * after, self.watched / 2)
+
+    def _longer_slices(self) -> str:
+        """Wait for longer: first as long as what was looked at, then as long as we may."""
+        if self.seconds >= self.longest:
+            self.unsteady = True
+            return ""
+        self.seconds = self.longest if self._tried_longest else min(self.longest, self.watched)
+        self._tried_longest = True
+        return f"{REASON}: the rate of {self.slowest} did not become steady in the first half of {self.watched:.2f} s"
+
+
+def is_not_settled(reasons: Iterable[str]) -> bool:
+    """Check whether rates that were not steady are among the reasons."""
+    return any(reason.startswith(REASON) for reason in reasons)
 
 
 def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float) -> Curve | None:
-    """Return one process's log rates; None where it made too few steps for a slice to mean anything."""
-    if len(records) < HALF:
+    """Return one process's log rates; None where it made too few steps for a curve to mean anything."""
+    if len(records) < FEWEST_RECORDS:
         return None
     times = [t_ns for t_ns, _ in records]
-    edges = [begin_ns + int(watched_s * 1e9 * number / SLICES) for number in range(SLICES + 1)]
+    edges = [begin_ns + int(watched_s * 1e9 * number / BINS) for number in range(BINS + 1)]
     done = [_units_at(edge, times, records) for edge in edges]
     half, (last_ns, last) = done[HALF], records[-1]
     if half is None or last <= half:
@@ -110,49 +186,48 @@ def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float
     return [None if step is None else math.log(max(step, 0.01 * usual) / usual) for step in steps]
 
 
-def last_off(scenes: Mapping[str, Sequence[Curve]]) -> tuple[int, str]:
-    """Return the last slice, up to the middle one, in which a rate has not settled, and the scene ("": in all).
+def last_off(scenes: Scenes) -> tuple[int, str]:
+    """Return the last bin, up to the middle one, in which a rate has not settled, and the scene ("": in all).
 
     -1 where there is none.
     """
     last, where = -1, ""
-    for first in range(HALF - TOGETHER + 2):
-        place = range(first, first + TOGETHER)
-        means = {
-            scene: [fmean(values) for curve in curves if (values := _known(curve, place))]
-            for scene, curves in scenes.items()
-        }
-        off = _scene_that_is_off({scene: known for scene, known in means.items() if known})
+    for first in range(PLACES):
+        off = _scene_that_is_off(
+            {name: response.places[first] for name, response in scenes.items() if response.places[first].count}
+        )
         if off is not None:
-            last, where = min(place[-1], HALF), off
+            last, where = min(first + TOGETHER - 1, HALF), off
     return last, where
 
 
-def _known(curve: Curve, place: Iterable[int]) -> list[float]:
-    return [value for number in place if (value := curve[number]) is not None]
+def _scene_that_is_off(scenes: Mapping[str, Scatter]) -> str | None:
+    """Return the scene whose slices agree that the rate was another; "" for all together, None for none of them.
 
-
-def _scene_that_is_off(scenes: Mapping[str, Sequence[float]]) -> str | None:
-    """Return the scene whose windows agree that the rate was another; "" for all together, None for none of them.
-
-    The scatter is that of windows of the same scene, over all scenes: a machine whose speed wanders has much of it.
+    The scatter is that of slices of the same scene, over all scenes: a machine whose speed wanders has much of it.
     """
-    every = [mean for means in scenes.values() for mean in means]
-    freedom = len(every) - len(scenes)
+    every = sum(scenes.values(), start=Scatter())
+    freedom = every.count - len(scenes)
     if freedom < FEWEST_FREE:
         return None
-    squares = {scene: math.fsum((mean - fmean(means)) ** 2 for mean in means) for scene, means in scenes.items()}
-    usual = math.fsum(squares.values()) / freedom
+    usual = math.fsum(scatter.around_mean for scatter in scenes.values()) / freedom
     # About Student's quantile at one in a hundred thousand, as hundreds of means are looked at in a block.
     errors = 4.4 + 30 / freedom
-    for scene, means in [("", every), *scenes.items()]:
-        if len(means) < FEWEST_CURVES:
+    for scene, scatter in [("", every), *scenes.items()]:
+        if scatter.count < FEWEST_CURVES:
             continue
-        own = squares[scene] / (len(means) - 1) if scene else 0.0
-        error = errors * math.sqrt(max(usual, own) / len(means))
-        if abs(fmean(means)) > max(TOLERANCE, error):
+        own = scatter.around_mean / (scatter.count - 1) if scene else 0.0
+        error = errors * math.sqrt(max(usual, own) / scatter.count)
+        if abs(scatter.mean) > max(TOLERANCE, error):
             return scene
     return None
+
+
+def _mean_curve(responses: Iterable[Response]) -> list[float | None]:
+    """The mean curve of one process over its scenes, in log rate."""
+    columns = zip(*(response.bins for response in responses), strict=True)
+    bins = [sum(column, start=Scatter()) for column in columns]
+    return [round(each.mean, 4) if each.count else None for each in bins]
 
 
 def _units_at(t_ns: int, times: Sequence[int], records: Sequence[tuple[int, int]]) -> float | None:
@@ -162,7 +237,3 @@ def _units_at(t_ns: int, times: Sequence[int], records: Sequence[tuple[int, int]
         return None
     (t0, u0), (t1, u1) = records[after - 1], records[after]
     return u0 + (u1 - u0) * (t_ns - t0) / (t1 - t0)
-
-
-def _seconds(begin_ns: int, end_ns: int) -> float:
-    return (end_ns - begin_ns) / 1e9

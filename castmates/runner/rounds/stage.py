@@ -13,7 +13,7 @@ from castmates.runner.rounds.hardware import Hardware
 from castmates.study.spec import Share
 from castmates.workloads.heartbeat import State
 
-SLICE = 1.0  # seconds; how long we sleep at most without looking after the members
+LOOK = 1.0  # seconds; how long we sleep at most without looking after the members, whose heartbeats fill a ring
 LEAVE = 2.0  # seconds that members have to end by themselves
 
 
@@ -63,6 +63,21 @@ class Stage:
                 self.freezer.thaw(name)
         self._moving = set(names)
 
+    def exchange(self, names: Sequence[str]) -> None:
+        """Pause and let go until exactly these run, as quickly as can be; who escaped is found by `switch`."""
+        wanted = set(names)
+        if leaving := sorted(self._moving - wanted):
+            self.freezer.pause(leaving)
+        if coming := [name for name in names if name not in self._moving]:
+            self.freezer.let_go(coming)
+        self._moving = wanted
+
+    def rest_until(self, t_ns: int) -> None:
+        """Sleep and read nothing, as long as that is short."""
+        self.sleep_until(t_ns - int(LOOK * 1e9))
+        if (left := t_ns - self.now_ns()) > 0:
+            time.sleep(left / 1e9)
+
     def look_after(self) -> None:
         """End the block when any process, running or frozen, has ended, or when nobody wants the block any more."""
         self._check()
@@ -71,12 +86,12 @@ class Stage:
                 raise WorkloadFailed.of(process, ended)
 
     def sleep_until(self, t_ns: int) -> None:
-        """Sleep, in slices, and keep up with the heartbeats meanwhile.
+        """Sleep, and keep up with the heartbeats meanwhile.
 
-        Slices are long: on a small machine this process sits on an antagonist's CPU, and each look costs it.
+        Looks are rare: on a small machine this process sits on an antagonist's CPU, and each look costs it.
         """
         while (left := (t_ns - self.now_ns()) / 1e9) > 0:
-            time.sleep(min(left, SLICE))
+            time.sleep(min(left, LOOK))
             self.read_beats()
             self.look_after()
 

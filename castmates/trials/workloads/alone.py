@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.counters.proc.procstat import read_tree
+from castmates.counters.proc.cputime import cpu_ns_of
 from castmates.errors import CastmatesError
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes.launch import Start
@@ -85,6 +85,15 @@ class Alone:
         units, units_ns = records[-1][1] - records[0][1], records[-1][0] - records[0][0]
         return Seen(passed, len(self._running.records), units, units_ns / 1e9, self._cpu_s() - cpu_s, usage)
 
+    def record(self, warm_up: float, seconds: float) -> list[tuple[int, int]]:
+        """Let it go on, and return its heartbeats (time, units so far) of so many seconds after the warm-up."""
+        self._let_run()
+        self._stage.sleep_until(self._stage.now_ns() + int(warm_up * 1e9))
+        self._running.forget_beats()
+        self._stage.sleep_until(self._stage.now_ns() + int(seconds * 1e9))
+        self._stage.read_beats()
+        return self._running.records
+
     def stand(self) -> Stood:
         """Freeze it in the middle of its work, look whether it stands still, and let it go on."""
         self._stage.switch([])
@@ -133,7 +142,7 @@ class Alone:
         self._stage.look_after()
 
     def _cpu_s(self) -> float:
-        return read_tree(self._running.pid).cpu_s
+        return (cpu_ns_of(self._running.pid) or 0) / 1e9
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def check_one(name: str, workload: Workload, places: Places, seconds: float, war
     cpus = tuple(sorted(os.sched_getaffinity(0))[-workload.cores :])
     if len(cpus) < workload.cores:
         return Result(name, "not here", f"it wants {workload.cores} CPUs, and there are {len(cpus)}")
-    start = _starter(name, workload, places, cpus)  # what cannot be built is an error of its own
+    start = starter(name, workload, places, cpus)  # what cannot be built is an error of its own
     if lack is not None and (still := lack_of(workload, places.envs, places.cache)):  # a program of the environment
         return _not_here(name, still)
     findings: list[Finding] = []
@@ -124,7 +124,7 @@ def _try_again(alone: Alone, findings: list[Finding]) -> None:
     findings.append(promises.restarts(seconds))
 
 
-def _starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...]) -> Callable[[Path], Start]:
+def starter(name: str, workload: Workload, places: Places, cpus: tuple[int, ...]) -> Callable[[Path], Start]:
     """Build what the workload needs, and make what starts it in a scratch folder."""
     native = environments.build(environments.NATIVE, places.envs, places.cache) / "bin"
     environment_key = inputs_key = None

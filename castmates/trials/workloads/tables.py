@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+    from castmates.analysis.design.wandering import Wandering
     from castmates.trials.workloads.check import Result
 
 COLUMNS = ("workload", "what", "stresses", "environment", "progress", "memory", "cores", "installed")
@@ -56,6 +57,17 @@ def catalogue_table(rows: Sequence[Mapping[str, Any]]) -> "Group":
         if not row["installed"]:
             lacking.setdefault(row["remedy"], []).append(row["workload"])
     return Group(table, *(_text(f"{', '.join(names)}: {remedy}", "yellow") for remedy, names in lacking.items()))
+
+
+def noise_table(rows: Sequence["Wandering"]) -> "Table":
+    """Return how rates wander, a row for each workload and length of windows."""
+    from castmates.analysis.design.wandering import BUDGET
+
+    table = _table(("workload", "window", "pairs", "neighbours differ by", f"±points after {BUDGET:.0f} s"), wrapped=())
+    for row in rows:
+        cells = [row.workload, f"{row.seconds:g} s", str(row.pairs), f"{100 * row.scatter:.1f} %"]
+        table.add_row(*map(_text, [*cells, f"{row.half_width_pct:.2g}"]))
+    return table
 
 
 def results_table(results: Sequence["Result"]) -> "Group":

@@ -11,8 +11,12 @@ from castmates.workloads.tfmodels.wish import Wish
 
 
 def compiled(job: Job, wish: Wish) -> Callable[[Batch], None]:
-    """Return a function that runs one step on a batch and comes back when the step is really done."""
-    step = tf.function(_step(job, wish), jit_compile=wish.xla or None)
+    """Return a function that runs one step on a batch and comes back when the step is really done.
+
+    The graph is traced without AutoGraph, which would first translate the package's Python for as much as a second: no
+    step of these jobs branches on a tensor, and one that did would be refused while it is traced.
+    """
+    step = tf.function(_step(job, wish), jit_compile=wish.xla or None, autograph=False)
 
     def run(batch: Batch) -> None:
         # Fetching a result to the host is what makes the step complete.
@@ -34,7 +38,7 @@ def marked(job: Job, wish: Wish) -> Callable[[Batch], list[float]]:
             result = plain(batch)
         return tf.nest.flatten(result)[0], tf.stack(found) if found else tf.zeros(0, tf.float64)
 
-    step = tf.function(with_marks)
+    step = tf.function(with_marks, autograph=False)
 
     def run(batch: Batch) -> list[float]:
         result, inside = step(batch)

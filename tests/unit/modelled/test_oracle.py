@@ -19,6 +19,7 @@ from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Company
 from tests.unit.modelled.makers import STUDY, SWEEPS, project_of
+from tests.unit.windows_maker import one_slice
 
 STUDIES, TOGETHER = 4000, 500  # studies in all, and in one table
 SEED = 20261121
@@ -103,6 +104,7 @@ def table(companies, logs):
             "reasons": "",
             "platform": "modelled",
         }
+        | one_slice(True)
     )
     for column in set(WINDOWS) - set(frame):
         frame[column] = "" if WINDOWS[column] == "str" else pd.NA
@@ -185,7 +187,8 @@ def contrasts(company, logs):
 def test_the_noise_here_is_the_modelled_machine_s(tmp_path, monkeypatch, part):
     monkeypatch.chdir(tmp_path)
     block = project_of(tmp_path, STUDY + SWEEPS).plan().blocks[0]
-    noise = Noise(**{"window": 0.0, "scene": 0.0, "launch": 0.0, "drift": 0.0, part: 0.01})
+    # What wanders there is forgotten from window to window, as here.
+    noise = Noise(**{"window": 0.0, "scene": 0.0, "launch": 0.0, "drift": 0.0, part: 0.01}, memory=SECONDS / 100)
     ones = {scene.name: dict.fromkeys(scene.active, 1.0) for scene in block.company.scenes}
     rng = np.random.default_rng(SEED)
     here = contrasts(block.company, log_rates(ones, block.company, noise, rng, 4000, 1, 2))

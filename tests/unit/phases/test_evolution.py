@@ -8,6 +8,7 @@ from castmates.analysis.explanations.evolution import Level, evolutions, points,
 from castmates.analysis.statistics import change_points
 from castmates.results.columns.block import STEPS, WINDOWS
 from castmates.results.columns.study import frame
+from tests.unit.windows_maker import one_slice
 
 SERIES = 200
 needs_ruptures = pytest.mark.needs("ruptures")
@@ -68,11 +69,11 @@ def launch(
     for number, (scene, seconds) in enumerate(step_times_by_window, start=1):
         for one in [0.0, *seconds]:
             t_ns, units = t_ns + round(one * 1e9), units + 1
-            steps.append(same | {"window": number, "t_ns": t_ns, "units": units})
+            steps.append(same | {"window": number, "slice": number, "t_ns": t_ns, "units": units})
         windows.append(
             same | {"window": number, "scene": scene, "kind": scene.split(":")[0], "mix": "", "partition": "unmanaged",
                     "workload": "lead", "role": "lead", "valid": valid, "round": 1, "position": number, "beats": 1,
-                    "open_ns": 0, "close_ns": 0}
+                    "open_ns": 0, "close_ns": 0} | one_slice(True)
         )  # fmt: skip
         t_ns, units = t_ns + 1_000_000_000, units + 5
     return frame(steps, STEPS), frame(windows, WINDOWS)
@@ -85,16 +86,23 @@ def test_a_step_lasts_from_one_heartbeat_to_the_next_inside_a_window():
     assert times["relative"].tolist() == pytest.approx([1, 2, 1, 1, 1])
 
 
+def test_no_step_spans_two_slices_of_a_window():
+    steps, windows = launch([("solo", [0.1, 0.1, 7.0, 0.1, 9.0, 0.1])])
+    times = step_times(steps.assign(slice=[1, 1, 1, 5, 5, 8, 8]), windows)
+    assert times["seconds"].tolist() == pytest.approx([0.1] * 4)
+    assert points(times)[["slice", "first", "last"]].to_numpy().tolist() == [[1, 2, 3], [5, 5, 5], [8, 7, 7]]
+
+
 def test_several_units_between_two_heartbeats_share_the_time():
     steps, windows = launch([("solo", [0.1, 0.2])])
     steps["units"] = [10, 20, 60]
     assert step_times(steps, windows)["seconds"].tolist() == pytest.approx([0.01, 0.005])
 
 
-def test_points_never_span_two_windows_and_hold_every_step():
+def test_points_never_span_two_slices_and_hold_every_step():
     times = step_times(*launch([("solo", [0.1] * 7), ("corun:x", [0.1] * 2), ("solo", [0.1] * 9)]))
     found = points(times)
-    assert found["window"].tolist() == [1, 1, 2, 3, 3, 3]
+    assert found["slice"].tolist() == [1, 1, 2, 3, 3, 3]
     assert found[["first", "last"]].to_numpy().tolist() == [[2, 4], [5, 8], [15, 16], [23, 25], [26, 28], [29, 31]]
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from castmates.protocols import Count, Sample
 from castmates.runner.rounds.phases import Reported, _counts, steps_phases
-from castmates.runner.rounds.window import Progress, Window
+from castmates.runner.rounds.slices import Progress, Slice
+from castmates.runner.rounds.window import Window
 from castmates.study.spec import Scene
 from castmates.workloads.phase_file import Phase
 
@@ -31,7 +32,9 @@ def reported(*phases: Phase, **more) -> Reported:
 
 def window(samples=(), counts=(), close_ns=10 * SECOND) -> Window:
     scene = Scene(name="solo", kind="solo", mix="", active=("lead",), placebos=(), partition="unmanaged")
-    return Window(scene, 0, close_ns, {}, list(samples), counts=list(counts))
+    made = Window(scene, [Slice(scene, 0, close_ns, samples=list(samples), counts=list(counts), watched=True)])
+    (made.watched,) = made.slices
+    return made
 
 
 def test_a_phase_belongs_to_the_heartbeat_after_its_end():

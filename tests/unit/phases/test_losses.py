@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss
 from castmates.results.columns.block import STEPS, WINDOWS
 from castmates.results.columns.study import frame
+from tests.unit.windows_maker import one_slice
 
 PHASES = ("input", "forward", "backward")
 
@@ -29,12 +30,13 @@ def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
                     t_ns += round(1e9 * (sum(inside) + rest))
                     spent = {f"{name}_s": one for name, one in zip(PHASES, inside, strict=True)}
                     nested = {"forward/attention_s": inside[1] / 2, "threads/decode_s": 9.0}
-                    row = {"window": number, "t_ns": t_ns, "units": 100 + unit, "begin_ns": begin if unit else None}
+                    row = {"window": number, "slice": number, "t_ns": t_ns, "units": 100 + unit}
+                    row["begin_ns"] = begin if unit else None
                     steps.append(same | row | (spent | nested if unit else {}))
                 windows.append(
                     same | {"window": number, "scene": scene, "kind": kind, "mix": mix, "round": turn, "position": 1,
                             "workload": "lead", "role": "lead", "valid": valid(block, turn, scene), "beats": 5,
-                            "open_ns": 0, "close_ns": 0, "partition": "unmanaged"}
+                            "open_ns": 0, "close_ns": 0, "partition": "unmanaged"} | one_slice(True)
                 )  # fmt: skip
     columns = {f"{name}_s": "float64" for name in (*PHASES, "forward/attention", "threads/decode")}
     return frame(steps, STEPS | columns), frame(windows, WINDOWS)

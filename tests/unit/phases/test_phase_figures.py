@@ -41,7 +41,7 @@ def results(
                 begin, t_ns = t_ns, t_ns + round(1e9 * (sum(spent.values()) + 0.1 * step))
                 units += 1
                 row = {key: window[key] for key in ("study", "company", "block", "window", "member", "platform")}
-                row |= {"t_ns": t_ns, "units": units, "begin_ns": begin if place else None}
+                row |= {"t_ns": t_ns, "units": units, "begin_ns": begin if place else None, "slice": window["window"]}
                 steps.append(row | ({f"{name}_s": one for name, one in spent.items()} if place else {}))
         table = frame(steps, STEPS | {f"{name}_s": "float64" for name in PARTS})
         table.to_parquet(folder / "blocks" / str(company) / str(block) / "steps.parquet", index=False)

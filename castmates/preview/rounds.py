@@ -1,0 +1,27 @@
+"""How many rounds the launches of a study have, and why, before all of it is known."""
+
+from collections.abc import Iterator
+
+from castmates.project import Project
+from castmates.results.rounds import read_decisions
+from castmates.study.decisions import UNDECIDED, reasons, undecided, with_decisions
+from castmates.study.rounds import FIRST_LAUNCHES, first_rounds
+from castmates.study.spec import Plan
+
+
+def expected(project: Project, plan: Plan) -> Plan:
+    """The plan with as many rounds as the first launches have where the number is not decided yet."""
+    budget = project.study.budget
+    waiting = [block.company for block in plan.blocks if undecided([block])]
+    return with_decisions(plan, {company.id: first_rounds(company, budget) for company in waiting})
+
+
+def lines(project: Project, plan: Plan) -> Iterator[str]:
+    """Why the rounds are as many as they are, and which companies are still to show it."""
+    yield from reasons(plan, read_decisions(project.results))
+    waiting = list(dict.fromkeys(block.company.id for block in plan.blocks if block.design.rounds == UNDECIDED))
+    if waiting:
+        yield (
+            f"{', '.join(waiting)}: the first {FIRST_LAUNCHES} launches decide how many rounds the others have; until "
+            "then as many are expected."
+        )

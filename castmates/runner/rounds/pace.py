@@ -1,0 +1,96 @@
+"""How long slices are: found for a launch from what its members did while they warmed up."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from castmates.study.spec import Design, Scene
+
+STEPS = 5  # of the lead in a slice, at least
+SWITCHES = 10  # times what a change of scene costs that a slice lasts, at least
+SETTLES = 4  # times the settle time
+SHORTEST = 0.06  # seconds; much shorter slices would measure their own edges
+FEWEST_BEATS = 3  # of a member in a slice: one that makes fewer is measured in watched slices alone
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How long a step of each member takes, and what a change of scene costs; in seconds."""
+
+    of_scene: Mapping[str, float]  # by scene, of who ends its slices: the lead, or who is alone
+    of_member: Mapping[str, float]  # the longest that was seen
+    switch: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The lengths of a launch's slices."""
+
+    length_s: float  # from one switch to the next, but for the step that ends it
+    settle_s: float
+    watch_s: float  # that a watched slice is open, at least
+    slow: frozenset[str]  # members that make too few steps in a slice
+    steps: Steps
+    why: str = ""  # what the length comes from
+
+    @property
+    def length_ns(self) -> int:
+        """Nanoseconds from one switch to the next."""
+        return int(self.length_s * 1e9)
+
+    @property
+    def settle_ns(self) -> int:
+        """Nanoseconds that are left out after a switch."""
+        return int(self.settle_s * 1e9)
+
+    @property
+    def watch_ns(self) -> int:
+        """Nanoseconds that a watched slice is open, at least."""
+        return int(self.watch_s * 1e9)
+
+    def about(self) -> dict[str, object]:
+        """Return what block.json has of it."""
+        return {
+            "slice": round(self.length_s, 4),
+            "because": self.why,
+            "watch": self.watch_s,
+            "switch": round(self.steps.switch, 6),
+            "slow": sorted(self.slow),
+            "steps": {name: round(step, 6) for name, step in self.steps.of_member.items()},
+        }
+
+    def step_of(self, scene: Scene) -> float:
+        """How long a step takes that ends a slice of this scene, as far as it is known."""
+        return self.steps.of_scene.get(scene.name) or max(self.steps.of_scene.values(), default=0.0)
+
+    def of_length(self, measured_s: float) -> "Pace":
+        """The pace of single slices that measure for so long."""
+        return replace(self, length_s=self.settle_s + measured_s, watch_s=0.0, slow=frozenset())
+
+    def cycles(self, design: Design) -> int:
+        """How many slices make a window of the study's length, in which the lead makes its steps."""
+        wanted_s = max(design.window, design.steps * max(self.steps.of_scene.values(), default=0.0))
+        return max(1, math.ceil(round(wanted_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+
+
+def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float) -> Pace:
+    """Choose the length of slices: the study's, or the shortest that serves the lead, the switch and the settling."""
+    wishes = {
+        f"{STEPS} steps of the lead": settle_s + (STEPS + 1) * _longest_of(lead, steps),
+        f"{SWITCHES} times a change of scene": SWITCHES * steps.switch,
+        f"{SETTLES} settle times": SETTLES * settle_s,
+        "the shortest that is sensible": SHORTEST,
+    }
+    why, length_s = max(wishes.items(), key=lambda wish: wish[1])
+    if design.slice is not None:
+        why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
+    length_s = min(length_s, settle_s + design.longest_window)
+    measured_s = length_s - settle_s
+    slow = frozenset(
+        name for name, step in steps.of_member.items() if name != lead and FEWEST_BEATS * step > measured_s
+    )
+    return Pace(length_s, settle_s, watch_s, slow, steps, why)
+
+
+def _longest_of(lead: str, steps: Steps) -> float:
+    return steps.of_member.get(lead, 0.0)

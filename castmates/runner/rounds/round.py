@@ -1,0 +1,140 @@
+"""One round of a launch: its stretches, the cycles of each, and the slices of these."""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from castmates.runner.outcome import Outcome
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.ledger import Ledger
+from castmates.runner.rounds.pace import Pace, Steps, pace_of
+from castmates.runner.rounds.settling import Settling, is_not_settled
+from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
+from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.window import Window
+from castmates.study.schedule import Stretch, stretches
+from castmates.study.spec import Member, Scene
+
+
+@dataclass
+class Rounds:
+    """What the rounds of a launch have in common."""
+
+    outcome: Outcome
+    stage: Stage
+    steps: Steps
+    pace: Pace = field(init=False)
+    _slices: int = 0  # measured so far
+
+    def __post_init__(self) -> None:
+        """Choose the length of slices from what was seen while everybody warmed up."""
+        block = self.outcome.block
+        self._members: Mapping[str, Member] = {member.name: member for member in block.company.members}
+        self._design = block.design
+        self._ledger = Ledger(self.stage, self._members, block.design, frozenset(self.outcome.runner_cpus))
+        self._choose_pace()
+
+    def about(self) -> str:
+        """The length of slices in words."""
+        pace, cycles = self.pace, self.pace.cycles(self._design)
+        return (
+            f"slices of {1e3 * pace.length_s:.0f} ms ({pace.why}), {1e3 * pace.settle_s:.0f} ms of it to settle; "
+            f"{cycles} slice{'s' * (cycles != 1)} a window; a change of scene takes {1e3 * self.steps.switch:.1f} ms"
+        )
+
+    def measure(self, number: int) -> list[Window]:
+        """Measure every scene in the slices of this round, stretch by stretch."""
+        windows: list[Window] = []
+        for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
+            changed = stretch.shares != self.stage.shares
+            eviction.change_shares(self.stage, stretch.shares)
+            self.stage.hardware.begin_stretch(number)
+            with _without_garbage_collection():
+                if changed:
+                    self._lead_in(stretch)
+                new = self._measure_stretch(stretch, number)
+            for each in (each for window in new for each in window.all_slices):
+                each.stretch, each.steady_s = place, self._settling.seconds_of
+            self._ledger.judge_stretch(new)
+            windows += new
+        windows.sort(key=lambda window: window.all_slices[0].number)
+        for position, window in enumerate(windows, start=1):
+            window.round, window.position = number, position
+        return windows
+
+    def learn(self, windows: list[Window]) -> str:
+        """Learn from a round how long rates take to settle; a reason where its slices were too short for that."""
+        settling = self._settling
+        known = settling.seconds, dict(settling.others)
+        too_short = settling.learn(each for window in windows for each in window.slices)
+        if known != (settling.seconds, settling.others):
+            self._choose_pace()
+            self._judge_anew()
+        return too_short
+
+    def _judge_anew(self) -> None:
+        """Judge all windows with what is left of their slices, now that more is left out."""
+        counting = [window for window in self.outcome.windows if not is_not_settled(window.reasons)]
+        by_stretch: dict[tuple[int, int], list[Window]] = {}
+        for window in counting:
+            by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)
+        for stretch in by_stretch.values():
+            self._ledger.judge_stretch(stretch)
+
+    @property
+    def _settling(self) -> Settling:
+        assert self.outcome.settling is not None
+        return self.outcome.settling
+
+    def _choose_pace(self) -> None:
+        lead = self.outcome.block.company.lead.name
+        self.pace = pace_of(self._design, self.steps, lead, self._settling.seconds, self.stage.hardware.watch_s)
+        self._settling.watch(self.pace.length_s)
+        self.outcome.pace = self.pace
+
+    def _lead_in(self, stretch: Stretch) -> None:
+        """Run every scene once unmeasured: caches were emptied, or are full of what others left under other masks."""
+        for scene in stretch.scenes:
+            self.stage.exchange(who_runs(scene))
+            self.stage.rest_until(self.stage.now_ns() + self.pace.length_ns)
+
+    def _measure_stretch(self, stretch: Stretch, number: int) -> list[Window]:
+        """Measure the scenes of a stretch in cycles; in one more, the last, everything is read."""
+        pace, cycles = self.pace, self.pace.cycles(self._design)
+        windows = {scene.name: Window(scene, slow=pace.slow.intersection(scene.active)) for scene in stretch.scenes}
+        stays_usual = pace.length_s - pace.settle_s >= pace.watch_s and not any(each.slow for each in windows.values())
+        last = cycles if stays_usual else cycles + 1
+        for cycle, order in enumerate(stretch.cycles(last), start=1):
+            for scene in order:
+                window = windows[scene.name]
+                if cycle < last and scene.active[0] in pace.slow:
+                    continue
+                each = self._measure(scene, number, watched=cycle == last)
+                each.cycle = cycle
+                if cycle == last:
+                    window.watched = each
+                if cycle < last or stays_usual:
+                    window.slices.append(each)
+            self.stage.look_after()
+        return list(windows.values())
+
+    def _measure(self, scene: Scene, number: int, watched: bool) -> Slice:
+        if watched:
+            each = measure_watched(self.stage, scene, self.pace, self._members, self._design, number)
+        else:
+            each = measure_slice(self.stage, scene, self.pace)
+        self._slices += 1
+        each.round, each.number = number, self._slices
+        return each
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Put the collector of this process off: it would work at any moment, on a CPU that is measured."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

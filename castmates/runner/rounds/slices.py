@@ -1,0 +1,194 @@
+"""Measures one slice: an uninterrupted stretch of one scene, from its switch to a step of the lead."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from castmates.protocols import Count, Sample
+from castmates.runner.processes import restarts
+from castmates.runner.processes.starts import placebo_member
+from castmates.runner.rounds.pace import Pace
+from castmates.runner.rounds.stage import Stage
+from castmates.study.spec import Design, Member, Scene
+
+LONGEST_WAIT = 3.0  # slices that we wait at most for the step that ends one
+POLLS = 20  # looks for that step while one usually takes place
+SHORTEST_POLL, LONGEST_POLL = 0.0003, 0.02  # seconds between two of them
+SHORTEST_LOOK = 0.05  # seconds between two looks at a slice that is kept open for slow members
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one active process did inside a slice."""
+
+    records: Sequence[tuple[int, int]]  # (time, units so far) of the heartbeats inside the slice
+    lost: int = 0
+    before_ns: int | None = None  # the last heartbeat before the slice was opened, since the scene was set
+
+    @property
+    def units(self) -> float:
+        """Units done between the first and the last heartbeat."""
+        return float(self.records[-1][1] - self.records[0][1]) if len(self.records) > 1 else float("nan")
+
+    @property
+    def seconds(self) -> float:
+        """The time between the first and the last heartbeat."""
+        return (self.records[-1][0] - self.records[0][0]) / 1e9 if len(self.records) > 1 else float("nan")
+
+    @property
+    def rate(self) -> float:
+        """Units per second over that time."""
+        return self.units / self.seconds if self.seconds else float("nan")
+
+
+def _at_once(_name: str) -> float:
+    return 0.0
+
+
+@dataclass
+class Slice:
+    """One uninterrupted stretch of a scene."""
+
+    scene: Scene
+    open_ns: int  # from here on it was read
+    close_ns: int
+    switch_ns: int = 0  # when the scene was set
+    since_switch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # heartbeats of those who ran
+    lost: Mapping[str, int] = field(default_factory=dict)  # heartbeats that were overwritten before they were read
+    samples: list[Sample] = field(default_factory=list)
+    counts: list[Count] = field(default_factory=list)
+    crept: Mapping[str, int] = field(default_factory=dict)  # steps of who should have stood still
+    unfrozen: Sequence[str] = ()  # who was seen to be able to run; looked for in watched slices alone
+    allowed: Mapping[str, set[int]] = field(default_factory=dict)  # CPUs that threads may run on; in watched slices
+    ended: Sequence[str] = ()  # who reported that it is at its end
+    watched: bool = False  # with everything that is read, not only with what is cheap
+    round: int = 0
+    stretch: int = 0  # of the round, from 1
+    cycle: int = 0  # of its stretch, from 1
+    number: int = 0  # within the block, from 1
+    steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady
+    reasons: list[str] = field(default_factory=list)  # why it does not count
+    dropped: bool = False  # with its cycle, of which another slice does not count
+
+    @property
+    def seconds(self) -> float:
+        """How long it was open."""
+        return (self.close_ns - self.open_ns) / 1e9
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is part of its window."""
+        return not self.reasons and not self.dropped
+
+    def begin_ns(self, name: str) -> int:
+        """From when on one's progress counts: it was read, and had settled."""
+        return max(self.open_ns, self.switch_ns + int(self.steady_s(name) * 1e9))
+
+    def progress(self, name: str) -> Progress:
+        """What one who ran did in it."""
+        records = self.since_switch[name]
+        first = bisect_left(records, (self.begin_ns(name), 0))
+        last = bisect_right(records, self.close_ns, key=lambda record: record[0])
+        before = records[first - 1][0] if first else None
+        return Progress(records[first:last], self.lost.get(name, 0), before)
+
+
+def who_runs(scene: Scene) -> list[str]:
+    """Everybody who runs in a scene, placebos included."""
+    return [*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)]
+
+
+def measure_slice(stage: Stage, scene: Scene, pace: Pace) -> Slice:
+    """Run a scene for one slice, and read at its edges what is cheap to read."""
+    names = who_runs(scene)
+    switch_ns = _set(stage, names)
+    stage.rest_until(switch_ns + pace.settle_ns)
+    stage.hardware.open_slice(names)
+    open_ns = stage.now_ns()
+    _hold(stage, scene, pace, switch_ns)
+    close_ns = stage.now_ns()
+    samples = stage.hardware.close_slice()
+    return _closed(stage, Slice(scene, open_ns, close_ns, switch_ns, samples=samples), names)
+
+
+def measure_watched(
+    stage: Stage, scene: Scene, pace: Pace, members: Mapping[str, Member], design: Design, round_number: int
+) -> Slice:
+    """Run a scene for a slice in which everything is read; it is kept open for who makes few steps."""
+    names = who_runs(scene)
+    active = [name for name in names if name in members]
+    switch_ns = _set(stage, names)
+    stage.hardware.begin_series(active, round_number)
+    stage.rest_until(max(switch_ns + pace.settle_ns, stage.now_ns()))
+    stage.hardware.open_window(names)
+    open_ns = stage.now_ns()
+    _hold(stage, scene, pace, switch_ns)
+    _hold_open(stage, [members[name] for name in active if name in pace.slow], pace, design, open_ns)
+    close_ns = stage.now_ns()
+    samples = stage.hardware.close_window()
+    watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True)
+    _closed(stage, watched, names)
+    watched.unfrozen = [name for name in stage.cast if name not in names and not stage.freezer.is_frozen(name)]
+    watched.allowed = {name: stage.cpus_of_threads(name) for name in names}
+    return watched
+
+
+def _set(stage: Stage, names: Sequence[str]) -> int:
+    """Let exactly these run, and forget what was reported so far; return when they began."""
+    stage.exchange(names)
+    stage.forget_beats()
+    return stage.now_ns()
+
+
+def _closed(stage: Stage, measured: Slice, names: Sequence[str]) -> Slice:
+    """Read what happened in a slice that has just been closed."""
+    stage.read_beats()
+    cast = stage.cast
+    measured.since_switch = {name: cast[name].records for name in names}
+    measured.lost = {name: cast[name].lost for name in names if cast[name].lost}
+    measured.crept = {
+        name: moved
+        for name, process in cast.items()
+        if name not in measured.since_switch and (moved := process.reader.head - process.seen)
+    }
+    measured.ended = [name for name in names if cast[name].at_its_end]
+    kept = {name: cast[name].restarts for name in names}
+    measured.samples += restarts.samples(kept, measured.open_ns, measured.close_ns)
+    measured.counts = stage.hardware.counts() if measured.watched else stage.hardware.counts_of_slice()
+    return measured
+
+
+def _hold(stage: Stage, scene: Scene, pace: Pace, switch_ns: int) -> None:
+    """Wait for the end of a slice: the first step of the lead (or of who is alone) after its nominal length.
+
+    Cut at a moment instead, the last step would be lost more often the longer it is, and rates be too high.
+    """
+    length_ns = pace.length_ns
+    stage.rest_until(switch_ns + length_ns)
+    process = stage.cast[scene.active[0]]
+    head, last = process.reader.head, switch_ns + int(LONGEST_WAIT * length_ns)
+    poll = min(max(pace.step_of(scene) / POLLS, SHORTEST_POLL), LONGEST_POLL)
+    while process.reader.head == head and (now := stage.now_ns()) < last:
+        stage.rest_until(now + int(poll * 1e9))
+
+
+def _hold_open(stage: Stage, slow: Sequence[Member], pace: Pace, design: Design, open_ns: int) -> None:
+    """Keep a watched slice open as long as what is read needs, and (up to a limit) for the steps of slow members."""
+    last = open_ns + int(design.longest_window * 1e9)
+    until = open_ns + pace.watch_ns
+    while True:
+        stage.sleep_until(until)
+        now = stage.now_ns()
+        open_s = (now - open_ns) / 1e9
+        missing = max((_missing_s(stage, member, design, open_ns, open_s) for member in slow), default=0.0)
+        if missing <= 0 or now >= last:
+            return
+        until = min(last, now + int(max(missing, SHORTEST_LOOK) * 1e9))
+
+
+def _missing_s(stage: Stage, member: Member, design: Design, open_ns: int, open_s: float) -> float:
+    """Return how long a member will take, at its pace so far, for the steps that it still owes."""
+    records = stage.cast[member.name].records
+    beats = len(records) - bisect_left(records, (open_ns, 0))
+    steps = 1 if member.progress == "runs" and member.role == "antagonist" else design.steps
+    return (steps + 1 - beats) * open_s / max(beats, 1)

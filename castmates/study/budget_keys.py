@@ -1,0 +1,160 @@
+"""What a user may write under `budget` and `limits`: how much is measured, and what counts."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from castmates.study.written import Precision, Written
+
+
+def _rounds(value: object) -> object:
+    named = value in ("auto", "pilot")
+    if not named and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ROUNDS):
+        raise ValueError(f"a whole number from 1 to {MOST_ROUNDS}, or one of the words auto and pilot")
+    return value
+
+
+def _slice(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value != "auto" and not (is_number and SHORTEST_SLICE <= float(str(value)) <= LONGEST_SLICE):
+        raise ValueError(f"seconds from {SHORTEST_SLICE:g} to {LONGEST_SLICE:g}, or the word auto")
+    return value
+
+
+MOST_ROUNDS = 1000
+SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0
+FEWEST_AT_A_LOOK = 4
+CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
+
+
+class Budget(Written):
+    """How much measuring a study may do."""
+
+    precision: Precision | None = Field(
+        default=None,
+        description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
+        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
+    )
+    blocks: int = Field(
+        default=5,
+        ge=1,
+        le=10_000,
+        description="launches of each company; the sampling unit of the headline; with 'precision' the first look",
+    )
+    most_blocks: int = Field(
+        default=20,
+        ge=1,
+        le=10_000,
+        validate_default=True,
+        description=f"launches of each company, at most, where 'precision' is given; at least {CONFIRMED_AFTER} more "
+        "than 'blocks'",
+    )
+    batch: int = Field(
+        default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
+    )
+    rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
+        default="auto",
+        description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
+        "show to be best for the others; 'pilot': as many as `castmates pilot` found best",
+    )
+    spare_rounds: int = Field(
+        default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
+    )
+    window: float = Field(
+        default=1.0, gt=0, le=600, description="seconds a scene is measured in a round, at least: the sum of its slices"
+    )
+    longest_window: float = Field(
+        default=5.0,
+        gt=0,
+        le=600,
+        description="seconds a slice may be stretched to so that its members complete enough steps",
+    )
+    slice: Annotated[float | Literal["auto"], BeforeValidator(_slice)] = Field(
+        default="auto",
+        description="seconds that a scene runs before the next one takes its turn; auto: at least 5 steps of the lead, "
+        "10 times what a change of scene costs, and 4 settle times, as each launch finds them",
+    )
+    settle: float = Field(
+        default=0.005, ge=0, le=3600, description="seconds that are left out after each change of scene, at least"
+    )
+    longest_settle: float = Field(
+        default=2.0,
+        ge=0,
+        le=3600,
+        description="seconds that the settle time is raised to, at most, where rates are seen to become steady later",
+    )
+    steps: int = Field(
+        default=10, ge=2, description="steps that a member should complete in a window, which is stretched for it"
+    )
+    company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
+    longest_block: float = Field(
+        default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"
+    )
+
+    @field_validator("blocks")
+    @classmethod
+    def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
+        if info.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
+            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, as 'precision' is given: fewer blocks cannot tell it")
+        return blocks
+
+    @field_validator("most_blocks")
+    @classmethod
+    def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
+        fewest = info.data.get("blocks", 0) + CONFIRMED_AFTER
+        if info.data.get("precision") is not None and most < fewest:
+            raise ValueError(
+                f"at least {fewest}, as 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
+                "'blocks'"
+            )
+        return most
+
+    @property
+    def looks(self) -> list[int]:
+        """How many blocks each company has at each look; there is but one without `precision`."""
+        if self.precision is None:
+            return [self.blocks]
+        return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
+
+
+class Limits(Written):
+    """When a window is rejected; decided before anything is measured."""
+
+    steal: float = Field(
+        default=0.03,
+        ge=0,
+        le=1,
+        description="share of CPU time stolen by the hypervisor on the members' CPUs",
+    )
+    foreign: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
+    )
+    neighbours: float = Field(
+        default=0.03,
+        ge=0,
+        le=1,
+        description="share of the CPU time around a last-level cache of the block that other programs took on its "
+        "other CPUs",
+    )
+    silence: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of a slice for which a member that makes many steps in it may make none",
+    )
+    cycles: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of a window's slices that must be left when rejected ones, and those beside them, are out",
+    )
+    swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
+    restart_gap: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="share of a window in which an antagonist that is run again and again was absent between two runs",
+    )

@@ -1,0 +1,78 @@
+"""The rounds of launches that follow from a company's first ones: what was decided, and the plan with and without it.
+
+A plan is the same text before and after a decision, so that one measures nothing again and makes no table anew.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from castmates.study.spec import Block, Design, Plan
+
+UNDECIDED = 0  # rounds
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How many rounds the launches of a company have after its first ones, and what that follows from."""
+
+    company: str
+    protocol: int
+    rounds: int
+    launches: int  # that showed it; none where the number is that of later launches which are measured already
+    within: float | None  # standard deviations of the log ratio: between rounds of a launch; None where not known
+    between: float | None  # between launches, without what the rounds add to it
+    launch: float  # seconds
+    round: float
+
+    @property
+    def words(self) -> str:
+        """Why there are so many rounds."""
+        head = f"{self.company}: {self.rounds} rounds in each launch after the first ones"
+        if not self.launches:
+            return f"{head}, as in those that are measured already."
+        cost = f"a launch takes {self.launch:.1f} s and a round {self.round:.1f} s"
+        if self.within is None or self.between is None:
+            return f"{head}: how launches differ is not known, as too few of them have valid windows, and {cost}."
+        spread = f"{100 * self.within:.2g} % from round to round and {100 * self.between:.2g} % more between launches"
+        return f"{head}: in the first {self.launches} the loss varies by {spread}, and {cost}."
+
+
+def reasons(plan: Plan, decisions: Iterable[Decision]) -> list[str]:
+    """Why launches of the plan have as many rounds as they have, where first launches decided it."""
+    companies = {block.company.id for block in plan.blocks if block.design.decided}
+    return [decision.words for decision in decisions if decision.company in companies]
+
+
+def with_decisions(plan: Plan, rounds: Mapping[str, int]) -> Plan:
+    """The plan with the decided rounds, by company; launches of other companies stay undecided."""
+    return _changed(plan, lambda block: rounds.get(block.company.id, block.design.rounds))
+
+
+def without_decisions(plan: Plan) -> Plan:
+    """The plan as it is before anything is decided."""
+    return _changed(plan, lambda _: UNDECIDED)
+
+
+def without_decision(block: Block) -> Block:
+    """The block as it is before anything is decided: what has to be the same for it to count as measured."""
+    return _with_rounds(block, UNDECIDED, {}) if block.design.decided else block
+
+
+def undecided(blocks: Iterable[Block]) -> bool:
+    """Whether one of these blocks waits for a decision."""
+    return any(block.design.rounds == UNDECIDED for block in blocks)
+
+
+def _changed(plan: Plan, rounds: Callable[[Block], int]) -> Plan:
+    designs: dict[tuple[int, int], Design] = {}  # blocks may share one, and still do afterwards
+    blocks = [_with_rounds(block, rounds(block), designs) if block.design.decided else block for block in plan.blocks]
+    return plan.model_copy(update={"blocks": tuple(blocks)})
+
+
+def _with_rounds(block: Block, rounds: int, designs: dict[tuple[int, int], Design]) -> Block:
+    if block.design.rounds == rounds:
+        return block
+    place = (id(block.design), rounds)
+    if place not in designs:
+        designs[place] = block.design.model_copy(update={"rounds": rounds})
+    return block.model_copy(update={"design": designs[place]})

@@ -1,0 +1,77 @@
+"""How many rounds a launch should have: how a loss varies within and between launches, what each costs -> a number.
+
+The rule is that of Kalibera and Jones (2013), made cautious; docs/methodology.md has what it loses in simulation.
+"""
+
+import math
+from dataclasses import dataclass
+
+from castmates.study.budget_keys import Budget
+from castmates.study.companies import launch_guess
+from castmates.study.spec import Company
+
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
+SMALLEST_LAUNCH = 0.2  # of a block's time: making it smaller still by more rounds gains next to nothing
+
+FIRST_LAUNCHES = 2  # of a company; they show how many rounds its other launches should have
+FEWEST_FIRST = 3  # rounds of these: they have to show a variance, also when a window is rejected
+BELIEVED = 0.5  # of what a launch is guessed to cost: too many rounds of the first launches cost more than too few
+
+# What a company is taken for before it is measured: the variance between launches as a part of that within them. It
+# counts for as much as two launches do, which alone show next to nothing of it.
+USUAL_RATIO, USUAL_FREEDOM = 0.05, 1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that the blocks of a company take."""
+
+    launch: float  # everything but the rounds
+    round: float
+
+    def fitting(self, longest_block: float) -> float:
+        """How many rounds fit a block of this length."""
+        return (longest_block - self.launch) / self.round if self.round else math.inf
+
+
+def expected_ratio(between: float, within: float, freedom: float) -> float:
+    """The variance between launches as a part of that within them: what was seen, drawn towards what is usual.
+
+    `freedom` is how many degrees of freedom `between` rests on.
+    """
+    if not freedom or not between + within:
+        return USUAL_RATIO
+    if not within:
+        return math.inf
+    return (freedom * between / within + USUAL_FREEDOM * USUAL_RATIO) / (freedom + USUAL_FREEDOM)
+
+
+def best_rounds(ratio: float, cost: Cost, fitting: float) -> int:
+    """The rounds that give the smallest variance for the time, as far as they fit a block.
+
+    A block takes launch + rounds x round seconds, and its mean varies by ratio + 1 / rounds: their product is smallest
+    at the root below.
+    """
+    if not cost.round:
+        return FEWEST_ROUNDS
+    relative = cost.launch / cost.round
+    gains = math.ceil(round((1 - SMALLEST_LAUNCH) / SMALLEST_LAUNCH * relative, 9))
+    most = max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.floor(min(fitting, MOST_ROUNDS)), gains))
+    best = math.sqrt(relative / ratio)
+    return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
+
+
+def guessed_cost(company: Company, settle: float, window: float) -> Cost:
+    """What the blocks of a company are expected to cost before any was measured."""
+    return Cost(launch_guess(company.members), len(company.scenes) * (settle + window))
+
+
+def first_rounds(company: Company, budget: Budget) -> int:
+    """The rounds of a company's first launches: the best ones for a usual company, enough to show a variance."""
+    return cautious_rounds(guessed_cost(company, budget.settle, budget.window), budget.longest_block)
+
+
+def cautious_rounds(guess: Cost, longest_block: float) -> int:
+    """The same for a company whose costs are guessed."""
+    believed = Cost(BELIEVED * guess.launch, guess.round)
+    return max(FEWEST_FIRST, best_rounds(USUAL_RATIO, believed, guess.fitting(longest_block)))

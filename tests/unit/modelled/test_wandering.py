@@ -1,0 +1,116 @@
+"""A modelled machine that wanders, and a block on it: what short slices resolve, and one long slice does not."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.modelled.cast import processes
+from castmates.modelled.world import NANO, World
+from castmates.study.modelled import Noise
+from tests.unit.modelled.makers import STUDY, project_of
+from tests.unit.modelled.test_block import played
+
+WANDERING = """
+name: example
+platform: modelled
+leads: [ranking]
+antagonists: [flood]
+controls: null
+budget: {{blocks: 1, rounds: 8, window: 1, longest_block: 3600, slice: {slice}}}
+model: {{noise: {{window: 20%, effect: 5%, memory: 1, scene: 0%, launch: 0%, drift: 0%}}}}
+"""
+
+
+def logs_of(windows):
+    """Log rates by round; member and scene across."""
+    found = windows.assign(log=lambda table: np.log(table["rate"]))
+    return found.pivot_table(index="round", columns=["member", "scene"], values="log")
+
+
+def contrasts(record, windows):
+    """Of each pair of scenes: what was found, its standard error over rounds, and the truth."""
+    logs, found = logs_of(windows), {}
+    for member, base, scene in (
+        ("ranking@1", "solo", "corun:ranking+flood"),
+        ("ranking@1", "solo", "placebo:2"),
+        ("ranking@1", "solo", "solo-again"),
+        ("flood@2", "alone:flood@2", "corun:ranking+flood"),
+    ):
+        difference = logs[member, base] - logs[member, scene]
+        true = (record["truth"][one][member]["rate"] for one in (base, scene))
+        found[member, scene] = (difference.mean(), difference.sem(), math.log(next(true) / next(true)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    """The same wandering machine, measured in slices as they are found, and in one long slice a round."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return {
+            length: played(tmp_path_factory.mktemp("block"), monkeypatch, WANDERING.format(slice=length))
+            for length in ("auto", 1.005)
+        }
+
+
+def test_effects_hold_the_truth_though_the_machine_wanders_by_a_fifth(blocks):
+    _, record, windows, *_ = blocks["auto"]
+    assert record["pace"]["slice"] < 0.25
+    assert (windows["slices"] >= 8).all()
+    assert windows["valid"].all()
+    for key, (found, error, true) in contrasts(record, windows).items():
+        assert abs(found - true) < 4 * error, key
+        assert error < 0.04, key
+
+
+def test_one_long_slice_a_round_does_not_resolve_them(blocks):
+    short, long = (contrasts(record, windows) for _, record, windows, *_ in blocks.values())
+    assert set(blocks[1.005][2]["slices"]) == {1}
+    for key in short:
+        assert long[key][1] > 2 * short[key][1], key
+    (_, closely, _), (_, roughly, _) = (side["ranking@1", "corun:ranking+flood"] for side in (short, long))
+    assert 2.365 * closely < 0.03 < 0.1 < 2.365 * roughly  # the half-widths of 95 % intervals over eight rounds
+
+
+def test_no_step_spans_two_slices(blocks):
+    """Heartbeats of a slice lie between its edges, and what is beyond the settle time alone makes the rate."""
+    _, record, windows, _, steps = blocks["auto"]
+    inside = steps.groupby(["slice", "member"]).agg(
+        first=("t_ns", "min"), last=("t_ns", "max"), beats=("t_ns", "size"), done=("units", lambda u: u.max() - u.min())
+    )
+    lengths = (inside["last"] - inside["first"]) / 1e9
+    assert lengths.max() < 2 * max(record["pace"]["slice"], record["pace"]["watch"])
+    by_window = steps.drop_duplicates(["slice", "member"]).set_index(["slice", "member"])["window"]
+    sums = pd.DataFrame({"window": by_window, "units": inside["done"].astype(float), "seconds": lengths})
+    sums = sums.groupby(["window", "member"]).sum()
+    rates = windows.set_index(["window", "member"])
+    pd.testing.assert_series_equal(sums["units"], rates["units"], check_names=False, check_like=True)
+    assert (sums["seconds"] - rates["progress_s"]).abs().max() < 1e-6
+    assert (rates["rate"] * rates["progress_s"] - rates["units"]).abs().max() < 1e-6
+
+
+def luck(world, names, gap, count):
+    """The factor on the rate of the first of these, every so many seconds."""
+    found = []
+    for _ in range(count):
+        world.let_run(names)
+        found.append(math.log(world._luck(names[0], world.balance_of(names, {}).actors)))
+        world.now_ns += int(gap * NANO)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("gap", "memory"), [(0.1, 1.0), (1.0, 1.0), (1.0, 0.25)])
+@pytest.mark.parametrize(("alone", "spread"), [(True, 0.1), (False, math.hypot(0.1, 0.2))])
+def test_a_rate_wanders_as_far_and_as_fast_as_the_model_states(tmp_path, gap, memory, alone, spread):
+    block = project_of(tmp_path, STUDY).plan().blocks[0]
+    noise = Noise(window=0.1, effect=0.2, memory=memory, scene=0.0, launch=0.0, drift=0.0)
+    machine = block.design.model.model_copy(update={"noise": noise})
+    names = ["ranking@1"] if alone else ["ranking@1", "flood@2"]
+    world = World(machine, processes(block.company, {}), seed=3)
+    found = luck(world, names, gap, 4000)
+    kept = math.exp(-gap / memory)
+    error = math.sqrt((1 + kept) / (1 - kept) / 4000)  # of a mean, in standard deviations
+    assert abs(found.mean()) < 4 * spread * error
+    assert found.std() == pytest.approx(spread, rel=4 * error)
+    assert np.corrcoef(found[:-1], found[1:])[0, 1] == pytest.approx(kept, abs=0.07)

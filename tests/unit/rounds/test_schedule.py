@@ -1,0 +1,121 @@
+"""The order of slices: every cycle has every scene, neighbours are balanced, and the same seed is the same order."""
+
+from collections import Counter
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.study.schedule import Stretch, stretches
+from castmates.study.spec import REST, UNMANAGED, Scene, Share
+from tests.unit.windows_maker import company, mix, plan
+
+SEEDS = st.integers(0, 2**32 - 1).map(str)
+
+
+def scenes(count, **more):
+    about = {"kind": "corun", "mix": "", "active": ("lead@0",), "placebos": (), "partition": UNMANAGED} | more
+    return tuple(Scene(name=f"s{number}", **about) for number in range(count))
+
+
+def order(count, cycles, seed):
+    return [[scene.name for scene in cycle] for cycle in Stretch((), scenes(count), seed).cycles(cycles)]
+
+
+@given(st.integers(1, 15), st.integers(1, 40), SEEDS)
+def test_every_cycle_has_every_scene_once_and_none_follows_itself(count, cycles, seed):
+    found = order(count, cycles, seed)
+    assert len(found) == cycles
+    assert all(sorted(cycle) == sorted(f"s{number}" for number in range(count)) for cycle in found)
+    if count > 1:
+        assert all(one != other for one, other in pairwise([name for cycle in found for name in cycle]))
+
+
+@given(st.integers(2, 12), st.integers(1, 60), SEEDS)
+def test_each_scene_follows_each_other_one_about_equally_often(count, cycles, seed):
+    met = Counter(pairwise([name for cycle in order(count, cycles, seed) for name in cycle]))
+    times = [met[f"s{a}", f"s{b}"] for a in range(count) for b in range(count) if a != b]
+    assert max(times) - min(times) <= 4, "independent random orders differ by ten and more after 60 cycles"
+
+
+@given(SEEDS)
+def test_the_same_seed_is_the_same_order_and_a_longer_one_begins_alike(seed):
+    assert order(6, 9, seed) == order(6, 9, seed)
+    assert order(6, 9, seed)[:4] == order(6, 4, seed)
+
+
+def test_places_in_a_cycle_are_nobodys_own():
+    """A scene that was always measured first would have whatever a cycle begins with."""
+    firsts = Counter(order(5, 1, str(seed))[0][0] for seed in range(400))
+    assert set(firsts) == {f"s{number}" for number in range(5)}
+    assert min(firsts.values()) > 40
+    assert len({tuple(cycle) for cycle in order(5, 40, "7")}) > 20
+
+
+def block_of(made=None):
+    """A block with scenes under no partition and under two."""
+    block = plan([company("c", mix("lead@0", "stream@1"))], blocks=2).blocks[0]
+    shares = {name: (Share(member="lead@0", ways=ways),) for name, ways in (("a", 0xF), ("b", 0x3))}
+    more = [
+        one.model_copy(update={"name": f"{one.name}@{name}", "shares": own, "partition": name})
+        for name, own in shares.items()
+        for one in block.company.scenes
+    ]
+    together = block.company.model_copy(update={"scenes": (*block.company.scenes, *more)})
+    return block.model_copy(update={"company": together} | (made or {}))
+
+
+def test_a_round_has_one_stretch_for_each_partition_and_every_scene_once():
+    block = block_of()
+    for number in range(1, 6):
+        found = stretches(block, number)
+        # Who is alone has the same under each partition of the lead's, and so needs no further stretch.
+        assert sorted(len(stretch.scenes) for stretch in found) == [4, 4, 7]
+        everyone = [scene.name for stretch in found for scene in stretch.scenes]
+        assert sorted(everyone) == sorted(scene.name for scene in block.company.scenes)
+
+
+AMOUNTS = st.sampled_from([None, 0x3, 0xF])
+
+
+@given(st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.booleans()), min_size=1, max_size=8))
+def test_whoever_runs_in_a_stretch_has_what_its_scene_gives(given_ways):
+    """And members on one CPU have the same, because pqos gives it to the CPU; the rest of the machine never stops."""
+    block = plan([company("c", mix("lead@0", "stream@1"), mix("lead@0", "chase@1"))], blocks=1).blocks[0]
+    scenes = []
+    for number, (lead, stream, chase, rest, beside_chase) in enumerate(given_ways):
+        ways = {
+            "lead@0": lead,
+            "chase@1" if beside_chase else "stream@1": chase if beside_chase else stream,
+            REST: rest,
+        }
+        shares = tuple(Share(member=name, ways=own) for name, own in ways.items() if own is not None)
+        active = tuple(name for name in ways if name != REST)
+        scenes.append(
+            Scene(name=f"s{number}", kind="corun", mix="m", active=active, placebos=(), partition="p", shares=shares)
+        )
+    block = block.model_copy(update={"company": block.company.model_copy(update={"scenes": tuple(scenes)})})
+    found = stretches(block, 1)
+    assert sorted(scene.name for stretch in found for scene in stretch.scenes) == [scene.name for scene in scenes]
+    for stretch in found:
+        given_to = {share.member: share.ways for share in stretch.shares}
+        on_cpu: dict[str, set] = {}
+        for scene in stretch.scenes:
+            own = {share.member: share.ways for share in scene.shares}
+            for name in (*scene.active, REST):
+                assert given_to.get(name) == own.get(name)
+                on_cpu.setdefault(name.rpartition("@")[2], set()).add(own.get(name))
+        assert all(len(ways) == 1 for ways in on_cpu.values())
+
+
+def test_rounds_have_their_own_orders_and_the_seed_decides_them():
+    block, other = block_of(), block_of({"seed": 99})
+    partitions = [[stretch.scenes[0].partition for stretch in stretches(block, number)] for number in range(1, 30)]
+    assert len(set(map(tuple, partitions))) == 6
+
+    def whole(of, number):
+        return [[s.name for s in cycle] for stretch in stretches(of, number) for cycle in stretch.cycles(3)]
+
+    assert whole(block, 1) == whole(block, 1)
+    assert whole(block, 1) != whole(block, 2)
+    assert whole(block, 1) != whole(other, 1)

@@ -1,0 +1,118 @@
+"""With `rounds: auto` the first two launches of each company decide how many rounds its others have, once for all."""
+
+import json
+import shutil
+
+import pytest
+
+from castmates.study.rounds import Cost, best_rounds, expected_ratio
+from tests.workflow.sweeps import TABLES, Sweeps
+
+BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
+STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
+NOISY = {"noise": {"window": "8%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
+
+
+def parted(block: str) -> list[str]:
+    return block.split("/")
+
+
+def rounds(sweeps: Sweeps) -> dict[str, list[int]]:
+    """The rounds of each company's measured launches, in their order."""
+    found: dict[str, list[int]] = {}
+    for company, number in sorted((company, int(number)) for company, number in map(parted, sweeps.blocks())):
+        found.setdefault(company, []).append(sweeps.record(f"{company}/{number}")["spec"]["design"]["rounds"])
+    return found
+
+
+def decisions(sweeps: Sweeps) -> dict[str, str]:
+    return {file.stem: file.read_text() for file in sweeps.results.glob("rounds/*.json")}
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory):
+    """A modelled study whose first launches have decided, from an empty folder to its page."""
+    folder = tmp_path_factory.mktemp("rounds")
+    sweeps = Sweeps.make(folder / "project", folder / "cache")
+    sweeps.write_study(STUDY | {"model": NOISY})
+    said = sweeps.castmates("plan")
+    assert "the first 2 launches decide how many rounds the others have" in " ".join(said.split())
+    sweeps.sweep()
+    return sweeps
+
+
+def test_the_first_launches_decide_and_everything_shows_it(decided):
+    ((company, text),) = decisions(decided).items()
+    decision = json.loads(text)
+    first, second, *others = rounds(decided)[company]
+    assert first == second
+    assert others == [decision["rounds"]] * 2
+    assert decision["launches"] == 2
+    assert decision["within"] > 0.05
+    ratio = expected_ratio(decision["between"] ** 2, decision["within"] ** 2, freedom=1)
+    assert decision["rounds"] == best_rounds(ratio, Cost(decision["launch"], decision["round"]), fitting=1000) != first
+    decided.assert_finished()
+    words = f"{decision['rounds']} rounds in each launch after the first ones: in the first 2 the loss varies by"
+    assert words in " ".join(decided.castmates("plan").split())
+    assert words in (decided.results / "report/index.html").read_text()
+    plan = json.loads((decided.results / "plan.json").read_text())
+    assert sorted(design["rounds"] for design in plan["designs"].values()) == [0, first]
+
+
+def test_a_larger_budget_and_a_new_antagonist_change_no_decision_and_measure_nothing_again(decided, tmp_path):
+    sweeps = decided.copy(tmp_path / "project")
+    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
+    budget = BUDGET | {"blocks": 5}
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": budget, "antagonists": ["stream", "compute"]})
+    sweeps.sweep(TABLES)
+    after = sweeps.blocks()
+    assert before.items() <= after.items()
+    assert decisions(sweeps)[company] == text
+    assert rounds(sweeps)[company] == [*rounds(decided)[company], json.loads(text)["rounds"]]
+    (added,) = decisions(sweeps).keys() - {company}
+    assert len(rounds(sweeps)[added]) == 5
+    assert rounds(sweeps)[added][2:] == [json.loads(decisions(sweeps)[added])["rounds"]] * 3
+    sweeps.assert_finished(TABLES)
+
+
+def test_a_fixed_number_holds_for_what_is_still_to_come(decided, tmp_path):
+    sweeps = decided.copy(tmp_path / "project")
+    before, had = sweeps.blocks(), rounds(sweeps)
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5, "rounds": 3}})
+    sweeps.sweep(TABLES)
+    assert before.items() <= sweeps.blocks().items()
+    assert rounds(sweeps) == {company: [*numbers, 3] for company, numbers in had.items()}
+
+
+def test_a_decision_that_is_lost_is_that_of_the_launches_that_were_measured_with_it(decided, tmp_path):
+    sweeps = decided.copy(tmp_path / "project")
+    before, had = sweeps.blocks(), rounds(sweeps)
+    (file,) = sweeps.results.glob("rounds/*.json")
+    file.unlink()
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    sweeps.sweep(TABLES)
+    assert before.items() <= sweeps.blocks().items()
+    assert rounds(sweeps) == {company: [*numbers, numbers[-1]] for company, numbers in had.items()}
+    assert json.loads(file.read_text())["launches"] == 0
+
+
+def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_path):
+    sweeps = decided.copy(tmp_path / "project")
+    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
+    shutil.rmtree(sweeps.results / "blocks" / company / "1")
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    sweeps.sweep(TABLES)
+    after = sweeps.blocks()
+    assert {block for block in before if after[block] != before[block]} == {f"{company}/1"}
+    assert rounds(sweeps)[company][-1] == json.loads(text)["rounds"]
+    assert decisions(sweeps) == {company: text}
+
+
+def test_looks_at_the_precision_come_after_the_decision(tmp_path):
+    sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
+    budget = BUDGET | {"blocks": 4, "precision": "900%", "batch": 6, "most_blocks": 12}
+    sweeps.write_study(STUDY | {"budget": budget})
+    sweeps.sweep(TABLES)
+    (numbers,) = rounds(sweeps).values()
+    assert len(numbers) == 10
+    sweeps.assert_finished(TABLES)

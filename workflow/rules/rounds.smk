@@ -1,0 +1,22 @@
+localrules:
+    decide_rounds,
+
+
+# Only with `rounds: auto`. What was decided once stays, or launches of a company would differ for no reason.
+rule decide_rounds:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        blocks=ancient(first_blocks),
+    output:
+        update("results/{study}/rounds/{company}.json"),
+    log:
+        "logs/decide_rounds/{study}/{company}.log",
+    # Before any block: others wait for it.
+    priority: 10_000_000
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        protocol=PROTOCOL,
+        study_file=str(PROJECT.study_file),
+    shell:
+        "python scripts/decide_rounds.py {wildcards.company:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"
