@@ -26,6 +26,7 @@ from castmates.study.reading import read
 from castmates.study.schedule import block_seed
 from castmates.study.spec import Block, Plan
 
+CONTROLS = ("solo-again", "placebo", "alone")  # kinds of scenes that the usual way has no runs of
 STUDY = "a-benchmark"  # its name; nothing of it goes to results/
 
 
@@ -121,6 +122,14 @@ def measure_by(tree: Path, path: str, place: Path) -> tuple[dict[str, Any], floa
 def environment_of(tree: Path) -> dict[str, str]:
     """The environment in which a checkout's own package is imported, with the cache of this one."""
     return os.environ | {"PYTHONPATH": str(tree), "CASTMATES_CACHE": str((ROOT / cache_folder()).resolve())}
+
+
+def control_seconds(measured: Measured) -> float:
+    """The seconds of a block's rounds that went to slices of controls, each from its switch to the next one's."""
+    slices = measured.slices.drop_duplicates("slice").sort_values("switch_ns")
+    own = slices["close_ns"] - slices["switch_ns"]
+    to_next = slices.groupby(["round", "stretch"])["switch_ns"].shift(-1) - slices["switch_ns"]
+    return float(to_next.fillna(own)[slices["kind"].isin(CONTROLS)].sum() / 1e9)
 
 
 def doubts(measured: Sequence[Measured]) -> list[str]:

@@ -189,8 +189,9 @@ def interval(samples: Floats) -> tuple[float, float]:
 def variance_ratio(one: Floats, other: Floats) -> tuple[float, float, float]:
     """The variance of the one over that of the other, with the 95 % interval that Fisher's distribution gives it."""
     ratio = float(np.var(one, ddof=1) / np.var(other, ddof=1))
-    low, high = stats.f.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], len(one) - 1, len(other) - 1)
-    return ratio, ratio / float(high), ratio / float(low)
+    freedom = len(one) - 1, len(other) - 1
+    low, high = (float(stats.f.ppf(end, *freedom)) for end in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    return ratio, ratio / high, ratio / low
 
 
 def _variances(values: Floats, rng: Rng | None, times: int) -> Floats:
@@ -205,4 +206,4 @@ def _variances(values: Floats, rng: Rng | None, times: int) -> Floats:
     count = len(values)
     centred = (values - values.mean(axis=0)) / np.sqrt(count - 1)
     again = np.var(rng.standard_normal((times, count, count)) @ centred, axis=1, ddof=1)
-    return np.divide(found**2, again, out=np.zeros_like(again), where=again > 0)
+    return np.asarray(np.divide(found**2, again, out=np.zeros_like(again), where=again > 0))

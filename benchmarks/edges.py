@@ -1,0 +1,183 @@
+"""What an edge costs: from the end of a slice until the next one runs, with signals and with control groups, in turns.
+
+Also how much CPU time the runner takes while slices are open.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import blocks
+from benchmarks.common import ROOT, Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.precision import Floats, Mean, mean_of
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.linux import cgroups
+from castmates.study.spec import Plan
+
+AIM_MS, AIM_CPU = 3.0, 0.01
+SIGNALS, CGROUP = "signals", "cgroup"
+SETTLE = 0.0  # so that the first step after a switch is seen
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What one block showed."""
+
+    edges: Floats  # ms from the end of a slice until the next scene is let go
+    first_steps: Floats  # ms from then to the first heartbeat of the lead
+    steps: Floats  # ms between two heartbeats of the lead
+    slice: float  # seconds
+    beyond: float  # the runner's CPU time while slices are open, as a share of a CPU
+    whole: float  # its CPU time in all of the stretches, edges included
+
+
+Figure = Callable[[Launch], float]
+
+
+def main() -> None:
+    """Measure blocks with each freezer in turns, then print the tables."""
+    options = _options()
+    study = blocks.study_of(
+        options.study, options.seed, rounds=options.rounds, settle=SETTLE, longest_settle=SETTLE, spare_rounds=0
+    )
+    title = f"{options.lead} beside {', '.join(options.antagonists)}"
+    report = Report(f"Edges: from the end of a slice to the next one, {title}", "edges")
+    kinds = [SIGNALS, *([CGROUP] if cgroups.find_home() else [])]
+    found: dict[str, list[Launch]] = {kind: [] for kind in kinds}
+    with scratch() as folder:
+        plan = blocks.company_plan(study, options.lead, options.antagonists, folder)
+        for number in TimeBox(options.minutes).portions():
+            for kind in random.Random(f"{options.seed}/{number}").sample(kinds, len(kinds)):
+                found[kind].append(_measure(plan, number + 1, kind, folder / kind))
+    _tell(found, report)
+    report.print()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments_of(__doc__, minutes=3)
+    parser.add_argument("--lead", default="chase")
+    parser.add_argument("--antagonists", nargs="+", default=["stream"])
+    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument("--rounds", type=int, default=4, help="of each block")
+    return parser.parse_args()
+
+
+def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
+    block = blocks.numbered(plan, number)
+    place = folder / block.path
+    place.mkdir(parents=True)
+    replace_text(place / "plan.json", blocks.only(plan, block).model_dump_json())
+    words = [str(ROOT / "benchmarks" / "edge_parts.py"), kind, str(place / "plan.json"), block.path, str(place)]
+    done = subprocess.run(
+        [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env=blocks.environment_of(ROOT), check=False,
+    )  # fmt: skip
+    if done.returncode != 0 or not (place / "parts.json").is_file():
+        said = done.stderr.strip().splitlines() or ["no message"]
+        raise CastmatesError(f"block {block.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
+    record, parts = (json.loads((place / name).read_text()) for name in ("block.json", "parts.json"))
+    if record["status"] != "measured" or record["freezer"] != kind:
+        raise CastmatesError(f"block {block.path} failed ({record['reason'] or record['freezer']}).")
+    tables = [pd.read_parquet(place / f"{name}.parquet") for name in ("slices", "steps")]
+    seconds, own = parts["stretches"]
+    lead = block.company.lead.name
+    launch = Launch(
+        edges=edges(tables[0]),
+        first_steps=first_steps(tables[0], lead),
+        steps=_steps(tables[1], lead),
+        slice=float(record["pace"]["slice"]),
+        beyond=parts["open"][1] / parts["open"][0],
+        whole=own / seconds,
+    )
+    say(f"{kind}, launch {number}: {len(launch.edges)} edges, {np.median(launch.edges):.2f} ms in the middle")
+    return launch
+
+
+def edges(slices: pd.DataFrame) -> Floats:
+    """Milliseconds between two slices of a stretch of which neither is watched."""
+    each = slices.drop_duplicates("slice").sort_values("switch_ns")
+    before = each.groupby(["round", "stretch"])[["close_ns", "watched"]].shift(1)
+    usual = ~each["watched"].to_numpy(dtype=bool) & (before["watched"] == False).to_numpy(dtype=bool)  # noqa: E712
+    return np.asarray((each["switch_ns"] - before["close_ns"])[usual].to_numpy(dtype=float) / 1e6)
+
+
+def first_steps(slices: pd.DataFrame, lead: str) -> Floats:
+    """Milliseconds from the switch to the lead's first heartbeat in slices that are not watched."""
+    own = slices[(slices["member"] == lead) & ~slices["watched"] & slices["first_ns"].notna()]
+    return np.asarray((own["first_ns"] - own["switch_ns"]).to_numpy(dtype=float) / 1e6)
+
+
+def _steps(steps: pd.DataFrame, lead: str) -> Floats:
+    own = steps[steps["member"] == lead].sort_values("t_ns")
+    return np.asarray(own.groupby("slice")["t_ns"].diff().dropna().to_numpy(dtype=float) / 1e6)
+
+
+def _tell(found: dict[str, list[Launch]], report: Report) -> None:
+    lengths = [1e3 * one.slice for launches in found.values() for one in launches]
+    report.text(
+        f"Blocks with each freezer in turns, slices of {min(lengths):.0f} to {max(lengths):.0f} ms. An edge lasts from "
+        "the moment at which a slice is closed until the members of the next one have been let go, by the runner's own "
+        "records of two slices of a stretch that are not watched. When a member that was let go really runs is not "
+        "recorded; the lead's first heartbeat after it is an upper bound, to which the rest of an interrupted step "
+        f"belongs. Figures of a launch, averaged over launches; ± is half of the 95 % interval over them, from "
+        f"{FEWEST_BLOCKS} launches on."
+    )
+    if CGROUP not in found:
+        report.text("No control group can be frozen here, so that signals alone were measured.")
+    figures: list[tuple[str, Figure, str]] = [
+        ("edge, median, ms", lambda one: _middle(one.edges), "{:.2f}"),
+        ("edge, 99th percentile, ms", lambda one: float(np.quantile(one.edges, 0.99)), "{:.2f}"),
+        ("first heartbeat of the lead after it, median, ms", lambda one: _middle(one.first_steps), "{:.2f}"),
+        ("a step of the lead, median, ms", lambda one: _middle(one.steps), "{:.2f}"),
+        ("the runner while slices are open, % of a CPU", lambda one: 100 * one.beyond, "{:.2f}"),
+        ("the runner in all, edges included, % of a CPU", lambda one: 100 * one.whole, "{:.2f}"),
+    ]
+    rows = [["launches", *(str(len(launches)) for launches in found.values())]]
+    rows.append(["edges", *(str(sum(len(one.edges) for one in launches)) for launches in found.values())])
+    for name, figure, shape in figures:
+        rows.append([name, *(_cell([figure(one) for one in launches], shape) for launches in found.values())])
+    report.table(["", *found], rows)
+    for kind, launches in found.items():
+        verdicts = [
+            f"{name} {judged([figure(one) for one in launches], aim, unit)}"
+            for (name, figure, _), aim, unit in (
+                (figures[0], AIM_MS, " ms"), (figures[1], AIM_MS, " ms"), (figures[4], 100 * AIM_CPU, " %"),
+            )
+        ]  # fmt: skip
+        report.text(f"**Verdict ({kind}).** {'; '.join(verdicts)}.")
+
+
+def _middle(values: Floats) -> float:
+    return float(np.median(values)) if len(values) else float("nan")
+
+
+def _cell(values: Sequence[float], shape: str) -> str:
+    if len(values) < FEWEST_BLOCKS:
+        return shape.format(float(np.mean(values)))
+    mean = mean_of(np.array(values))
+    return f"{shape.format(mean.value)} ± {shape.format(mean.half_width)}"
+
+
+def judged(values: Sequence[float], aim: float, unit: str) -> str:
+    """What may be said of a figure's mean over launches against its aim, which it should not exceed."""
+    said = f"aim of at most {aim:g}{unit}"
+    if len(values) < FEWEST_BLOCKS:
+        return f"{said}: {len(values)} launches, no verdict"
+    mean: Mean = mean_of(np.array(values))
+    if mean.value + mean.half_width <= aim:
+        return f"{said}: met"
+    return f"{said}: {'missed' if mean.value - mean.half_width > aim else 'unresolved'}"
+
+
+if __name__ == "__main__":
+    run(main)
