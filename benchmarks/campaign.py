@@ -64,6 +64,7 @@ class Known:
 
     name: str
     choice: usual.Choice | None  # None for ours
+    count: int  # of the kind of unit of which there are fewest
     units: str  # how many there were, in words
     way: Way
 
@@ -83,15 +84,15 @@ def every_choice(campaign: Campaign) -> list[Known]:
     differences, costs = blocks.losses(campaign.plan, campaign.ours)
     found = []
     if len(costs) >= FEWEST_BLOCKS:
-        found.append(Known(OURS, None, f"{len(costs)} blocks", Paired(differences, costs)))
+        found.append(Known(OURS, None, len(costs), f"{len(costs)} blocks", Paired(differences, costs)))
     in_phases = [campaign.apart.get(arm, []) for arm in range(campaign.arms)]
     in_turns = [[cycle[arm] for cycle in campaign.cycles if arm in cycle] for arm in range(campaign.arms)]
     for name, arms in ((A, in_phases), (B, in_turns)):
-        if min(map(len, arms)) >= FEWEST_BLOCKS:
+        if (fewest := min(map(len, arms))) >= FEWEST_BLOCKS:
             counts = "/".join(str(len(arm)) for arm in arms)
-            found += _choices(name, f"{counts} runs", _apart, arms, campaign)
+            found += _choices(name, fewest, f"{counts} runs", _apart, arms, campaign)
     if len(turns := campaign.turns) >= FEWEST_BLOCKS:
-        found += _choices(B_PAIRED, f"{len(turns)} turns", _turns, turns, campaign)
+        found += _choices(B_PAIRED, len(turns), f"{len(turns)} turns", _turns, turns, campaign)
     return found
 
 
@@ -104,6 +105,7 @@ def without_controls(campaign: Campaign) -> Way:
 
 def _choices(
     name: str,
+    count: int,
     units: str,
     judge: Callable[[Sequence[Sequence[usual.Run]], int], Way],
     runs: Sequence[Sequence[usual.Run]],
@@ -111,7 +113,7 @@ def _choices(
 ) -> Iterator[Known]:
     for number, choice in enumerate(campaign.windows.choices):
         if all(isfinite(run.rates[number]) for group in runs for run in group):
-            yield Known(name, choice, units, judge(runs, number))
+            yield Known(name, choice, count, units, judge(runs, number))
 
 
 def _apart(arms: Sequence[Sequence[usual.Run]], choice: int) -> Apart:

@@ -8,23 +8,24 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import blocks
-from benchmarks.common import ROOT, Report, TimeBox, arguments_of, run, say, scratch
-from benchmarks.precision import Floats, Mean, mean_of
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from benchmarks import blocks, verdicts
+from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
+from benchmarks.precision import Floats
+from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.linux import cgroups
 from castmates.study.spec import Plan
 
-AIM_MS, AIM_CPU = 3.0, 0.01
+AIM_EDGE, AIM_CPU = Aim(most=3.0), Aim(most=1.0)  # ms, per cent of a CPU
 SIGNALS, CGROUP = "signals", "cgroup"
 SETTLE = 0.0  # so that the first step after a switch is seen
 
@@ -129,54 +130,26 @@ def _tell(found: dict[str, list[Launch]], report: Report) -> None:
         "the moment at which a slice is closed until the members of the next one have been let go, by the runner's own "
         "records of two slices of a stretch that are not watched. When a member that was let go really runs is not "
         "recorded; the lead's first heartbeat after it is an upper bound, to which the rest of an interrupted step "
-        f"belongs. Figures of a launch, averaged over launches; ± is half of the 95 % interval over them, from "
-        f"{FEWEST_BLOCKS} launches on."
+        "belongs. Each launch gives its median and percentile, which are averaged."
     )
     if CGROUP not in found:
         report.text("No control group can be frozen here, so that signals alone were measured.")
-    figures: list[tuple[str, Figure, str]] = [
-        ("edge, median, ms", lambda one: _middle(one.edges), "{:.2f}"),
-        ("edge, 99th percentile, ms", lambda one: float(np.quantile(one.edges, 0.99)), "{:.2f}"),
-        ("first heartbeat of the lead after it, median, ms", lambda one: _middle(one.first_steps), "{:.2f}"),
-        ("a step of the lead, median, ms", lambda one: _middle(one.steps), "{:.2f}"),
-        ("the runner while slices are open, % of a CPU", lambda one: 100 * one.beyond, "{:.2f}"),
-        ("the runner in all, edges included, % of a CPU", lambda one: 100 * one.whole, "{:.2f}"),
+    figures: list[tuple[str, str, Figure, Aim | None]] = [
+        ("edge, median", "ms", lambda one: _middle(one.edges), AIM_EDGE),
+        ("edge, 99th percentile", "ms", lambda one: float(np.quantile(one.edges, 0.99)), AIM_EDGE),
+        ("the runner's CPU time while slices are open", "% of a CPU", lambda one: 100 * one.beyond, AIM_CPU),
+        ("the runner's CPU time in all, edges included", "% of a CPU", lambda one: 100 * one.whole, None),
+        ("first heartbeat of the lead after an edge, median", "ms", lambda one: _middle(one.first_steps), None),
+        ("a step of the lead, median", "ms", lambda one: _middle(one.steps), None),
     ]
-    rows = [["launches", *(str(len(launches)) for launches in found.values())]]
-    rows.append(["edges", *(str(sum(len(one.edges) for one in launches)) for launches in found.values())])
-    for name, figure, shape in figures:
-        rows.append([name, *(_cell([figure(one) for one in launches], shape) for launches in found.values())])
-    report.table(["", *found], rows)
     for kind, launches in found.items():
-        verdicts = [
-            f"{name} {judged([figure(one) for one in launches], aim, unit)}"
-            for (name, figure, _), aim, unit in (
-                (figures[0], AIM_MS, " ms"), (figures[1], AIM_MS, " ms"), (figures[4], 100 * AIM_CPU, " %"),
-            )
-        ]  # fmt: skip
-        report.text(f"**Verdict ({kind}).** {'; '.join(verdicts)}.")
+        for what, unit, figure, aim in figures:
+            values = [figure(one) for one in launches]
+            report.found(verdicts.mean(f"{kind}: {what}", values, unit, "launches", aim))
 
 
 def _middle(values: Floats) -> float:
     return float(np.median(values)) if len(values) else float("nan")
-
-
-def _cell(values: Sequence[float], shape: str) -> str:
-    if len(values) < FEWEST_BLOCKS:
-        return shape.format(float(np.mean(values)))
-    mean = mean_of(np.array(values))
-    return f"{shape.format(mean.value)} ± {shape.format(mean.half_width)}"
-
-
-def judged(values: Sequence[float], aim: float, unit: str) -> str:
-    """What may be said of a figure's mean over launches against its aim, which it should not exceed."""
-    said = f"aim of at most {aim:g}{unit}"
-    if len(values) < FEWEST_BLOCKS:
-        return f"{said}: {len(values)} launches, no verdict"
-    mean: Mean = mean_of(np.array(values))
-    if mean.value + mean.half_width <= aim:
-        return f"{said}: met"
-    return f"{said}: {'missed' if mean.value - mean.half_width > aim else 'unresolved'}"
 
 
 if __name__ == "__main__":

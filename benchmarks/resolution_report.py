@@ -10,6 +10,7 @@ from benchmarks.common import Report, percent
 from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
+from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
@@ -109,7 +110,14 @@ def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, repor
         "not counted here. In brackets: 95 %, from the number of blocks, runs or turns, for normal scatter."
     )
     cheapest = min((known.name for known in ways[1:]), key=lambda name: ratios[name][0])
-    report.text(f"**Verdict.** {verdict(cheapest, *ratios[cheapest], aim)}")
+    times, (low, high) = ratios[cheapest]
+    known = next(known for known in ways if known.name == cheapest)
+    report.text(f"The cheapest usual way is `{cheapest}`; fewest units: ours {ways[0].units}, it {known.units}.")
+    what = f"the cheapest usual way's machine-seconds to ±{percent(TARGET, 0)}, times ours"
+    count = min(ways[0].count, known.count)
+    report.found(
+        Finding(what=what, value=times, unit="×", low=low, high=high, count=count, of="units", aim=Aim(least=aim))
+    )
 
 
 def _seconds(way: Way, seed: int) -> Floats:
@@ -130,18 +138,6 @@ def _tell_choices(ways: Sequence[Known], report: Report) -> None:
         for choice in choices
     ]
     report.table(["warm-up + window", *(f"{name}, times ours" for name in names)], rows)
-
-
-def verdict(name: str, times: float, bracket: tuple[float, float], aim: float) -> str:
-    """What may be said of the ratio against the aim."""
-    said = f"The cheapest usual way ({name}) needs {times:.1f} times our machine-seconds"
-    low, high = bracket
-    said += f" (95 %: {low:.1f} to {high:.1f})"
-    if low >= aim:
-        return f"{said}: the aim of {aim:g} is met."
-    if times >= aim:
-        return f"{said}: the aim of {aim:g} is met by the estimate, but the interval reaches below it."
-    return f"{said}: the aim of {aim:g} is {'missed' if high < aim else 'not met, though the interval reaches it'}."
 
 
 def _longest(ways: Iterable[Known]) -> list[Known]:
