@@ -12,7 +12,8 @@ import subprocess
 
 import numpy as np
 
-from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
+from benchmarks.common import Report, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
 from benchmarks.precision import Floats, Mean, mean_of
 from castmates import project
 from castmates.errors import CastmatesError

@@ -18,7 +18,8 @@ from pathlib import Path
 import yaml
 
 from benchmarks.blocks import company_plan, numbered, only, study_of
-from benchmarks.common import ROOT, Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common import ROOT, say, scratch
+from benchmarks.common import say, scratch
+from benchmarks.machine import ROOT
 from castmates.errors import CastmatesError
 from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tasks import Place

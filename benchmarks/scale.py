@@ -18,7 +18,8 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
+from benchmarks.common import Report, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import figure_names

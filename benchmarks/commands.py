@@ -1,0 +1,49 @@
+"""Every benchmark of the page, in its order, with its time box."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A benchmark as `make benchmarks` runs it."""
+
+    name: str
+    words: str  # its module and the options
+    minutes: float  # that it takes, about, on two quiet CPUs
+    hours: int = 1  # separate ones in which it is to be run; three where README.md rests on it
+
+    @property
+    def line(self) -> str:
+        """The whole command."""
+        return f"python -m benchmarks.{self.words}"
+
+    @property
+    def module(self) -> str:
+        """The module alone."""
+        return self.words.split()[0]
+
+
+COMMANDS = (
+    Command("heartbeat_cost", "heartbeat_cost", 0.5),
+    Command("phase_cost", "phase_cost", 0.5),
+    Command("job_heartbeat", "job_heartbeat --minutes 5", 7),
+    Command("restart_gap", "restart_gap", 1),
+    Command("kernel_peers", "kernel_peers --minutes 6", 6),
+    Command("dial", "dial --minutes 3", 3),
+    Command("coverage", "resolution --simulate", 0.2),
+    Command(
+        "resolution-chase", "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6", 6, hours=3
+    ),
+    Command("resolution-dlrm", "resolution --lead dlrm-train --sharing-every 0 --minutes 10", 10, hours=3),
+    Command("share", "share --minutes 3", 3.5, hours=3),
+    Command("launch_cost-chase", "launch_cost --minutes 2", 2.5),
+    Command("launch_cost-dlrm", "launch_cost --lead dlrm-train --launches 3 --sweep 0", 1.5),
+    Command("perturbation", "perturbation --minutes 2.5", 3, hours=3),
+    Command("schemata", "schemata", 4),
+    Command("monitor_cost", "monitor_cost", 4),
+    Command("counter_ways", "counter_ways", 1.5),
+    Command("change_points", "change_points --series 500", 2),
+    Command("scale", "scale", 12),
+    Command("page_scale", "page_scale --sides 2 10", 1.5),
+    Command("pressure", "pressure --minutes 6 --figure docs/images/pressure", 6.5),
+)
