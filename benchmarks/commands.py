@@ -23,6 +23,7 @@ class Command:
         return self.words.split()[0]
 
 
+SIX = "--antagonists stream chase compute gups stencil hashjoin --sharing-every 0"
 COMMANDS = (
     Command("heartbeat_cost", "heartbeat_cost", 0.5),
     Command("phase_cost", "phase_cost", 0.5),
@@ -31,14 +32,17 @@ COMMANDS = (
     Command("kernel_peers", "kernel_peers --minutes 6", 6),
     Command("dial", "dial --minutes 3", 3),
     Command("coverage", "resolution --simulate", 0.2),
-    Command(
-        "resolution-chase", "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6", 6, hours=3
-    ),
-    Command("resolution-dlrm", "resolution --lead dlrm-train --sharing-every 0 --minutes 10", 10, hours=3),
-    Command("share", "share --minutes 3", 3.5, hours=3),
+    Command("old_and_new-modelled", "old_and_new --modelled --minutes 3 --launches 40", 3),
+    Command("old_and_new-dlrm", "old_and_new --lead dlrm-train --minutes 15", 15.5, hours=3),
+    Command("old_and_new-mobilenetv2", "old_and_new --lead mobilenetv2-infer --minutes 15", 15.5, hours=3),
+    Command("old_and_new-chase", "old_and_new --lead chase --minutes 12", 12.5, hours=3),
+    Command("resolution-chase", f"resolution --lead chase {SIX} --minutes 12", 12, hours=3),
+    Command("resolution-dlrm", f"resolution --lead dlrm-train {SIX} --minutes 30", 31, hours=3),
+    Command("share", "share --minutes 8", 8.5, hours=3),
+    Command("edges", "edges --minutes 3", 3.5, hours=3),
     Command("launch_cost-chase", "launch_cost --minutes 2", 2.5),
     Command("launch_cost-dlrm", "launch_cost --lead dlrm-train --launches 3 --sweep 0", 1.5),
-    Command("perturbation", "perturbation --minutes 2.5", 3, hours=3),
+    Command("perturbation", "perturbation --minutes 10", 12, hours=3),
     Command("schemata", "schemata", 4),
     Command("monitor_cost", "monitor_cost", 4),
     Command("counter_ways", "counter_ways", 1.5),

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.campaign import TARGET
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.machine import ROOT
-from benchmarks.precision import equivalence, interval, mean_of, minus, points, simultaneous, variance_ratio
+from benchmarks.precision import Mean, equivalence, interval, mean_of, minus, points, simultaneous, variance_ratio
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -111,6 +111,8 @@ def _tell(old: Shown, new: Shown, mixes: Sequence[str], options: argparse.Namesp
     if not options.modelled:
         _tell_ratios(old, new, mixes, options.seed, report)
     _tell_effects(old, new, mixes, report)
+    if options.modelled:
+        _find_agreement(old, new, mixes, report)
 
 
 def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], modelled: bool, report: Report) -> None:
@@ -179,6 +181,21 @@ def _tell_effects(old: Shown, new: Shown, mixes: Sequence[str], report: Report) 
         f"{len(joint)} mixes by intervals that hold all differences together 95 times in 100; as wide as they are, "
         "that is no proof that there is none."
     )
+
+
+def _find_agreement(old: Shown, new: Shown, mixes: Sequence[str], report: Report) -> None:
+    """The differences on a machine that is the same for both, with 95 % intervals: stricter than the test above."""
+    for mix, name in enumerate(mixes):
+        difference = minus(points(new.way.effect(mix)), points(old.way.effect(mix)))
+        report.found(_finding(f"{name}: new - old", difference, min(len(old.losses), len(new.losses))))
+
+
+def _finding(what: str, found: Mean, count: int) -> Finding:
+    half = found.half_width
+    return Finding(
+        what=what, value=found.value, unit="points", low=found.value - half, high=found.value + half,
+        count=count, of="launches each way", aim=Aim(least=-MARGIN, most=MARGIN),
+    )  # fmt: skip
 
 
 def _beside_truth(one: Shown, mix: int) -> str:
