@@ -39,6 +39,7 @@ from castmates.study.spec import UNMANAGED, Block, Company, Scene
 
 AIM = Aim(most=0.5)  # per cent
 TOGETHER = 20  # pairs between two looks after everyone, and between two looks at the time
+PAUSE = 0.03  # seconds that everyone stands still before a slice; longer where attaching takes longer
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Pairs:
     slice: float = 0.0  # seconds
     rates: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # with it?
     runner: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # its share of a CPU
+    still: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # seconds before the slice
 
     @property
     def losses(self) -> Floats:
@@ -102,51 +104,58 @@ def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) ->
     scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
     rng = random.Random(f"{block.seed}/{name}")
     everything = stage.hardware
-    parts: tuple[Collector | Counter, ...] = (*everything.collectors, *everything.counters)
-    for part in parts:
-        if works_inside(part):
-            part.close()
+    _take_off(everything)
     say(f"{member.workload}: slices with and without collectors")
     try:
         for _ in box.portions():
             gc.collect()
             for _ in range(TOGETHER):
                 for on in rng.sample([False, True], 2):
-                    _measure(stage, scene, pace, everything if on else None, pairs)
+                    _measure(stage, scene, pace, on, everything, pairs)
             stage.look_after()
     finally:
         stage.hardware = everything
     return pairs
 
 
-def _measure(stage: Stage, scene: Scene, pace: Pace, hardware: Hardware | None, pairs: Pairs) -> None:
-    """One slice; what works inside of slices is there only where it is watched by `hardware`."""
-    on = hardware is not None
+def _measure(stage: Stage, scene: Scene, pace: Pace, on: bool, everything: Hardware, pairs: Pairs) -> None:
+    """One slice, before which everyone stands still for as long, whether it is watched or not.
+
+    What works inside of slices is attached before either, and taken off again at once where it is not to be there: a
+    pause, and what attaching does to caches, would else be taken for the cost of what is attached.
+    """
+    begin = time.monotonic()
     stage.switch([])
-    stage.hardware = hardware or Hardware.none()
-    with _attached(stage):
-        begin, busy = time.monotonic(), time.process_time()
-        each = measure_slice(stage, scene, pace)
-        took, busy = time.monotonic() - begin, time.process_time() - busy
+    _attach(everything, stage)
+    if not on:
+        _take_off(everything)
+    stage.hardware = everything if on else Hardware.none()
+    stage.rest_until(stage.now_ns() + int((PAUSE - (time.monotonic() - begin)) * 1e9))
+    ready, busy = time.monotonic(), time.process_time()
+    each = measure_slice(stage, scene, pace)
+    took, busy = time.monotonic() - ready, time.process_time() - busy
+    if on:
+        stage.switch([])
+        _take_off(everything)
     pairs.rates[on].append(each.progress(scene.active[0]).rate)
     pairs.runner[on].append(busy / took)
+    pairs.still[on].append(ready - begin)
 
 
-@contextmanager
-def _attached(stage: Stage) -> Iterator[None]:
-    """Attach what costs something inside of slices, read or not, and take it off again: while everyone stands still."""
+def _attach(hardware: Hardware, stage: Stage) -> None:
+    """Attach what costs something inside of slices, read or not, while everyone stands still."""
     held = stage.held()
-    collectors = [one for one in stage.hardware.collectors if works_inside(one)]
-    counters = [one for one in stage.hardware.counters if works_inside(one)]
-    for collector in collectors:
+    for collector in filter(works_inside, hardware.collectors):
         collector.attach({name: each.pid for name, each in held.items()})
-    for counter in counters:
+    for counter in filter(works_inside, hardware.counters):
         counter.attach(held)
-    try:
-        yield
-    finally:
-        stage.switch([])
-        for part in (*collectors, *counters):
+
+
+def _take_off(hardware: Hardware) -> None:
+    """Close what costs something inside of slices."""
+    parts: tuple[Collector | Counter, ...] = (*hardware.collectors, *hardware.counters)
+    for part in parts:
+        if works_inside(part):
             part.close()
 
 
@@ -193,11 +202,12 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _tell(found: Sequence[Pairs], options: argparse.Namespace, report: Report) -> None:
     report.text(
-        "Pairs of adjacent slices in random order, each as a block measures it: everyone stood still before, the "
-        "member is let go, settles, and runs to the first step after the slice's length. With everything: perf events "
-        "and what else works inside of slices are attached anew for this slice, and what is read at the edges of every "
-        "slice is read. With nothing: none of it is there. Watched slices, of which a stretch has one in each scene, "
-        f"are not in this. {options.launches} launches of each lead; each gives the mean of its pairs."
+        "Pairs of adjacent slices in random order, each as a block measures it: the member is let go, settles, and "
+        "runs to the first step after the slice's length. With everything: perf events and what else works inside of "
+        "slices are attached, and what is read at the edges of every slice is read. With nothing: none of it is there. "
+        f"Before either everything is attached anew, and everyone stands still for {1e3 * PAUSE:.0f} ms or longer. "
+        "Watched slices, of which a stretch has one in each scene, are not in this. "
+        f"{options.launches} launches of each lead; each gives the mean of its pairs."
     )
     rows = []
     for what in dict.fromkeys(pairs.what for pairs in found):
@@ -207,12 +217,14 @@ def _tell(found: Sequence[Pairs], options: argparse.Namespace, report: Report) -
         count = sum(len(pairs.losses) for pairs in launches)
         length = 1e3 * float(np.mean([pairs.slice for pairs in launches]))
         within = f"{everything.value:+.3f} % ± {everything.half_width:.3f}"
-        rows.append([what, f"{length:.0f}", str(len(launches)), str(count), within, *runner])
+        still = [f"{1e3 * np.median([one for each in launches for one in each.still[on]]):.0f}" for on in (True, False)]
+        rows.append([what, f"{length:.0f}", str(len(launches)), str(count), within, *runner, *still])
         if len(launches) > 1:
             loss = points(mean_of(np.array([pairs.losses.mean() for pairs in launches])))
             report.found(verdicts.of_mean(f"{what}: loss of rate by what is collected", loss, "%", "launches", AIM))
     header = ["what", "slice, ms", "launches", "pairs", "loss, pairs as units (95 % within these launches)"]
-    report.table([*header, "the runner's CPU time in a slice, with everything", "with nothing"], rows)
+    header += ["the runner's CPU time in a slice, with everything", "with nothing"]
+    report.table([*header, "still before, ms, with everything", "with nothing"], rows)
 
 
 if __name__ == "__main__":
