@@ -110,14 +110,17 @@ def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, repor
         "not counted here. In brackets: 95 %, from the number of blocks, runs or turns, for normal scatter."
     )
     cheapest = min((known.name for known in ways[1:]), key=lambda name: ratios[name][0])
-    times, (low, high) = ratios[cheapest]
+    (times, (low, high)), share = ratios[cheapest], ratios[BARE][0]
     known = next(known for known in ways if known.name == cheapest)
     report.text(f"The cheapest usual way is `{cheapest}`; fewest units: ours {ways[0].units}, it {known.units}.")
-    what = f"the cheapest usual way's machine-seconds to ±{percent(TARGET, 0)}, times ours"
-    count = min(ways[0].count, known.count)
-    report.found(
-        Finding(what=what, value=times, unit="×", low=low, high=high, count=count, of="units", aim=Aim(least=aim))
-    )
+    found = Finding(
+        what=f"the cheapest usual way's machine-seconds to ±{percent(TARGET, 0)}, times ours",
+        value=times, unit="×", low=low, high=high, count=min(ways[0].count, known.count), of="units",
+        aim=Aim(least=aim),
+    )  # fmt: skip
+    what = f"{found.what}, our controls not charged"
+    bare = {"what": what, "value": times / share, "low": low / share, "high": high / share, "aim": None}
+    report.found(found, found.model_copy(update=bare))
 
 
 def _seconds(way: Way, seed: int) -> Floats:
