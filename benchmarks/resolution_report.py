@@ -119,8 +119,8 @@ def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, repor
         aim=Aim(least=aim),
     )  # fmt: skip
     what = f"{found.what}, our controls not charged"
-    bare = {"what": what, "value": times / share, "low": low / share, "high": high / share, "aim": None}
-    report.found(found, found.model_copy(update=bare))
+    changed = {"what": what, "value": times / share, "low": low / share, "high": high / share, "aim": None}
+    report.found(found, found.model_copy(update=changed))
 
 
 def _seconds(way: Way, seed: int) -> Floats:
