@@ -41,6 +41,7 @@ def plan(folder: Path, asked: dict[str, Any]) -> None:
         "members": [member.name for member in whole.blocks[0].company.members],
         "mixes": [mix.name for mix in whole.mixes],
         "scenes": [scene.name for scene in whole.blocks[0].company.scenes],
+        "rounds": study.budget.rounds,  # a word where launches decide on them
         "design": whole.blocks[0].design.model_dump(mode="json"),
     }
     replace_text(folder / "about.json", json.dumps(about))

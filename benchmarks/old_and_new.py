@@ -17,6 +17,7 @@ from benchmarks.precision import Mean, equivalence, interval, mean_of, minus, po
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.errors import CastmatesError
 
 BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
@@ -74,6 +75,11 @@ def _plan(old: Tree, new: Tree, options: argparse.Namespace) -> None:
     old.plan(asked | {"budget": {}})
     new.plan(asked | {"budget": {"rounds": options.rounds}})
     refuse_other_companies([old, new])
+    if not isinstance(new.about["rounds"], int):
+        raise CastmatesError(
+            f"the study leaves the number of rounds to the first launches ('{new.about['rounds']}'), but all launches "
+            "here have to be alike: give --rounds, the number that `castmates plan` shows for the later ones."
+        )
 
 
 def _tell_design(old: Tree, new: Tree, options: argparse.Namespace, report: Report) -> None:

@@ -20,7 +20,8 @@ AIM = Aim(least=80.0)  # per cent
 PARTS = {
     "counted": "**slices that count, once they have settled**",
     "settle": "settle time of these",
-    "rejected": "slices that were rejected, or dropped with their cycle",
+    "rejected": "slices that were rejected",
+    "dropped": "slices that were dropped with their cycle, or with their whole window",
     "watched": "watched cycles, where they are additional",
     "edges": "edges: from the end of a slice to the next one",
     "stretches": "between stretches: masks, eviction, lead-in",
@@ -46,11 +47,12 @@ def breakdown(slices: pd.DataFrame, settle: Mapping[str, Any], after: Mapping[st
     gaps, rounds, stretches = (switched[1:] - closed[:-1]) / 1e9, each["round"].to_numpy(), each["stretch"].to_numpy()
     same_round = rounds[1:] == rounds[:-1]
     same_stretch = same_round & (stretches[1:] == stretches[:-1])
-    whole = (closed - switched) / 1e9
+    whole, lost, disturbed = (closed - switched) / 1e9, ~counted & ~watched, (each["reasons"] != "").to_numpy()
     parts = {
         "counted": float((closed - begun)[counted].sum() / 1e9),
         "settle": float((begun - switched)[counted].sum() / 1e9),
-        "rejected": float(whole[~counted & ~watched].sum()),
+        "rejected": float(whole[lost & disturbed].sum()),
+        "dropped": float(whole[lost & ~disturbed].sum()),
         "watched": float(whole[~counted & watched].sum()),
         "edges": float(gaps[same_stretch].sum()),
         "stretches": float(gaps[same_round & ~same_stretch].sum()),

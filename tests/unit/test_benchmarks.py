@@ -166,19 +166,21 @@ def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
             (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
             (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
             (1, 1, 2, "solo", "lead", False, False, 1.24, 1.34),
-            (1, 1, 3, "solo", "lead", False, True, 1.36, 1.66),
+            (1, 1, 2, "alone", "other", False, False, 1.36, 1.46),
+            (1, 1, 3, "solo", "lead", False, True, 1.48, 1.78),
             (1, 2, 1, "solo", "lead", True, False, 2.00, 2.10),
             (2, 1, 1, "corun", "lead", True, False, 3.00, 3.10),
         ]
     )
     beside = table[table["kind"] == "corun"].assign(member="other", role="antagonist", counted=False)
-    table = pd.concat([beside, table])  # who does not end the slice decides nothing
+    table = pd.concat([beside, table]).assign(reasons="")  # who does not end the slice decides nothing
+    table.loc[table["slice"] == 3, "reasons"] = "steal: 5 %"
     after = {"rounds": 4.0, "cost windows": 0.3, "dismissal": 0.2, "clean-up": 0.1, "record": 9.0}
     parts = share.breakdown(table, {"seconds": 0.02, "others": {"other": 0.05}}, after)
     assert sum(parts.values()) == pytest.approx(4.6)
     assert (parts["counted"], parts["settle"]) == pytest.approx((3 * 0.08 + 0.05, 3 * 0.02 + 0.05))
-    assert (parts["rejected"], parts["watched"]) == pytest.approx((0.1, 0.3))
-    assert (parts["edges"], parts["stretches"], parts["rounds"]) == pytest.approx((0.06, 0.34, 0.9))
+    assert (parts["rejected"], parts["dropped"], parts["watched"]) == pytest.approx((0.1, 0.1, 0.3))
+    assert (parts["edges"], parts["stretches"], parts["rounds"]) == pytest.approx((0.08, 0.22, 0.9))
     assert parts["warm-up"] == pytest.approx(4.0 - 2.1)
 
 
