@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from benchmarks.common import build_environments, say
-from benchmarks.machine import ROOT
+from benchmarks.common import ROOT, build_environments, say
 from benchmarks.precision import Floats
 from castmates import project
 from castmates.analysis.effects.contrasts import mix_contrasts

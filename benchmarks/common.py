@@ -13,7 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from benchmarks import machine, runs
-from benchmarks.machine import ROOT, Moment
+from benchmarks.machine import ROOT as ROOT
+from benchmarks.machine import Moment
 from benchmarks.runs import Run, markdown_table
 from benchmarks.verdicts import Finding
 from castmates import project

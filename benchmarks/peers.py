@@ -23,13 +23,29 @@ def missing() -> list[str]:
     return [f"{name} ({package})" for name, package in packages.items() if _find(name) is None]
 
 
-def likwid(test: str, amount: int, cpu: int) -> float | None:
-    """GB/s of one of likwid-bench's tests over so many bytes."""
-    program = _find("likwid-bench")
-    if program is None:
-        return None
-    command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1", "-s", "1"]
-    return float(_figure(r"MByte/s:\s+([\d.]+)", _output(command, cpu), command)) / 1e3
+class Likwid:
+    """likwid-bench on one CPU; the iterations that fill the wanted time are found once for each test and size."""
+
+    def __init__(self, cpu: int, seconds: float) -> None:
+        self.cpu, self._seconds = cpu, seconds
+        self._iterations: dict[tuple[str, int], int] = {}
+
+    def rate(self, test: str, amount: int) -> float | None:
+        """GB/s of one of its tests over so many bytes."""
+        program = _find("likwid-bench")
+        if program is None:
+            return None
+        command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1"]
+        iterations = self._iterations.get((test, amount)) or self._found(test, amount, command)
+        output = _output([*command, "-i", str(iterations)], self.cpu)
+        return float(_figure(r"MByte/s:\s+([\d.]+)", output, command)) / 1e3
+
+    def _found(self, test: str, amount: int, command: Sequence[str]) -> int:
+        output = _output([*command, "-s", "1"], self.cpu)
+        done = int(_figure(r"Iterations:\s+(\d+)", output, command))
+        took = float(_figure(r"Time:\s+([\d.e+-]+) sec", output, command))
+        self._iterations[test, amount] = max(1, round(done * self._seconds / took))
+        return self._iterations[test, amount]
 
 
 def stress_ng_stream(amount: int, cpu: int) -> float | None:

@@ -95,7 +95,7 @@ def main() -> None:
         compile_programs(bench.folder)
         commands = {
             "a native program": ([str(bench.folder / "restart_gap")], 31),
-            "python -c": ([sys.executable, "-S", "-c", SCRIPT], 11),
+            "python -c": ([sys.executable, "-S", "-c", SCRIPT], 21),
         }
         with lead(bench.folder, cpus[0]):
             found = {name: gaps(bench, chance, *command) for name, command in commands.items()}
@@ -151,8 +151,8 @@ def throughput(bench: Bench, chance: random.Random) -> dict[str, Times]:
 def describe_gaps(found: Mapping[str, Mapping[str, Sequence[Gaps]]], report: Report) -> None:
     """Two rows per command and way: what the keeper saw, and what the programs themselves saw."""
     report.text(
-        f"Gap in ms over all of {ROUNDS} rounds, in which the ways took turns in random order. `End of main to main` is "
-        "what users wait, and what is judged."
+        f"Gap in ms over all of {ROUNDS} rounds, in which the ways took turns in random order. `End of main to main` "
+        "is what users wait, and what is judged."
     )
     rows = []
     for name, ways in found.items():
