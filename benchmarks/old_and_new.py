@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.campaign import TARGET
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.machine import ROOT
-from benchmarks.precision import Mean, equivalence, interval, mean_of, minus, points, simultaneous, variance_ratio
+from benchmarks.precision import Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -206,8 +206,8 @@ def _finding(what: str, found: Mean, count: int) -> Finding:
 
 def _beside_truth(one: Shown, mix: int) -> str:
     assert one.truth is not None
-    found, truth = points(one.way.effect(mix)), points(mean_of(np.repeat(one.truth[mix], 2)))
-    return f"{found.value - truth.value:+.2f} ± {found.half_width:.2f}"
+    found, truth = points(one.way.effect(mix)), 100 * (1 - np.exp(-one.truth[mix]))
+    return f"{found.value - truth:+.2f} ± {found.half_width:.2f}"
 
 
 def _bracketed(value: float, low: float, high: float) -> str:
