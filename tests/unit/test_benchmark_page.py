@@ -43,7 +43,7 @@ def section_of(text, title):
 
 @pytest.fixture
 def code(monkeypatch):
-    monkeypatch.setattr(everything, "code_of", lambda module: "now")
+    monkeypatch.setattr(everything, "code_of", lambda _: "now")
 
 
 def test_a_page_has_the_newest_run_in_full_and_all_of_them_beside_each_other():
