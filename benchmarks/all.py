@@ -72,7 +72,8 @@ def measure(
     failed = []
     for number, command in enumerate(commands):
         left = sum(takes[one.name] for one in commands[number:])
-        say(f"{number + 1} of {len(commands)}: {command.line} (about {takes[command.name]:.1f} of {left:.0f} minutes)")
+        here = f"about {takes[command.name]:.1f} minutes, {left:.0f} until all is done"
+        say(f"{number + 1} of {len(commands)}: {command.line} ({here})")
         try:
             keep((start or started)(command), command.name, folder)
         except CastmatesError as problem:

@@ -54,7 +54,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--size", choices=jobs.SIZES, default="small")
     parser.add_argument("--mode", choices=jobs.MODES, default="train")
     parser.add_argument("--records", action="store_true", help="read records; batches from memory are less noisy")
-    parser.add_argument("--launches", type=int, default=8)
+    parser.add_argument("--launches", type=int, default=6)
     parser.add_argument("--stretch", type=int, default=2, help="steps that are timed together")
     return parser.parse_args()
 

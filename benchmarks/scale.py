@@ -69,7 +69,7 @@ class Run:
 def main() -> None:
     """Generate, analyse, draw, tell."""
     parser = arguments_of(__doc__, minutes=30)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[2500, 10000], help="studies, each of so many")
+    parser.add_argument("--blocks", type=int, nargs="+", default=[1000, 10000], help="studies, each of so many")
     parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")
     parser.add_argument("--keep", type=Path, help="a folder for the generated studies; used again if it is there")
     parser.add_argument("--times", type=int, default=3, help="that each study is analysed and drawn, in turns")

@@ -70,9 +70,9 @@ def report() -> None:
         f"The schemata of {len(MEMBERS)} members and of the default group: each written in one write and read back at"
         f" once, and read back again at both edges of a window. {PORTIONS[1]} scenes in a process, of which there are"
         f" {REPETITIONS} on this machine; system calls are the difference between {PORTIONS[1]} scenes and"
-        f" {PORTIONS[0]} under strace, Python's own included. The"
-        " lab emulates its processor in software: its milliseconds are the"
-        " lab's alone, and say nothing about a real machine. The number of system calls holds there too."
+        f" {PORTIONS[0]} under strace, Python's own included. The lab emulates its processor in software: its"
+        " milliseconds are the lab's alone, and say nothing about a real machine. The number of system calls holds"
+        " there too."
     )
     rows = []
     for cost in costs("schemata", PORTIONS):
