@@ -35,6 +35,7 @@ class Launch:
     """What one block showed."""
 
     edges: Floats  # ms from the end of a slice until the next scene is let go
+    between: Floats  # those of them that lie between two cycles, where everyone is looked after
     first_steps: Floats  # ms from then to the first heartbeat of the lead
     steps: Floats  # ms between two heartbeats of the lead
     slice: float  # seconds
@@ -94,6 +95,7 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
     lead = block.company.lead.name
     launch = Launch(
         edges=edges(tables[0]),
+        between=edges(tables[0], between_cycles=True),
         first_steps=first_steps(tables[0], lead),
         steps=_steps(tables[1], lead),
         slice=float(record["pace"]["slice"]),
@@ -104,11 +106,13 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
     return launch
 
 
-def edges(slices: pd.DataFrame) -> Floats:
-    """Milliseconds between two slices of a stretch of which neither is watched."""
+def edges(slices: pd.DataFrame, between_cycles: bool = False) -> Floats:
+    """Milliseconds between two slices of a stretch of which neither is watched; or those between two cycles alone."""
     each = slices.drop_duplicates("slice").sort_values("switch_ns")
-    before = each.groupby(["round", "stretch"])[["close_ns", "watched"]].shift(1)
+    before = each.groupby(["round", "stretch"])[["close_ns", "watched", "cycle"]].shift(1)
     usual = ~each["watched"].to_numpy(dtype=bool) & (before["watched"] == False).to_numpy(dtype=bool)  # noqa: E712
+    if between_cycles:
+        usual &= (each["cycle"] != before["cycle"]).to_numpy(dtype=bool)
     return np.asarray((each["switch_ns"] - before["close_ns"])[usual].to_numpy(dtype=float) / 1e6)
 
 
@@ -130,13 +134,15 @@ def _tell(found: dict[str, list[Launch]], report: Report) -> None:
         "the moment at which a slice is closed until the members of the next one have been let go, by the runner's own "
         "records of two slices of a stretch that are not watched. When a member that was let go really runs is not "
         "recorded; the lead's first heartbeat after it is an upper bound, to which the rest of an interrupted step "
-        "belongs. Each launch gives its median and percentile, which are averaged."
+        "belongs. Between two cycles the runner also looks after everyone. Each launch gives its median and "
+        "percentile, which are averaged."
     )
     if CGROUP not in found:
         report.text("No control group can be frozen here, so that signals alone were measured.")
     figures: list[tuple[str, str, Figure, Aim | None]] = [
         ("edge, median", "ms", lambda one: _middle(one.edges), AIM_EDGE),
         ("edge, 99th percentile", "ms", lambda one: float(np.quantile(one.edges, 0.99)), AIM_EDGE),
+        ("edge between two cycles, median", "ms", lambda one: _middle(one.between), None),
         ("the runner's CPU time while slices are open", "% of a CPU", lambda one: 100 * one.beyond, AIM_CPU),
         ("the runner's CPU time in all, edges included", "% of a CPU", lambda one: 100 * one.whole, None),
         ("first heartbeat of the lead after an edge, median", "ms", lambda one: _middle(one.first_steps), None),

@@ -78,6 +78,8 @@ def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
     )
     both = pd.concat([table, table.assign(member="other", role="antagonist")])
     assert edges.edges(both) == pytest.approx([2.0, 3.0])
+    later = table.assign(cycle=[1, 2, 2, 3, 1, 1])
+    assert edges.edges(later, between_cycles=True) == pytest.approx([2.0])
     assert edges.first_steps(table, "lead") == pytest.approx([11.0] * 4)
 
 
