@@ -57,6 +57,11 @@ def stretches(block: Block, round_number: int) -> list[Stretch]:
     return parts
 
 
+def stretch_of(company: Company) -> dict[str, int]:
+    """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
+    return {scene.name: number for number, (_, scenes) in enumerate(_together(company)) for scene in scenes}
+
+
 def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
     """Put scenes together that can alternate without a change of masks: whoever runs in several has one share in all.
 

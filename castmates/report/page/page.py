@@ -66,7 +66,7 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": words.number, "plain": plain, "marked": marked}
+    made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
     return made
 
 
