@@ -57,6 +57,11 @@ def stretches(block: Block, round_number: int) -> list[Stretch]:
     return parts
 
 
+def turns_of(company: Company) -> int:
+    """How many slices a company's cycles have, all stretches together."""
+    return sum(Stretch((), tuple(scenes), "").turns for _, scenes in _together(company))
+
+
 def stretch_of(company: Company) -> dict[str, int]:
     """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
     return {scene.name: number for number, (_, scenes) in enumerate(_together(company)) for scene in scenes}
