@@ -15,6 +15,7 @@ import pytest
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, enough
 from castmates.analysis.statistics.intervals import over_launches
+from castmates.analysis.statistics.rounds_alike import successive
 from castmates.study import rounds as rule
 from castmates.study.budget_keys import Budget
 from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, Cost
@@ -150,13 +151,15 @@ def launches(values, begin, dice):
         lost[:, :, :2] = False
         values = np.where(lost, np.nan, values)
     studies, count, _ = values.shape
+    there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
         [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "block"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),
-        "rounds": np.isfinite(values).sum(axis=2).ravel(),
+        "rounds": there.sum(axis=2).ravel(),
         "variance": np.nanvar(values, axis=2, ddof=1).ravel(),
+        "successive": successive(values[there], np.nonzero(there.reshape(-1, values.shape[2]))[0]).to_numpy(),
     }
     return pd.DataFrame(shown, index=index)
 
