@@ -1,36 +1,34 @@
 """Slices of a machine that wanders, for many studies at once: a known truth to hold printed intervals against.
 
-Nothing here is measured. The orders are those of our own schedule, windows are made as the runner makes them, and each
-study stands on a platform of its own, because the analysis pools none: one plan and one table hold them all.
+Nothing here is measured. Orders are those of our scheduler, windows are made as the runner makes them, and each study
+stands on a platform of its own, because the analysis pools none: one plan and one table hold them all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.signal import lfilter
 
+from benchmarks.simulated_cast import CYCLES, LEAD, ORDERS, Counts, Flags, plan_of, schedule
+from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
-from castmates.results.columns.block import SLICES, WINDOWS
-from castmates.study.model import Study
-from castmates.study.planning import design_of
-from castmates.study.scenes import scenes_of
-from castmates.study.schedule import stretches
-from castmates.study.spec import PROTOCOL, Block, Company, Member, Mix, Plan
+from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
+from castmates.results.columns.block import SLICES, WINDOWS, Columns
+from castmates.study.spec import Company, Plan, Scene
 
-LEAD, FIRST, SECOND = "lead@0", "first@1", "second@1"
-SLICE, SWITCH, CYCLES = 0.06, 0.001, 12  # seconds, seconds, slices of a window
+SLICE, SWITCH = 0.06, 0.001  # seconds
 GAP = 1.0  # seconds between two rounds
 SPARE_ROUNDS = 1  # for those with rejected windows
 LEAST_CYCLES = 0.5  # that must be left of a window
-ORDERS = 500  # rounds of our schedule, from which every round draws one
-QUIET = ("solo", "solo-again")
+STEP, UNEVEN, MOST_STEPS = 0.011, 0.2, 24  # seconds, sd of its log, of a slice
 
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+LOSSES = {
+    "placebo:1": 0.03, "placebo:1@split-4": 0.07,
+    "corun:lead+first": 0.2, "corun:lead+second": 0.05, "corun:lead+first@split-4": 0.12,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,25 +42,22 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Machine:
-    """How rates and losses vary. Losses are shares of the rate; what wanders does so by this standard deviation."""
+    """How rates and losses vary. Losses are shares of a rate; what varies does so by this standard deviation."""
 
     wander: float = 0.03  # of every member's log rate
     memory: float = 1.0  # seconds
     noise: float = 0.025  # of a slice's log rate
-    losses: Mapping[str, float] = field(default_factory=lambda: {"corun:lead+first": 0.2, "corun:lead+second": 0.05})
-    placebo: float = 0.03
-    effect: float = 0.25  # of a loss: what it wanders by, as a share of itself
+    losses: Mapping[str, float] = field(default_factory=lambda: LOSSES)
+    effect: float = 0.25  # of a co-run's loss, as a share of it: what it wanders by
     effect_memory: float = 2.0  # seconds
-    launch: float = 0.1  # of a loss: what it differs by between launches, as a share of itself
+    launch: float = 0.1  # of a co-run's loss, as a share of it: what it differs by between launches
     carry_over: float = 0.0  # what a slice after others loses
     rejected: float = 0.02  # share of slices, whatever their scene
     spoilt: float = 0.0  # share of windows that are rejected as a whole
     neighbour: Neighbour | None = None
 
-    def loss(self, scene: str, member: str) -> float:
+    def loss(self, scene: str, member: str = LEAD) -> float:
         """What a member loses in a scene, on average."""
-        if scene.startswith("placebo"):
-            return self.placebo
         return self.losses.get(scene, 0.0) * (1.0 if member == LEAD else 0.5)
 
 
@@ -72,139 +67,105 @@ class Studies:
 
     plan: Plan
     windows: pd.DataFrame  # the column `platform` numbers the studies
-    lasting: dict[str, Floats]  # by scene: what the lead loses in each launch in the long run; log, study x launch
-    shown: dict[str, Floats]  # the same while each round lasted; study x launch x round
-    slices: pd.DataFrame  # empty unless asked for
+    lasting: Mapping[str, Floats]  # by scene: what the lead loses in each launch in the long run; log, study x launch
+    shown: Mapping[str, Floats]  # the same while each round lasted; study x launch x round
+    slices: pd.DataFrame  # both empty unless asked for
+    beats: pd.DataFrame
 
 
-@cache
-def company() -> Company:
-    """A lead beside each of two antagonists: seven scenes."""
-    mixes = tuple(
-        Mix(name=f"lead+{name.partition('@')[0]}", identity=name, lead=LEAD, antagonists=(name,))
-        for name in (FIRST, SECOND)
-    )
-    members = {name: _member(name) for name in (LEAD, FIRST, SECOND)}
-    scenes = scenes_of(mixes, members)
-    return Company(
-        id="company", protocol=PROTOCOL, native_key="", members=tuple(members.values()), mixes=mixes, scenes=scenes
-    )
-
-
-def plan(launches: int) -> Plan:
-    """The plan of every study."""
-    design = design_of(Study(name="simulated"))
-    blocks = tuple(
-        Block(study="simulated", company=company(), number=number, seed=number, design=design)
-        for number in range(1, launches + 1)
-    )
-    return Plan(study="simulated", titles={}, mixes=company().mixes, controls=(), blocks=blocks)
-
-
-def simulate(machine: Machine, studies: int, launches: int, rounds: int, seed: int, slices: bool = False) -> Studies:
-    """Play so many studies, slice by slice."""
+def simulate(
+    machine: Machine, company: Company, studies: int, launches: int, rounds: int, seed: int, also: Iterable[str] = ()
+) -> Studies:
+    """Play so many studies, slice by slice; `also` may ask for `slices` and `beats`."""
     rng = np.random.default_rng(seed)
-    course = _Course(machine, (studies, launches, rounds + SPARE_ROUNDS), rng)
-    scenes = company().scenes
-    counted, rejected = _judged(machine, scenes_kinds(), course, rng)
+    course = _Course(machine, company, (studies, launches, rounds + SPARE_ROUNDS), rng)
+    rejected, counted = _judged(machine, course, rng)
     valid = counted.mean(axis=3) >= LEAST_CYCLES
-    valid = valid[..., None] & (rng.random((*course.shape, len(scenes))) >= machine.spoilt)
+    valid &= rng.random(valid.shape) >= machine.spoilt
     played = _played(valid.all(axis=3), rounds)
-    windows, parts = [], []
-    for number, scene in enumerate(scenes):
+    windows, slices, beats = [], [], []
+    for number, scene in enumerate(company.scenes):
         for member in scene.active:
-            rates = course.rates(number, member)
-            about = {"scene": scene.name, "kind": scene.kind, "mix": scene.mix, "member": member, "unit": "step",
-                     "role": "lead" if member == LEAD else "antagonist", "workload": member.partition("@")[0]}  # fmt: skip
-            own = _Window(about, number, rates, counted, rejected[..., number], valid[..., number], played)
+            counts, loses, holds = (each[..., number] for each in (counted, rejected, valid))
+            own = _Window(scene, member, number, course.rates(number, member), counts, loses, holds, played)
             windows.append(own.table())
-            if slices:
-                parts.append(own.slices(course.places[..., number]))
+            if "slices" in also:
+                slices.append(own.slices(course.places[..., number]))
+            if "beats" in also and member == LEAD:
+                beats.append(own.beats(course.places[..., number], rng))
     return Studies(
-        plan(launches),
-        _as(pd.concat(windows, ignore_index=True), WINDOWS),
+        plan_of(company, launches),
+        _with_columns(pd.concat(windows, ignore_index=True), WINDOWS),
         course.lasting,
         course.shown,
-        _as(pd.concat(parts, ignore_index=True), SLICES) if parts else pd.DataFrame(),
+        _with_columns(pd.concat(slices, ignore_index=True), SLICES) if slices else pd.DataFrame(),
+        pd.concat(beats, ignore_index=True) if beats else pd.DataFrame(),
     )
-
-
-def scenes_kinds() -> list[str]:
-    """The kind of each scene."""
-    return [scene.kind for scene in company().scenes]
 
 
 class _Course:
-    """What happens in all slices: arrays of studies x launches x rounds x cycles."""
+    """What happens in all slices: arrays of studies x launches x rounds x cycles (x scenes)."""
 
-    def __init__(self, machine: Machine, shape: tuple[int, int, int], rng: np.random.Generator) -> None:
-        self.shape = shape
-        self._machine, self._rng = machine, rng
-        scenes = company().scenes
-        self._scenes = len(scenes)
-        orders = _orders()[rng.integers(0, ORDERS, shape)]  # ... x cycle x place: the scene there
-        # Where each scene stands among the slices of its round: ... x cycle x scene.
-        self.places = orders.argsort(axis=-1) + np.arange(CYCLES)[:, None] * self._scenes
-        by_time = np.isin(orders, [n for n, scene in enumerate(scenes) if scene.kind not in QUIET])
-        by_time = by_time.reshape(*shape, -1)
-        before = np.concatenate([np.zeros((*shape, 1), bool), by_time[..., :-1]], axis=-1)
-        self._after_others = self._at(before)
-        self._speed = {member.name: self._wander(machine.memory) for member in company().members}
-        kinds = scenes_kinds()
-        strikes = [machine.neighbour.strikes.get(kind, 0.0) if machine.neighbour else 0.0 for kind in kinds]
-        self.struck = rng.random(self.places.shape) < np.array(strikes)
+    def __init__(
+        self, machine: Machine, company: Company, shape: tuple[int, int, int], rng: np.random.Generator
+    ) -> None:
+        plan = schedule("one_partition" if any(mix.partitions for mix in company.mixes) else "two_mixes")
+        drawn = rng.integers(0, ORDERS, shape)
+        self.shape, self.company = shape, company
+        self.places, self._after_others, self.stretch = plan.places[drawn], plan.after_others[drawn], plan.stretch
+        self._machine, self._rng, self._length = machine, rng, plan.length
+        self._speed = {member.name: self._wander(machine.memory) for member in company.members}
+        strikes = machine.neighbour.strikes if machine.neighbour else {}
+        share = np.array([strikes.get(scene.kind, 0.0) for scene in company.scenes])
+        self.struck = rng.random(self.places.shape) < share
         self.lasting: dict[str, Floats] = {}
         self.shown: dict[str, Floats] = {}
 
     def rates(self, number: int, member: str) -> Floats:
         """The rate of a member in each slice of a scene."""
-        machine, scene = self._machine, company().scenes[number]
-        loss = machine.loss(scene.name, member)
-        place = self.places[..., number].reshape(*self.shape, CYCLES)
-        losses: Floats = np.full((*self.shape[:2], 1, 1), loss)
-        if scene.kind == "corun":
-            losses = losses + loss * machine.launch * self._rng.standard_normal(losses.shape)
-            path = loss * machine.effect * self._wander(machine.effect_memory)
-            if member == LEAD:
-                self.lasting[scene.name] = -np.log1p(-losses[..., 0, 0])
-                self.shown[scene.name] = -np.log1p(-(losses[..., 0] + path.mean(axis=-1)))
-            losses = losses + np.take_along_axis(path, place, axis=-1)
+        machine, scene, place = self._machine, self.company.scenes[number], self.places[..., number]
         logs = machine.wander * np.take_along_axis(self._speed[member], place, axis=-1)
         logs = logs + machine.noise * self._rng.standard_normal(place.shape)
-        rates = np.exp(logs) * (1 - losses) * (1 - machine.carry_over * self._after_others[..., number])
+        rates = np.exp(logs) * (1 - self._losses(scene, member, place))
+        rates *= 1 - machine.carry_over * self._after_others[..., number]
         if machine.neighbour:
-            rates = rates * (1 - machine.neighbour.loss * self.struck[..., number])
-        return np.asarray(rates, dtype=float)
+            rates *= 1 - machine.neighbour.loss * self.struck[..., number]
+        return np.asarray(rates)
+
+    def _losses(self, scene: Scene, member: str, place: Counts) -> Floats:
+        machine, loss = self._machine, self._machine.loss(scene.name, member)
+        if scene.kind != "corun":
+            return np.full((1, 1, 1, 1), loss)
+        here = loss * (1 + machine.launch * self._rng.standard_normal((*self.shape[:2], 1, 1)))
+        path = loss * machine.effect * self._wander(machine.effect_memory)
+        if member == LEAD:
+            self.lasting[scene.name] = -np.log1p(-here[..., 0, 0])
+            self.shown[scene.name] = -np.log1p(-(here[..., 0] + path.mean(axis=-1)))
+        return np.asarray(here + np.take_along_axis(path, place, axis=-1))
 
     def _wander(self, memory: float) -> Floats:
         """An Ornstein-Uhlenbeck process of unit variance through a launch, at every slice of its rounds."""
-        length = CYCLES * self._scenes
         gap = round(GAP / (SLICE + SWITCH))
         kept = np.exp(-(SLICE + SWITCH) / memory)
-        steps = self._rng.standard_normal((*self.shape[:2], self.shape[2] * (length + gap)), dtype=np.float32)
-        begin = steps[..., :1] * kept  # as if it had gone on for long
-        moved = np.float32(np.sqrt(1 - kept**2)) * steps[..., 1:]
-        rest, _ = lfilter([1.0], [1.0, -kept], moved, zi=begin)
-        path = np.concatenate([steps[..., :1], rest], axis=-1)
-        return np.asarray(path.reshape(*self.shape, length + gap)[..., :length])
-
-    def _at(self, by_time: npt.NDArray[np.bool_]) -> Flags:
-        """What holds at a place of the round, by cycle and scene."""
-        flat = self.places.reshape(*self.shape, -1)
-        return np.take_along_axis(by_time, flat, axis=-1).reshape(self.places.shape)
+        steps = self._rng.standard_normal((*self.shape[:2], self.shape[2] * (self._length + gap)), dtype=np.float32)
+        first = steps[..., :1]  # it has gone on for long
+        rest, _ = lfilter([np.sqrt(1 - kept**2)], [1.0, -kept], steps[..., 1:], zi=kept * first)
+        path = np.concatenate([first, rest], axis=-1).astype(np.float32)
+        return np.asarray(path.reshape(*self.shape, self._length + gap)[..., : self._length])
 
 
-def _judged(machine: Machine, kinds: list[str], course: _Course, rng: np.random.Generator) -> tuple[Flags, Flags]:
-    """Which cycles count, and which slices are rejected for what lies in them (... x cycle x scene)."""
+def _judged(machine: Machine, course: _Course, rng: np.random.Generator) -> tuple[Flags, Flags]:
+    """Which slices are rejected for what lies in them, and which count: none of their cycle is rejected."""
     rejected = rng.random(course.places.shape) < machine.rejected
     if machine.neighbour:
         rejected |= course.struck & (rng.random(course.places.shape) < machine.neighbour.seen)
-    return ~rejected.any(axis=-1), rejected
+    broken = np.stack([rejected[..., course.stretch == own].any(axis=-1) for own in course.stretch], axis=-1)
+    return rejected, ~broken
 
 
 def _played(clean: Flags, rounds: int) -> Flags:
     """Which rounds take place: spare ones are for those with rejected windows."""
-    before = np.concatenate([np.zeros_like(clean[..., :1], dtype=int), clean.cumsum(axis=-1)[..., :-1]], axis=-1)
+    before = clean.cumsum(axis=-1) - clean
     return np.asarray(before < rounds)
 
 
@@ -212,7 +173,8 @@ def _played(clean: Flags, rounds: int) -> Flags:
 class _Window:
     """A member in a scene, in all rounds."""
 
-    about: Mapping[str, str]
+    scene: Scene
+    member: str
     number: int  # of the scene
     rates: Floats
     counted: Flags
@@ -222,67 +184,65 @@ class _Window:
 
     def table(self) -> pd.DataFrame:
         """Windows: total progress over the total time of the slices that count."""
-        counts = self.counted.sum(axis=3)
+        counts, lost = self.counted.sum(axis=3), self.rejected.sum(axis=3)
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = np.where(self.counted, self.rates, 0.0).sum(axis=3) / counts
-        lost = self.rejected.sum(axis=3)
-        few = counts < LEAST_CYCLES * CYCLES
-        places = self._places(self.played)
+        reasons = np.where(counts < LEAST_CYCLES * CYCLES, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
         values = {
             "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, CYCLES), "slices_rejected": lost,
             "slices_dropped": CYCLES - counts - lost, "open_s": counts * SLICE, "progress_s": counts * SLICE,
-            "units": rate * counts * SLICE,
-            "reasons": np.where(self.valid, "", np.where(few, "too few cycles: simulated", "steal: simulated")),
+            "units": rate * counts * SLICE, "reasons": np.where(self.valid, "", reasons),
         }  # fmt: skip
-        return pd.DataFrame(places | {name: value[self.played] for name, value in values.items()}).assign(**self.about)
+        return self._placed(self.played, values)
 
     def slices(self, places: Counts) -> pd.DataFrame:
         """Each slice by itself."""
         there = np.broadcast_to(self.played[..., None], self.rates.shape)
-        counted = self.counted & self.valid[..., None]
-        cycle = np.broadcast_to(np.arange(1, CYCLES + 1), self.rates.shape)
-        at = self._places(there)
-        values = {"rate": self.rates, "counted": counted, "cycle": cycle, "slice": places + 1}
-        table = pd.DataFrame(at | {name: value[there] for name, value in values.items()}).assign(**self.about)
-        table["slice"] += 1000 * table["round"]
-        return table.assign(stretch=1)
+        numbers = np.broadcast_to(np.arange(1, CYCLES + 1), self.rates.shape)
+        values = {"rate": self.rates, "counted": self.counted & self.valid[..., None], "cycle": numbers}
+        return self._placed(there, values | {"slice": self._slice(places)}).assign(stretch=1)
 
-    def _places(self, where: Flags) -> dict[str, object]:
-        study, launch, number, *_ = np.nonzero(where)
-        windows = len(company().scenes)
-        return {
-            "platform": pd.Categorical.from_codes(study, categories=[f"{one:05d}" for one in range(where.shape[0])]),
-            "study": "simulated",
-            "company": "company",
-            "block": launch + 1,
-            "round": number + 1,
-            "window": (study * where.shape[2] + number) * windows + self.number + 1,
+    def beats(self, places: Counts, rng: np.random.Generator) -> pd.DataFrame:
+        """The heartbeats of the slices that count; each slice ends with the first step after its length."""
+        counted = self.counted & (self.valid & self.played)[..., None]
+        lengths = STEP * np.exp(UNEVEN * rng.standard_normal((*self.rates.shape, MOST_STEPS), dtype=np.float32))
+        times = np.cumsum(lengths / self.rates[..., None], axis=-1)
+        times = np.concatenate([np.zeros_like(times[..., :1]), times], axis=-1)
+        before = np.concatenate([np.zeros_like(times[..., :1]), times[..., :-1]], axis=-1)
+        there = (before < SLICE) & counted[..., None]
+        shape = there.shape
+        values = {
+            "t_ns": (times * 1e9).astype(np.int64),
+            "units": np.broadcast_to(np.arange(shape[-1]), shape),
+            "slice": np.broadcast_to(self._slice(places)[..., None], shape),
         }
+        return self._placed(there, values)[list(BEATS)]
+
+    def _slice(self, places: Counts) -> Counts:
+        """The numbers of these slices in their blocks."""
+        rounds = np.arange(places.shape[2])[:, None]
+        return np.asarray(1 + places + 1000 * rounds)
+
+    def _placed(self, where: Flags, values: Mapping[str, npt.NDArray[np.generic]]) -> pd.DataFrame:
+        """A row for each place that is marked, with these values of it."""
+        study, launch, number, *_ = np.nonzero(where)
+        scene, names = self.scene, pd.Index([f"{one:05d}" for one in range(where.shape[0])])
+        columns = {
+            "platform": pd.Categorical.from_codes(study, names),
+            "block": launch + 1, "round": number + 1,
+            "window": 100 * (study * where.shape[2] + number) + self.number + 1,  # no two studies have the same
+        }  # fmt: skip
+        table = pd.DataFrame(columns | {name: value[where] for name, value in values.items()})
+        return table.assign(
+            study="simulated", company="company", scene=scene.name, kind=scene.kind, mix=scene.mix, unit="step",
+            partition=scene.partition, member=self.member, workload=self.member.partition("@")[0],
+            role="lead" if self.member == LEAD else "antagonist",
+        )  # fmt: skip
 
 
-@cache
-def _orders() -> Counts:
-    """Rounds of our schedule: in each cycle, which scene stands at which place."""
-    scenes = {scene.name: number for number, scene in enumerate(company().scenes)}
-    block = plan(1).blocks[0]
-    rounds = []
-    for number in range(ORDERS):
-        (stretch,) = stretches(block, number)
-        rounds.append([[scenes[scene.name] for scene in order] for order in stretch.cycles(CYCLES)])
-    return np.array(rounds)
-
-
-def _as(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """The table with the columns of the contract; what is not simulated is zero or empty."""
-    empty = {name: "" if kind == "str" else (0 if kind in ("int64", "float64") else pd.NA if kind == "Int64" else False)
-             for name, kind in columns.items() if name not in table}  # fmt: skip
-    return table.assign(**empty)[list(columns)].astype(dict(columns))
-
-
-def _member(name: str) -> Member:
-    workload, _, cpu = name.partition("@")
-    return Member(
-        name=name, workload=workload, role="lead" if name == LEAD else "antagonist", cpus=(int(cpu),), nodes=(),
-        command=(workload,), environment=None, environment_key=None, content="", progress="heartbeat", unit="step",
-        variables={}, ready_within=1,
-    )  # fmt: skip
+def _with_columns(table: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+    """The table as the contract has it; what is not simulated is empty or zero."""
+    nothing = {"str": "", "int64": 0, "float64": 0.0, "Int64": pd.NA, "bool": False}
+    for name in columns.keys() - table.columns:
+        table[name] = nothing[columns[name]]
+    return table[list(columns)].astype(dict(columns))
