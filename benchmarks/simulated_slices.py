@@ -242,7 +242,8 @@ class _Window:
 
 def _with_columns(table: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     """The table as the contract has it; what is not simulated is empty or zero."""
-    nothing = {"str": "", "int64": 0, "float64": 0.0, "Int64": pd.NA, "bool": False}
-    for name in columns.keys() - table.columns:
-        table[name] = nothing[columns[name]]
-    return table[list(columns)].astype(dict(columns))
+    missing = {name: kind for name, kind in columns.items() if name not in table}
+    words = dict.fromkeys([name for name, kind in missing.items() if kind == "str"], "")
+    flags = dict.fromkeys([name for name, kind in missing.items() if kind == "bool"], False)
+    numbers = dict.fromkeys([name for name, kind in missing.items() if kind in ("int64", "float64")], 0)
+    return table.assign(**words, **flags, **numbers).reindex(columns=list(columns)).astype(dict(columns))

@@ -55,8 +55,8 @@ def test_within_launch_of_one_block_is_the_ordinary_t_interval():
 
 
 def test_rounds_that_go_one_way_widen_the_interval_within_launch():
-    # Squares 0.02 of freedom 2, half the squared steps 0.01: more alike than is believed, so 0.5. Then the mean of three
-    # rounds varies by 1 + 2 (2/3 0.5 + 1/3 0.25) of what independent ones would, and they vary inside by 1 - 5/12.
+    # Squares 0.02 of freedom 2, half the squared steps 0.01: more alike than is believed, so 0.5. The mean of three
+    # rounds then varies by 1 + 2 (2/3 0.5 + 1/3 0.25) of what independent ones would, and they vary inside by 1 - 5/12.
     half = 4.302652729696142 * np.sqrt(0.01 / 3 * (1 + 5 / 6) / (1 - 5 / 12))
     found = only({1: [0.1, 0.2, 0.3]})
     assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
