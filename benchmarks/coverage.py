@@ -118,7 +118,8 @@ def _other_tables(report: Report, studies: int, seed: int) -> None:
     report.text(
         "The interval within launch, of the larger loss against solo (rates wander by 3 %, 1 s): does it hold what "
         "these launches lose in the long run, what they lost while they were measured, and what launches lose in "
-        "general? Only the first is its promise. Below three launches there is no other interval."
+        "general? It promises the first where effects wander no slower than a round lasts (5 s), the second always, "
+        "the third never. Below three launches there is no other interval."
     )
 
 

@@ -5,6 +5,7 @@ is worth in simulation.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ FEWEST_ROUNDS = 3  # of a launch: two differ by the same, however alike rounds a
 MOST = 0.5  # correlation of neighbours: a few rounds cannot tell a larger one from a launch that is another
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 CORRELATIONS = np.arange(0.0, MOST + 0.005, 0.01)
 
 
@@ -35,12 +36,12 @@ def widening(launches: pd.DataFrame, by: Sequence[str]) -> pd.Series:
 
     `launches` has `rounds`, `variance` and `successive` of each launch.
     """
-    told = launches["rounds"] >= FEWEST_ROUNDS
-    freedom = (launches["rounds"] - 1).where(told, 0)
+    telling = launches["rounds"] >= FEWEST_ROUNDS
+    freedom = launches["rounds"] - 1
     table = launches.assign(
-        squares=(launches["variance"] * freedom).where(told, 0.0),
-        steps=(launches["successive"] * freedom).where(told, 0.0),
-        rounds_told=launches["rounds"].where(told),
+        squares=(launches["variance"] * freedom).where(telling, 0.0),
+        steps=(launches["successive"] * freedom).where(telling, 0.0),
+        rounds_told=launches["rounds"].where(telling),
     )
     groups = table.groupby(list(by), observed=True).agg(
         squares=("squares", "sum"), steps=("steps", "sum"), told=("rounds_told", "mean"), rounds=("rounds", "mean")
