@@ -202,8 +202,8 @@ def stopped(name):
 def test_the_interval_covers_though_its_first_launches_decided_on_the_rounds(name):
     for count in COUNTS:
         assert 93.5 <= covers(name, count) <= 96.5, count  # 94 to 96, and a binomial error and a half (sd 0.34)
-        if not COVERED[name].alike:  # within launches, rounds are taken for independent
-            assert 93.5 <= covers_within(name, count) <= 96.5, count
+        # A few rounds cannot show so large a correlation, and leave some doubt where there is none.
+        assert (84 if COVERED[name].alike else 94) <= covers_within(name, count) <= 98, count
     assert 93.5 <= stopped(name) <= 96.5
 
 
