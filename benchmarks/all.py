@@ -15,7 +15,7 @@ COMMANDS = (
     "restart_gap",
     "kernel_peers --minutes 6",
     "dial --minutes 3",
-    "resolution --simulate",
+    "coverage",
     "resolution --lead chase --budget-of config/studies/quick.yaml --minutes 6",
     "resolution --lead dlrm-train --sharing-every 0 --minutes 10",
     "share --minutes 3",
