@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks import blocks, usual
 from benchmarks.common import say
-from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Apart, Floats, Paired, Way
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.spec import Plan
 
+OURS, A, B, B_PAIRED = "ours", "usual, solos first", "usual, interleaved", "usual, interleaved, paired"
 TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the slowdown
 
 

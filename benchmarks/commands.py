@@ -31,7 +31,7 @@ COMMANDS = (
     Command("restart_gap", "restart_gap", 1),
     Command("kernel_peers", "kernel_peers --minutes 7", 7),
     Command("dial", "dial --minutes 3", 3),
-    Command("coverage", "resolution --simulate", 0.2),
+    Command("coverage", "coverage", 20),
     Command("old_and_new-modelled", "old_and_new --modelled --minutes 3 --launches 40", 3),
     Command("old_and_new-dlrm", "old_and_new --lead dlrm-train --minutes 15", 15.5, hours=3),
     Command("old_and_new-mobilenetv2", "old_and_new --lead mobilenetv2-infer --minutes 15", 15.5, hours=3),

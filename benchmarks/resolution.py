@@ -1,7 +1,6 @@
 """Machine-seconds to a 95 % half-width of 1 %: our blocks against the usual way, in turns, on the same mixes.
 
-Also what mixes save that share a launch, whether the ways agree, and (simulated) whether their intervals keep
-their word.
+Also what mixes save that share a launch, and whether the ways agree.
 """
 
 import argparse
@@ -26,11 +25,6 @@ FIRST_SHARE = 20.0  # seconds of the usual way before our first block has shown 
 def main() -> None:
     """Measure in turns until the time is over, then print what it came to."""
     options = _options()
-    if options.simulate:
-        report = Report("Coverage of the intervals (simulated)", "resolution")
-        resolution_report.simulate(report, options.seed)
-        report.print()
-        return
     changes = {key: getattr(options, key) for key in ("rounds", "window", "settle")}
     study = blocks.study_of(options.budget_of, options.seed, **changes)
     report = Report(f"Resolution: {options.lead} beside {', '.join(options.antagonists)}", "resolution")
@@ -54,7 +48,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--solos-first", action="store_true", help="also the usual way that does all solo runs first")
     parser.add_argument("--sharing-every", type=int, default=1, help="portions; 0: not at all")
     parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 3, or 10 where the lead is not native")
-    parser.add_argument("--simulate", action="store_true", help="only the simulated coverage; measures nothing")
     return parser.parse_args()
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from benchmarks import blocks, coverage
-from benchmarks.campaign import ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
+from benchmarks import blocks
+from benchmarks.campaign import OURS, ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
 from benchmarks.common import Report, percent
-from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
 from benchmarks.verdicts import Aim, Finding
@@ -19,7 +18,6 @@ MARGIN = 1.0  # percentage points within which two ways agree
 AIM_NATIVE, AIM_SLOW_START = 3.0, 10.0  # times fewer machine-seconds
 DRAWS = 4000
 BARE = f"{OURS}, without our controls"
-STUDIES = 2000  # simulated
 
 
 def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> None:
@@ -206,26 +204,6 @@ def _saving(together: Paired, apart: Sequence[Paired], seed: int) -> str:
     low, high = interval(1 - together.seconds(TARGET, rng, DRAWS) / samples)
     word = "a saving is shown" if low > 0 else "a loss is shown" if high < 0 else "a saving is not shown"
     return f"{said}: {percent(1 - shared / alone, 0)} less (95 %: {percent(low, 0)} to {percent(high, 0)}); {word}."
-
-
-def simulate(report: Report, seed: int) -> None:
-    """The intervals' coverage against a known truth."""
-    ways = [OURS, A, B, B_PAIRED]
-    rows, worst = [], []
-    for machine, truth in coverage.MACHINES.items():
-        for count in (4, 8, 16):
-            found = coverage.coverage(truth, count, STUDIES, seed + count)
-            rows.append([machine, str(count), *(f"{100 * found[way]:.1f}" for way in ways)])
-            worst.append(min(found[OURS] - min(found[way], 0.95) for way in ways[1:]))
-    report.table(["machine", "blocks", *ways], rows)
-    error = (0.95 * 0.05 / STUDIES) ** 0.5
-    word = "no worse" if min(worst) > -3 * error else "WORSE"
-    report.text(
-        f"Per cent of {STUDIES} simulated campaigns whose 95 % interval holds the true loss (binomial error "
-        f"{100 * error:.1f}); {coverage.RUNS_PER_BLOCK} runs of each kind stand for a block, all ways have the same "
-        "length of campaign, over which the machine drifts by 5 %.",
-        f"**Verdict.** Our coverage is {word} than the usual way's (more than 95 % counts as 95 %).",
-    )
 
 
 def _plus_minus(value: Mean) -> str:

@@ -45,6 +45,7 @@ EFFECTS: Columns = {
     "rejection_rate": "float64",  # share of the scene's windows; NaN where there was none
     "baseline_rejection_rate": "float64",
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline
+    "across_stretches": "bool",  # scene and baseline do not alternate, because masks change between them
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
