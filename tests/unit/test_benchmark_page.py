@@ -71,7 +71,7 @@ def test_a_claim_stands_when_every_repetition_shows_it(highs, group, shown):
     lists = section_of(text, "What the aims come to")
     assert lists.startswith(f"\n**{group}**: 1 of 1.")
     assert shown in lists
-    assert "[What gap gives](#what-gap-gives), a loss: " in lists
+    assert "- [What gap gives](#what-gap-gives)\n  - a loss: " in lists
 
 
 def test_without_an_interval_there_is_no_verdict_and_without_an_aim_no_claim():
