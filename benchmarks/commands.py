@@ -48,6 +48,6 @@ COMMANDS = (
     Command("counter_ways", "counter_ways", 1.5),
     Command("change_points", "change_points --series 500", 2),
     Command("page_scale", "page_scale --sides 2 10", 1.5),
-    Command("pressure", "pressure --minutes 5 --figure docs/images/pressure", 5),
+    Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
     Command("scale", "scale", 15),
 )

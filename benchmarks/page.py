@@ -43,11 +43,10 @@ class Claim:
         return self.verdicts[0] if len(set(self.verdicts)) == 1 else DIFFER
 
     def line(self) -> str:
-        """An entry of the list."""
+        """An entry below the section's title."""
         assert self.finding.aim is not None
         aim = self.finding.aim.words(self.finding.unit)
-        link = f"[{self.title}](#{anchor(self.title)})"
-        return f"- {link}, {self.finding.what}: {self.finding.figures()}; aim: {aim}; {self.shown()}"
+        return f"  - {self.finding.what}: {self.finding.figures()}; aim: {aim}; {self.shown()}"
 
     def shown(self) -> str:
         """In how many runs."""
@@ -106,9 +105,13 @@ def _aims(found: Sequence[Claim]) -> Iterable[str]:
         return
     yield "## What the aims come to\n"
     for group in GROUPS:
-        lines = [claim.line() for claim in found if claim.standing == group]
-        if lines:
-            yield "\n".join([f"**{group.capitalize()}**: {len(lines)} of {len(found)}.", "", *lines, ""])
+        members = [claim for claim in found if claim.standing == group]
+        if members:
+            yield f"**{group.capitalize()}**: {len(members)} of {len(found)}.\n"
+            for title in dict.fromkeys(claim.title for claim in members):
+                lines = [claim.line() for claim in members if claim.title == title]
+                yield "\n".join([f"- [{title}](#{anchor(title)})", *lines])
+            yield ""
 
 
 def _absent(commands: Sequence[Command]) -> Iterable[str]:

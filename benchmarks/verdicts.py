@@ -83,7 +83,9 @@ class Finding(BaseModel):
 
     def counted(self) -> str:
         """What the interval is over."""
-        return f"{self.count} {self.of}"
+        if self.count != 1:
+            return f"{self.count} {self.of}"
+        return f"1 {self.of[:-2] if self.of.endswith(('ches', 'sses')) else self.of.removesuffix('s')}"
 
 
 def verdict(low: float | None, high: float | None, aim: Aim) -> Verdict:
