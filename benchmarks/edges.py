@@ -37,7 +37,7 @@ class Launch:
     edges: Floats  # ms from the end of a slice until the next scene is let go
     between: Floats  # those of them that lie between two cycles, where everyone is looked after
     first_steps: Floats  # ms from then to the first heartbeat of the lead
-    steps: Floats  # ms between two heartbeats of the lead
+    steps: Floats  # ms that a step of the lead takes
     slice: float  # seconds
     beyond: float  # the runner's CPU time while slices are open, as a share of a CPU
     whole: float  # its CPU time in all of the stretches, edges included
@@ -90,14 +90,14 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
     record, parts = (json.loads((place / name).read_text()) for name in ("block.json", "parts.json"))
     if record["status"] != "measured" or record["freezer"] != kind:
         raise CastmatesError(f"block {block.path} failed ({record['reason'] or record['freezer']}).")
-    tables = [pd.read_parquet(place / f"{name}.parquet") for name in ("slices", "steps")]
+    slices = pd.read_parquet(place / "slices.parquet")
     seconds, own = parts["stretches"]
     lead = block.company.lead.name
     launch = Launch(
-        edges=edges(tables[0]),
-        between=edges(tables[0], between_cycles=True),
-        first_steps=first_steps(tables[0], lead),
-        steps=_steps(tables[1], lead),
+        edges=edges(slices),
+        between=edges(slices, between_cycles=True),
+        first_steps=first_steps(slices, lead),
+        steps=steps(slices, lead),
         slice=float(record["pace"]["slice"]),
         beyond=parts["open"][1] / parts["open"][0],
         whole=own / seconds,
@@ -122,9 +122,10 @@ def first_steps(slices: pd.DataFrame, lead: str) -> Floats:
     return np.asarray((own["first_ns"] - own["switch_ns"]).to_numpy(dtype=float) / 1e6)
 
 
-def _steps(steps: pd.DataFrame, lead: str) -> Floats:
-    own = steps[steps["member"] == lead].sort_values("t_ns")
-    return np.asarray(own.groupby("slice")["t_ns"].diff().dropna().to_numpy(dtype=float) / 1e6)
+def steps(slices: pd.DataFrame, lead: str) -> Floats:
+    """Milliseconds that a step of the lead takes, by slice that is not watched; in slices that do not count, too."""
+    own = slices[(slices["member"] == lead) & ~slices["watched"] & (slices["beats"] > 1)]
+    return np.asarray(((own["last_ns"] - own["first_ns"]) / (own["beats"] - 1)).to_numpy(dtype=float) / 1e6)
 
 
 def _tell(found: dict[str, list[Launch]], report: Report) -> None:

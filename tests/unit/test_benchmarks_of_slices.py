@@ -81,6 +81,8 @@ def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
     later = table.assign(cycle=[1, 2, 2, 3, 1, 1])
     assert edges.edges(later, between_cycles=True) == pytest.approx([2.0])
     assert edges.first_steps(table, "lead") == pytest.approx([11.0] * 4)
+    beating = table.assign(beats=6, last_ns=table["first_ns"] + NS // 100)
+    assert edges.steps(beating, "lead") == pytest.approx([2.0] * 4)
 
 
 def test_turns_of_the_usual_way_take_every_arm_once_in_random_order():
