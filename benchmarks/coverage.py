@@ -80,7 +80,7 @@ def tell(report: Report, studies: int, seed: int) -> None:
     report.text(
         f"**Verdict.** Of the {len(shown)} shares of intervals between launches in the first two tables (without "
         f"`system`), {outside} lie outside 94 to 96 %; the extremes are {100 * min(shown):.1f} and "
-        f"{100 * max(shown):.1f}. If all were 95 %, chance would put {by_chance:.0f} there."
+        f"{100 * max(shown):.1f}. If all were 95 %, chance would put up to {by_chance:.0f} there."
     )
 
 
