@@ -14,14 +14,17 @@ from benchmarks import coverage_rules
 from benchmarks.common import Report, arguments_of, run
 from benchmarks.simulated_cast import LEAD, SPLIT, one_partition, two_mixes
 from benchmarks.simulated_slices import Machine, Neighbour, Studies, simulate
+from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.attribution_parts import PARTS
 from castmates.analysis.partitions.attribution_rounds import AT_MASK, ISOLATED, PLACEBO, SOLO, TOGETHER
+from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.statistics.intervals import Floats
 
 STUDIES = 2000  # for most figures
@@ -80,7 +83,7 @@ def tell(report: Report, studies: int, seed: int) -> None:
     report.text(
         f"**Verdict.** Of the {len(shown)} shares of intervals between launches in the first two tables (without "
         f"`system`), {outside} lie outside 94 to 96 %; the extremes are {100 * min(shown):.1f} and "
-        f"{100 * max(shown):.1f}. If all were 95 %, chance would put {by_chance:.0f} there."
+        f"{100 * max(shown):.1f}. If all were 95 %, chance would put up to {by_chance:.0f} there."
     )
 
 
@@ -107,6 +110,11 @@ def _between_launches(report: Report, studies: int, seed: int) -> list[tuple[str
 
 
 def _other_tables(report: Report, studies: int, seed: int) -> None:
+    lines = [(name, together(machine, 5, studies // 2, seed)) for name, machine in MACHINES.items()]
+    _table(report, "machine", lines)
+    report.text(
+        "`margins.csv`, `comparison.csv` (against 8 launches with twice the noise) and `pareto.csv`, 5 launches."
+    )
     names = [name for name in MACHINES if name.startswith("10 %") and not MACHINES[name].carry_over]
     _table(report, "machine", [(name, steps(MACHINES[name], 5, studies // 4, seed)) for name in names])
     report.text(
@@ -179,6 +187,39 @@ def attribution(machine: Machine, launches: int, studies: int, seed: int) -> Sha
         if 2 * len(own) > studies:  # others stand in for parts that a study with few complete rounds cannot separate
             shares[part] = float(covered(own, "log", lost[end] - lost[start]).mean())
     return shares
+
+
+def together(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
+    """Of the margins over mixes, of what members do under a partition, and of the ratio of two studies' losses."""
+    made = simulate(machine, two_mixes(), studies, launches, ROUNDS, seed)
+    table = margins(made.plan, made.windows)
+    truths = {"lead": [LARGER, SMALLER], "first": [LARGER], "second": [SMALLER]}
+    cells = {
+        (who, base): float(np.mean([np.log(slowdown(machine, mix, base, LEAD)) for mix in mixes]))
+        for who, mixes in truths.items()
+        for base in ("solo", "placebo")
+    }
+    true = [np.exp(cells[key]) for key in zip(table["who"], table["baseline"], strict=True)]
+    other = simulate(replace(machine, noise=2 * machine.noise), two_mixes(), studies, 8, ROUNDS, seed + 1)
+    both = compare(Side(made.plan, made.windows), Side(other.plan, other.windows), MARGIN)
+    few, many = (
+        simulate(machine, one_partition(), count, of, ROUNDS, own)
+        for count, of, own in ((studies, launches, seed), (1, MANY, seed + 1))
+    )
+    kept, truth = (_pareto(each) for each in (few, many))
+    place = ["mix", "partition"]
+    kept = kept.merge(truth[[*place, "stp", "kept_pct"]], on=place, suffixes=("", "_true"))
+    return {
+        "margins": float(covered(table, "slowdown", true).mean()),
+        "comparison": float(covered(both, "ratio", 1.0).mean()),
+        "pareto, STP": float(covered(kept, "stp", kept["stp_true"]).mean()),
+        "pareto, kept": float(covered(kept, "kept", kept["kept_pct_true"]).mean()),
+    }
+
+
+def _pareto(made: Studies) -> pd.DataFrame:
+    """What leads lose and what antagonists keep."""
+    return pareto_table(made.plan, made.windows, estimate_effects(made.plan, made.windows, MARGIN))
 
 
 def steps(machine: Machine, launches: int, studies: int, seed: int) -> Shares:

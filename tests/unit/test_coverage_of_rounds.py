@@ -159,7 +159,7 @@ def launches(values, begin, dice):
         "value": np.nanmean(values, axis=2).ravel(),
         "rounds": there.sum(axis=2).ravel(),
         "variance": np.nanvar(values, axis=2, ddof=1).ravel(),
-        "successive": successive(values[there], np.nonzero(there.reshape(-1, values.shape[2]))[0]).to_numpy(),
+        "successive": successive({"": values[there]}, np.nonzero(there.reshape(-1, values.shape[2]))[0])[""].to_numpy(),
     }
     return pd.DataFrame(shown, index=index)
 

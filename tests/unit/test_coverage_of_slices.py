@@ -40,6 +40,12 @@ def test_parts_of_a_loss_across_stretches(machine):
 
 
 @pytest.mark.simulation
+def test_margins_comparisons_and_what_members_do_together():
+    found = coverage.together(MACHINES["10 %, 1 s, much rejected"], 5, STUDIES, SEED)
+    assert all(LOW <= share <= HIGH for share in found.values()), found
+
+
+@pytest.mark.simulation
 def test_quantiles_of_steps():
     found = coverage.steps(WANDERING, 5, STUDIES // 2, SEED)
     assert min(found.values()) >= 0.90

@@ -35,8 +35,8 @@ def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         pairs = pairs.sort_values("round", kind="stable")
     launches = pairs.groupby([*by, *BLOCK], observed=True)
     table = launches.agg(value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var"))
-    steps = successive(pairs["difference"].to_numpy(dtype=float), launches.ngroup().to_numpy(dtype=np.int64))
-    table["successive"] = steps.reindex(range(len(table))).to_numpy()
+    columns = {"successive": pairs["difference"].to_numpy(dtype=float)}
+    table["successive"] = successive(columns, launches.ngroup().to_numpy(dtype=np.int64))["successive"].to_numpy()
     return table
 
 

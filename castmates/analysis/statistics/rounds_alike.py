@@ -4,7 +4,7 @@ The model is a correlation that falls geometrically with the distance of two rou
 is worth in simulation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,31 @@ MOST = 0.5  # correlation of neighbours: a few rounds cannot tell a larger one f
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
+Flags = npt.NDArray[np.bool_]
 CORRELATIONS = np.arange(0.0, MOST + 0.005, 0.01)
 
 
-def successive(values: Floats, launch: Integers) -> pd.Series:
+def successive(columns: Mapping[str, Floats], launch: Integers) -> pd.DataFrame:
     """Half the mean square of what each value differs by from the next one of its launch, by the launches' numbers.
 
-    That is the variance where rounds are independent, and less where neighbours are alike.
+    That is the variance where rounds are independent, and less where neighbours are alike; NaN where there is but one.
     """
     order = np.argsort(launch, kind="stable")
     number = launch[order]
-    same = number[1:] == number[:-1]
-    halves = pd.Series(np.diff(values[order])[same] ** 2 / 2)
-    return halves.groupby(number[1:][same]).mean()
+    first = np.ones(len(number), dtype=bool)
+    first[1:] = number[1:] != number[:-1]
+    begins = np.flatnonzero(first)
+    steps = np.diff(np.append(begins, len(number))) - 1.0
+    table = {name: _halves(values[order], first, begins) for name, values in columns.items()}
+    return pd.DataFrame(table, index=number[begins]).div(np.where(steps > 0, steps, np.nan), axis=0)
+
+
+def _halves(values: Floats, first: Flags, begins: Integers) -> Floats:
+    """The sum of the halved squares of each launch; its first value has none before it."""
+    squares = np.zeros(len(values))
+    squares[1:] = np.diff(values) ** 2 / 2
+    squares[first] = 0.0
+    return np.add.reduceat(squares, begins) if len(begins) else squares
 
 
 def widening(launches: pd.DataFrame, by: Sequence[str]) -> pd.Series:

@@ -120,8 +120,8 @@ def reduced(number: Integers, columns: Mapping[str, Floats]) -> pd.DataFrame:
     """A row per number: mean and variance of each column over its `rounds`, which stand in the order of time."""
     within = pd.DataFrame(dict(columns)).groupby(number)
     means, spread = within.mean(), within.var().rename(columns=_variance)
-    steps = [successive(values, number).rename(_successive(name)) for name, values in columns.items()]
-    return pd.concat([means, spread, *steps, within.size().rename("rounds")], axis=1)
+    steps = successive(columns, number).rename(columns=_successive)
+    return pd.concat([means, spread, steps, within.size().rename("rounds")], axis=1)
 
 
 def by_row(parts: Sequence[pd.DataFrame], launches: int) -> pd.DataFrame:
