@@ -11,6 +11,7 @@ from benchmarks.kernels import pinned
 from castmates.errors import CastmatesError
 
 PATIENCE = 300  # seconds
+FIRST_GUESS = 5e10  # bytes a second
 ARRAYS_PER_L3 = 12  # stress-ng makes each of three arrays four times as large as the L3 that it is told
 SMALLEST_L3 = 4096  # that it takes
 STRESS_NG_SECONDS = 6  # it tells no rate of a run that took less than 4.5
@@ -24,7 +25,7 @@ def missing() -> list[str]:
 
 
 class Likwid:
-    """likwid-bench on one CPU; the iterations that fill the wanted time are found once for each test and size."""
+    """likwid-bench on one CPU, as many iterations as filled the wanted time before: its own search for them is long."""
 
     def __init__(self, cpu: int, seconds: float) -> None:
         self.cpu, self._seconds = cpu, seconds
@@ -35,17 +36,12 @@ class Likwid:
         program = _find("likwid-bench")
         if program is None:
             return None
-        command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1"]
-        iterations = self._iterations.get((test, amount)) or self._found(test, amount, command)
-        output = _output([*command, "-i", str(iterations)], self.cpu)
-        return float(_figure(r"MByte/s:\s+([\d.]+)", output, command)) / 1e3
-
-    def _found(self, test: str, amount: int, command: Sequence[str]) -> int:
-        output = _output([*command, "-s", "1"], self.cpu)
-        done = int(_figure(r"Iterations:\s+(\d+)", output, command))
+        iterations = self._iterations.get((test, amount), round(FIRST_GUESS * self._seconds / amount))
+        command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1", "-i", str(iterations)]
+        output = _output(command, self.cpu)
         took = float(_figure(r"Time:\s+([\d.e+-]+) sec", output, command))
-        self._iterations[test, amount] = max(1, round(done * self._seconds / took))
-        return self._iterations[test, amount]
+        self._iterations[test, amount] = max(1, round(iterations * self._seconds / took))
+        return float(_figure(r"MByte/s:\s+([\d.]+)", output, command)) / 1e3
 
 
 def stress_ng_stream(amount: int, cpu: int) -> float | None:
