@@ -75,7 +75,7 @@ def schedule(which: str) -> Schedule:
                 place += len(part.scenes)
             others = False
             for cycle, order in enumerate(part.cycles(CYCLES)):
-                for scene in order:
+                for scene in order:  # of a solo that comes twice, the later slice is played alone: intervals are wider
                     at = number, cycle, numbers[scene.name]
                     places[at], after[at] = place, others
                     place, others = place + 1, scene.kind not in QUIET
