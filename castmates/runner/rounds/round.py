@@ -1,6 +1,7 @@
 """One round of a launch: its stretches, the cycles of each, and the slices of these."""
 
 import gc
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,12 +10,14 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
-from castmates.runner.rounds.settling import Settling, is_not_settled
+from castmates.runner.rounds.settling import REASON, Settling, is_not_settled
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.schedule import Stretch, stretches
 from castmates.study.spec import Member, Scene
+
+MOST_LEFT_OUT = 0.5  # of a slice, so that it counts
 
 
 @dataclass
@@ -26,6 +29,7 @@ class Rounds:
     steps: Steps
     pace: Pace = field(init=False)
     _slices: int = 0  # measured so far
+    _shortest_s: float = math.inf  # length of the slices of the rounds that count
 
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
@@ -46,6 +50,7 @@ class Rounds:
     def measure(self, number: int) -> list[Window]:
         """Measure every scene in the slices of this round, stretch by stretch."""
         windows: list[Window] = []
+        self._shortest_s = min(self._shortest_s, self.pace.length_s)
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
             eviction.change_shares(self.stage, stretch.shares)
@@ -68,9 +73,18 @@ class Rounds:
         settling = self._settling
         known = settling.seconds, dict(settling.others)
         too_short = settling.learn(each for window in windows for each in window.slices)
+        grew = settling.seconds > known[0]
+        if not too_short and grew and settling.seconds > MOST_LEFT_OUT * self._shortest_s:
+            # Judged anew, few of their slices would have a step left: those whose steps are quick.
+            too_short = (
+                f"{REASON}: rates take {settling.seconds:.3f} s to become steady, which is too much of "
+                f"{self._shortest_s:.3f} s"
+            )
         if known != (settling.seconds, settling.others):
             self._choose_pace()
             self._judge_anew()
+        if too_short:
+            self._shortest_s = math.inf
         return too_short
 
     def _judge_anew(self) -> None:
