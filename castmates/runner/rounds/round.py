@@ -1,23 +1,23 @@
 """One round of a launch: its stretches, the cycles of each, and the slices of these."""
 
 import gc
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
-from castmates.runner.rounds.settling import REASON, Settling, is_not_settled
+from castmates.runner.rounds.settling import Settling, is_not_settled
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.schedule import Stretch, stretches
 from castmates.study.spec import Member, Scene
 
-MOST_LEFT_OUT = 0.5  # of a slice, so that it counts
+MOST_LEFT_OUT = 0.5  # of a slice, where more is found to be unsteady after it was measured
 
 
 @dataclass
@@ -29,7 +29,6 @@ class Rounds:
     steps: Steps
     pace: Pace = field(init=False)
     _slices: int = 0  # measured so far
-    _shortest_s: float = math.inf  # length of the slices of the rounds that count
 
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
@@ -50,7 +49,9 @@ class Rounds:
     def measure(self, number: int) -> list[Window]:
         """Measure every scene in the slices of this round, stretch by stretch."""
         windows: list[Window] = []
-        self._shortest_s = min(self._shortest_s, self.pace.length_s)
+        # What is found later takes half of these slices at most: else few would have steps left, those with quick ones.
+        most = max(MOST_LEFT_OUT * self.pace.length_s, self.pace.settle_s)
+        steady_s = partial(self._settling.seconds_of, at_most=most)
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
             eviction.change_shares(self.stage, stretch.shares)
@@ -60,7 +61,7 @@ class Rounds:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
             for each in (each for window in new for each in window.all_slices):
-                each.stretch, each.steady_s = place, self._settling.seconds_of
+                each.stretch, each.steady_s = place, steady_s
             self._ledger.judge_stretch(new)
             windows += new
         windows.sort(key=lambda window: window.all_slices[0].number)
@@ -73,18 +74,9 @@ class Rounds:
         settling = self._settling
         known = settling.seconds, dict(settling.others)
         too_short = settling.learn(each for window in windows for each in window.slices)
-        grew = settling.seconds > known[0]
-        if not too_short and grew and settling.seconds > MOST_LEFT_OUT * self._shortest_s:
-            # Judged anew, few of their slices would have a step left: those whose steps are quick.
-            too_short = (
-                f"{REASON}: rates take {settling.seconds:.3f} s to become steady, which is too much of "
-                f"{self._shortest_s:.3f} s"
-            )
         if known != (settling.seconds, settling.others):
             self._choose_pace()
             self._judge_anew()
-        if too_short:
-            self._shortest_s = math.inf
         return too_short
 
     def _judge_anew(self) -> None:

@@ -7,8 +7,9 @@ from castmates.modelled.hardware import modelled_hardware
 from castmates.modelled.stage import ModelledStage
 from castmates.modelled.world import World
 from castmates.runner.outcome import Outcome
+from castmates.runner.rounds.pace import SETTLES
 from castmates.runner.rounds.round import MOST_LEFT_OUT, Rounds
-from castmates.runner.rounds.settling import Settling, is_not_settled
+from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.warm_up import warm_up
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
 
@@ -25,21 +26,22 @@ def rounds(tmp_path):
     return Rounds(outcome, stage, warm_up(stage, block))
 
 
-@pytest.mark.parametrize(("share", "is_too_much"), [(MOST_LEFT_OUT - 0.05, False), (MOST_LEFT_OUT + 0.05, True)])
-def test_slices_of_which_little_would_be_left_do_not_count(rounds, monkeypatch, share, is_too_much):
-    """Judged by what is left, those whose steps are slow would be rejected, and those whose steps are quick kept."""
+def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatch):
+    """Judged by the little that is left, those with slow steps would be rejected, and those with quick ones kept."""
     settling, before = rounds.outcome.settling, rounds.pace.length_s
     windows = rounds.measure(1)
     rounds.outcome.windows += windows
 
     def learn(_):
-        settling.seconds = share * before
+        settling.seconds = 0.9 * before
         return ""
 
     monkeypatch.setattr(settling, "learn", learn)
-    reason = rounds.learn(windows)
-    assert is_not_settled([reason]) == is_too_much
-    assert rounds.pace.length_s > before
-    # What is known by now does not reject the rounds to come, which have longer slices.
-    rounds.outcome.windows += rounds.measure(2)
-    assert not rounds.learn(rounds.outcome.windows[-len(windows) :])
+    assert not rounds.learn(windows)
+    lead = rounds.outcome.block.company.lead.name
+    assert not [each.reasons for window in windows for each in window.slices if each.reasons]
+    for each in (each for window in windows for each in window.slices if lead in each.since_switch):
+        assert each.begin_ns(lead) - each.switch_ns == pytest.approx(MOST_LEFT_OUT * before * 1e9, rel=0.01)
+    assert rounds.pace.length_s >= SETTLES * 0.9 * before
+    for each in rounds.measure(2)[0].slices:
+        assert each.steady_s(lead) == pytest.approx(0.9 * before)
