@@ -26,7 +26,6 @@ def start(tmp_path):
     return started
 
 
-@pytest.mark.landing
 def test_a_run_is_kept_and_on_the_page_and_a_killed_one_leaves_nothing(tmp_path, start):
     killed = start()
     try:
