@@ -9,6 +9,7 @@ from castmates.study.spec import Design, Scene
 STEPS = 5  # of the lead in a slice, at least
 SWITCHES = 10  # times what a change of scene costs that a slice lasts, at least
 SETTLES = 4  # times the settle time
+SETTLE_STEPS, LONGEST_FIRST = 4, 0.06  # steps of the lead that are left out at first, and seconds at most
 SHORTEST = 0.06  # seconds; much shorter slices would measure their own edges
 FEWEST_BEATS = 3  # of a member in a slice: one that makes fewer is measured in watched slices alone
 
@@ -71,6 +72,16 @@ class Pace:
         """How many slices make a window of the study's length, in which the lead makes its steps."""
         wanted_s = max(design.window, design.steps * max(self.steps.of_scene.values(), default=0.0))
         return max(1, math.ceil(round(wanted_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+
+
+def first_settle(design: Design, steps: Steps, lead: str) -> float:
+    """How long is left out before anything was seen: the study's time, or a few steps of the lead.
+
+    A training job beside a streaming one took tens of milliseconds to become as slow as it was to stay: too little to
+    be seen in one launch, and some points of its loss.
+    """
+    of_steps = min(SETTLE_STEPS * _longest_of(lead, steps), LONGEST_FIRST, design.longest_settle)
+    return max(design.settle, of_steps)
 
 
 def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float) -> Pace:
