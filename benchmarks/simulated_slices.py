@@ -190,7 +190,8 @@ class _Window:
         reasons = np.where(counts < LEAST_CYCLES * CYCLES, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
         values = {
             "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, CYCLES), "slices_rejected": lost,
-            "slices_dropped": CYCLES - counts - lost, "open_s": counts * SLICE, "progress_s": counts * SLICE, "later": 1.0,
+            "slices_dropped": CYCLES - counts - lost, "open_s": counts * SLICE, "progress_s": counts * SLICE,
+            "later": np.ones(rate.shape),
             "units": rate * counts * SLICE, "reasons": np.where(self.valid, "", reasons),
         }  # fmt: skip
         return self._placed(self.played, values)
