@@ -7,6 +7,7 @@ import pytest
 
 from castmates.report.text.health import growth_sentence
 from castmates.results.columns.study import EFFECTS, frame
+from tests.unit.printed_intervals import assert_told
 from tests.unit.test_effects import LEAD, ONE, effects, row, simple
 from tests.unit.windows_maker import company, mix, plan, written
 
@@ -32,6 +33,19 @@ def test_growth_is_marked_where_it_is_certain_and_matters(growth, expected):
     leads = found[found["role"] == "lead"]
     assert set(leads["still_growing"]) == {expected}
     assert bool(growth_sentence(leads.to_dict("records"))) == expected
+
+
+def test_the_interval_covers_the_growth():
+    """The later halves of a launch may lose more than those of another."""
+    studies = plan([company(f"c-{number}", mix(LEAD, f"beside{number}@1")) for number in range(400)], blocks=6)
+    windows, rng = grown(studies, 0.05), np.random.default_rng(7)
+    launches = windows.groupby(["company", "block"]).ngroup().to_numpy()
+    beside = windows["scene"].str.startswith("corun")
+    of_launch = np.where(beside, rng.normal(0, 0.02, launches.max() + 1)[launches], 0.0)
+    found = effects(windows.assign(later=windows["later"] * np.exp(of_launch)), studies)
+    found = found[(found["role"] == "lead") & (found["baseline"] == "solo")]
+    true = 100 * math.expm1(0.05)
+    assert_told("effects", "growth_low", ((found["growth_low"] < true) & (true < found["growth_high"])).mean())
 
 
 def test_hardly_anything_is_marked_where_nothing_grows():
