@@ -70,8 +70,7 @@ class Pace:
 
     def cycles(self, design: Design) -> int:
         """How many slices make a window of the study's length, in which the lead makes its steps."""
-        wanted_s = max(design.window, design.steps * max(self.steps.of_scene.values(), default=0.0))
-        return max(1, math.ceil(round(wanted_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+        return max(1, math.ceil(round(_window_s(design, self.steps) / max(self.length_s - self.settle_s, 1e-9), 3)))
 
 
 def first_settle(design: Design, steps: Steps, lead: str) -> float:
@@ -93,6 +92,7 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         "the shortest that is sensible": SHORTEST,
     }
     why, length_s = max(wishes.items(), key=lambda wish: wish[1])
+    length_s = _filling_windows(length_s, settle_s, design, steps)
     if design.slice is not None:
         why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
     length_s = min(length_s, settle_s + design.longest_window)
@@ -101,6 +101,17 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         name for name, step in steps.of_member.items() if name != lead and FEWEST_BEATS * step > measured_s
     )
     return Pace(length_s, settle_s, watch_s, slow, steps, why)
+
+
+def _filling_windows(length_s: float, settle_s: float, design: Design, steps: Steps) -> float:
+    """As long, or so much longer that a whole number of slices makes a window: time beyond that would buy little."""
+    measured_s, window_s = length_s - settle_s, _window_s(design, steps)
+    return settle_s + max(measured_s, window_s / max(1, round(window_s / measured_s)))
+
+
+def _window_s(design: Design, steps: Steps) -> float:
+    """How long windows are: as the study wants them, or as long as the lead needs for its steps."""
+    return max(design.window, design.steps * max(steps.of_scene.values(), default=0.0))
 
 
 def _longest_of(lead: str, steps: Steps) -> float:
