@@ -29,8 +29,8 @@ help: ## list the commands
 	@echo
 	@echo "  After 'source $(BIN)/activate', plain 'snakemake --cores all' does the same sweep."
 
-sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=config/config.yaml)
-	@snakemake --cores $(CORES) --config study=$(STUDY)
+sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=config/config.yaml BLOCKS=12)
+	@snakemake --cores $(CORES) --config study=$(STUDY) $(if $(BLOCKS),blocks=$(BLOCKS))
 
 plan: $(VENV)/run.stamp ## show what a study consists of, and how long it takes
 	@castmates plan $(STUDY)

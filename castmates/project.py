@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
@@ -19,6 +21,7 @@ from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study.budget_keys import Budget
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.model import Catalogue, Study, Workload
@@ -31,6 +34,8 @@ from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
+OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
+KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = Path("envs")
 PLACEBO = "spin"
 Made = TypeVar("Made")
@@ -129,7 +134,7 @@ class Project:
 
 def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
     """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - {"study"}):
+    if strange := sorted(set(config) - set(KEYS)):
         raise CastmatesError(
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
             "and change its keys in that file."
@@ -140,14 +145,27 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
             f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
             "study=FILE or with --configfile FILE."
         )
-    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))
+    return Path(os.path.relpath(named[0] if named else default_study()))
 
 
-def load(study_file: Path | str | None = None) -> Project:
-    """Read and check a study and its catalogue."""
-    path = Path(study_file or DEFAULT_STUDY)
+def chosen_blocks(config: Mapping[str, object]) -> int | None:
+    """The launches of each program by Snakemake's `--config blocks=N`; None where the study's own number holds."""
+    blocks = config.get("blocks")
+    if blocks is not None and (isinstance(blocks, bool) or not isinstance(blocks, int)):
+        raise CastmatesError(f"'blocks' is '{blocks}', but expected a number of launches, as in --config blocks=12.")
+    return blocks
+
+
+def default_study() -> Path:
+    """The study of a folder when none is named."""
+    return OWN_STUDY if OWN_STUDY.is_file() and not DEFAULT_STUDY.is_file() else DEFAULT_STUDY
+
+
+def load(study_file: Path | str | None = None, blocks: int | None = None) -> Project:
+    """Read and check a study and its catalogue; with another number of launches than it has, if one is given."""
+    path = Path(study_file or default_study())
     text = _text(path, "the study")
-    study = read(Study, text, str(path))
+    study = _with_blocks(read(Study, text, str(path)), blocks)
     folder = Path(study.catalogue)
     if not folder.is_dir():
         raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
@@ -155,6 +173,17 @@ def load(study_file: Path | str | None = None) -> Project:
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def _with_blocks(study: Study, blocks: int | None) -> Study:
+    if blocks is None:
+        return study
+    try:
+        budget = Budget.model_validate(study.budget.model_dump(exclude_unset=True) | {"blocks": blocks})
+    except ValidationError as problem:
+        why = problem.errors()[0]["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        raise CastmatesError(f"{blocks} launches of the study '{study.name}': expected {why}.") from None
+    return study.model_copy(update={"budget": budget})
 
 
 def read_catalogue(folder: Path) -> dict[str, Workload]:

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, LeadLoss, StudyFile, limit_of
+from castmates.cli.arguments import LeadLoss, StudyFile, limit_of
 from castmates.errors import CastmatesError
 
 
 def confirm(
-    study: StudyFile = DEFAULT_STUDY,
+    study: StudyFile,
     lead_loss: LeadLoss = "",
     mix: Annotated[str, typer.Option(help="Only this mix; all that have a recommendation if left out.")] = "",
     partition: Annotated[str, typer.Option(help="With --mix: this partition, recommended or not.")] = "",

@@ -3,10 +3,12 @@
 import contextlib
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -24,15 +26,21 @@ AT_ONCE = (signal.SIGTERM, 10.0)
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
 
 
-def sweep(study_file: Path, cores: str, say: Say) -> None:
+def sweep(study_file: Path, cores: str, say: Say, blocks: int | None = None, options: Sequence[str] = ()) -> None:
     """Let Snakemake measure what is missing of a study and write its page."""
-    words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
-    say(" ".join(["snakemake", *words[3:]]))
-    if code := run(words, say):
+    chosen = [f"study={study_file}", *([] if blocks is None else [f"blocks={blocks}"])]
+    words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
+    say(shlex.join(["snakemake", *words]))
+    if code := run([sys.executable, "-m", "snakemake", *words], say):
         raise CastmatesError(
             f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
             "command goes on where it stopped."
         )
+
+
+def workflow_words() -> list[str]:
+    """Which workflow Snakemake runs: the folder's own, which it finds by itself."""
+    return []
 
 
 def run(words: list[str], say: Say) -> int:

@@ -39,15 +39,15 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     return [], []
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block]) -> float:
-    """How long a sweep takes that has these blocks to measure."""
-    return sum(seconds_of_block(folder, block) for block in blocks) + ANALYSIS
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], spare: bool = False) -> float:
+    """How long a sweep takes that has these blocks to measure; with all of their spare rounds, or with none."""
+    return sum(seconds_of_block(folder, block, spare) for block in blocks) + ANALYSIS
 
 
-def seconds_of_block(folder: StudyFolder, block: Block) -> float:
+def seconds_of_block(folder: StudyFolder, block: Block, spare: bool = False) -> float:
     """How long a block takes: its launch (as measured before, where it was) and its windows."""
     design = block.design
-    windows = design.rounds * turns_of(block.company)
+    windows = (design.rounds + spare * design.spare_rounds) * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE

@@ -32,11 +32,11 @@ let_jobs_find_us()
 
 # A file given by --configfile is the study itself: `config` has its keys then.
 settings = workflow.config_settings
+given = settings.config if settings.configfiles else config
 try:
+    launches = project.chosen_blocks(given)
     PROJECT = project.load(
-        project.chosen_study(
-            settings.config if settings.configfiles else config, settings.configfiles
-        )
+        project.chosen_study(given, settings.configfiles), launches
     )
     PLAN = PROJECT.plan()
 except CastmatesError as problem:
@@ -45,6 +45,7 @@ except KeyboardInterrupt:
     raise WorkflowError("ended before anything was begun.") from None
 
 STUDY = PROJECT.study.name
+LAUNCHES_OPTION = "" if launches is None else f"--blocks {launches}"
 FOLDER = PROJECT.results
 CACHE = cache_folder()
 BLOCKS = {block.path: block for block in PLAN.blocks}

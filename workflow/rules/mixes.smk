@@ -15,7 +15,8 @@ rule write_plan:
         study_file=str(PROJECT.study_file),
         fingerprint=without_decisions(PLAN).fingerprint(16),
     shell:
-        "python scripts/write_plan.py {params.study_file:q} --output {output:q} 2> {log:q}"
+        # No parameter: the fingerprint has what follows from it, and the plan of what is measured stays as it is.
+        "python scripts/write_plan.py {params.study_file:q} {LAUNCHES_OPTION} --output {output:q} 2> {log:q}"
 
 
 rule describe_mix:
