@@ -11,6 +11,7 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.folder import StudyFolder
@@ -87,7 +88,10 @@ class Project:
         """What can be shared out of the last-level cache there now; None where nothing can."""
         if self.modelled:
             return modelled.cache_of(self.study.model)
-        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+        named = self.study.cache.driver
+        if named not in OURS:
+            return driver(named).shareable()
+        return expected(read_topology()) if named == "pqos" else read_cache()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -132,6 +136,8 @@ def load(study_file: Path | str | None = None) -> Project:
     path = Path(study_file or DEFAULT_STUDY)
     text = _text(path, "the study")
     study = read(Study, text, str(path))
+    if study.cache.driver not in OURS:
+        driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))

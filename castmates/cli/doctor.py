@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from castmates import plugins
+
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
@@ -48,6 +50,7 @@ def _examine(as_json: bool) -> None:
         "way_masks": trial_records.WAY_MASKS.read(cache),
         "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
+        "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)
     if as_json:

@@ -1,7 +1,7 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
 import shlex
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
@@ -108,6 +108,9 @@ class Catalogue(Written):
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="the workloads of this file, by name")
     spec2017: Spec2017 | None = Field(default=None, description="an installation of SPEC CPU2017")
     parsec: Parsec | None = Field(default=None, description="an installation of PARSEC 3")
+    suites: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict, description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)"
+    )
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
 

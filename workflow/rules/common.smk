@@ -46,6 +46,12 @@ try:
         study_of(config, workflow.config_settings, workflow.configfiles)
     )
     PLAN = PROJECT.plan()
+    FIGURES = figure_names(
+        PROJECT.study,
+        partitioned=any(mix.partitions for mix in PLAN.mixes),
+        phases=any(block.company.lead.phases for block in PLAN.blocks),
+        watched=PLAN.cache is not None and bool(PLAN.cache.events),
+    )
 except CastmatesError as problem:
     raise WorkflowError(str(problem)) from None
 except KeyboardInterrupt:
@@ -58,12 +64,6 @@ BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
 DECIDED = decided_rounds(FOLDER)
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = figure_names(
-    PROJECT.study,
-    partitioned=any(mix.partitions for mix in PLAN.mixes),
-    phases=any(block.company.lead.phases for block in PLAN.blocks),
-    watched=PLAN.cache is not None and bool(PLAN.cache.events),
-)
 
 
 wildcard_constraints:
