@@ -1,7 +1,8 @@
 """Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,6 +130,22 @@ class Project:
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
         content = environments.content(name, key, workload.words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
+
+
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
+    if strange := sorted(set(config) - {"study"}):
+        raise CastmatesError(
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file."
+        )
+    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(named) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))
 
 
 def load(study_file: Path | str | None = None) -> Project:

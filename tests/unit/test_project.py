@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.chosen_study import chosen_study, study_of
-from castmates.project import DEFAULT_STUDY
+from castmates.pipeline.chosen_study import study_of
+from castmates.project import DEFAULT_STUDY, chosen_study
 
 
 def test_both_ways_to_choose_a_study_give_the_same_path():
