@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.folder import StudyFolder
@@ -36,7 +38,7 @@ from castmates.workloads.native import build as native
 DEFAULT_STUDY = Path("config/config.yaml")
 OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
 KEYS = ("study", "blocks")  # of Snakemake's --config
-ENVIRONMENTS = Path("envs")
+ENVIRONMENTS = shipped.environments()  # found once: nobody changes folders after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
 
@@ -92,7 +94,10 @@ class Project:
         """What can be shared out of the last-level cache there now; None where nothing can."""
         if self.modelled:
             return modelled.cache_of(self.study.model)
-        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+        named = self.study.cache.driver
+        if named not in OURS:
+            return driver(named).shareable()
+        return expected(read_topology()) if named == "pqos" else read_cache()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -166,10 +171,9 @@ def load(study_file: Path | str | None = None, blocks: int | None = None) -> Pro
     path = Path(study_file or default_study())
     text = _text(path, "the study")
     study = _with_blocks(read(Study, text, str(path)), blocks)
-    folder = Path(study.catalogue)
-    if not folder.is_dir():
-        raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
-    workloads = _gathered(folder, study, str(path))
+    if study.cache.driver not in OURS:
+        driver(study.cache.driver)
+    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -190,15 +194,35 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return _gathered(folder, Study(name="catalogue"), str(folder))
+    return _gathered([folder], Study(name="catalogue"), str(folder))
 
 
-def _gathered(folder: Path, study: Study, study_file: str) -> dict[str, Workload]:
-    files = [
+def _catalogues(study: Study, study_file: Path) -> list[Path]:
+    """The folders of a study's catalogue: what stands in the first of them wins."""
+    if study.catalogue is not None:
+        folder = Path(study.catalogue)
+        if not folder.is_dir():
+            raise CastmatesError(
+                f"{study_file}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()})."
+            )
+        return [folder]
+    own, ours = study_file.parent / "workloads", shipped.catalogue()
+    return [own, ours] if own.is_dir() and own.resolve() != ours.resolve() else [ours]
+
+
+def _gathered(folders: Sequence[Path], study: Study, study_file: str) -> dict[str, Workload]:
+    files: list[tuple[str, Catalogue]] = []
+    for folder in folders:
+        hidden = {name for _, before in files for name in before.workloads}
+        files += [(file, catalogue.without(read_in, hidden)) for file, read_in in _catalogue_files(folder)]
+    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
+
+
+def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
+    return [
         (str(file), expanded(read(Catalogue, _text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
-    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
 
 
 def layout_of(topology: Topology) -> Layout:

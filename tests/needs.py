@@ -124,4 +124,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "unshare": _program("unshare", "util-linux"),
     "ruptures": _module("ruptures"),
     "rocrate": _module("rocrate"),
+    "duckdb": _module("duckdb"),
+    "nbclient": _module("nbclient"),
+    "ipykernel": _module("ipykernel"),
 }

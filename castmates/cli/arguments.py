@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 
 
@@ -40,7 +41,7 @@ def complete_workloads(incomplete: str) -> Iterator[str]:
 
 HELP = "The study file, or the folder results/<study>; config/config.yaml or study.yaml if left out."
 NEEDED = "The study file, or the folder results/<study>."
-CATALOGUE = Path("config/workloads")
+CATALOGUE = shipped.catalogue()
 # What has results, wherever they lie.
 Studied = Annotated[
     Path, typer.Argument(help=NEEDED, metavar="STUDY", show_default=False, autocompletion=complete_study)

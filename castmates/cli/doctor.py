@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from castmates import plugins
 from castmates.cli.arguments import CATALOGUE, AsJson
 from castmates.cli.screen import show
 
@@ -52,6 +53,7 @@ def _examine(everything: bool, as_json: bool) -> None:
         "way_masks": trial_records.WAY_MASKS.read(cache),
         "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
+        "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)
     if as_json:

@@ -16,7 +16,7 @@ rule write_plan:
         fingerprint=without_decisions(PLAN).fingerprint(16),
     shell:
         # No parameter: the fingerprint has what follows from it, and the plan of what is measured stays as it is.
-        "python scripts/write_plan.py {params.study_file:q} {LAUNCHES_OPTION} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline write_plan {params.study_file:q} {LAUNCHES_OPTION} --output {output:q} 2> {log:q}"
 
 
 rule describe_mix:
@@ -29,4 +29,4 @@ rule describe_mix:
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python scripts/describe_mix.py {wildcards.mix:q} --plan {input.plan:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline describe_mix {wildcards.mix:q} --plan {input.plan:q} --output {output:q} 2> {log:q}"

@@ -46,6 +46,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         tools.compiler(facts),
         tools.tensorflow_python(facts),
         tools.packages(facts),
+        tools.plugins(facts),
     ]
 
 

@@ -213,3 +213,14 @@ def packages(facts: Mapping[str, Any]) -> Check:
         f"Install them: {change}",
         change,
     )
+
+
+def plugins(facts: Mapping[str, Any]) -> Check:
+    """What other packages add to Castmates here, and whether it can be used."""
+    found: list[dict[str, str]] = facts.get("plugins") or []
+    broken = [plugin for plugin in found if plugin["broken"]]
+    listed = ", ".join(plugin["what"] for plugin in found)
+    if broken:
+        cost = "Sweeps stop at it: " + " ".join(plugin["broken"] for plugin in broken)
+        return Check("plug-ins", "no", listed, cost, "Mend or uninstall these packages; docs/plugins.md has what each must be.")
+    return Check("plug-ins", "yes", listed or "none installed")

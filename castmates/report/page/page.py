@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 import castmates
+from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
@@ -138,7 +139,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "resources_lacking": resources.lacking(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
-        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "system_headings": system.headings(results),
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
@@ -194,6 +195,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
         rows.append(("Seed", str(results.study.seed)))
     rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
+    rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}
     for record in results.records:
         for name, version in record.versions.items():
