@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from castmates.cli.arguments import AsJson, StudiedOrDefault
-from castmates.cli.screen import show_json
+from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
     from castmates.report.results import Results
@@ -23,11 +21,18 @@ def show_result(study: StudiedOrDefault, as_json: AsJson = False) -> None:
 
 
 def print_result(study: Path) -> None:
-    """The lines that the end of a sweep shows too."""
+    """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
+    from castmates.report.answer.answer import answer
     from castmates.report.answer.lines import answer_lines
 
-    for line in answer_lines(_results(study)):
-        typer.echo(line)
+    results = _results(study)
+    found = answer(results)
+    where = console()
+    for line in answer_lines(found):
+        style = "bold" if line and line in found.headline else None
+        where.print(line, style=style, markup=False, soft_wrap=True)
+    if results.folder.page_file.is_file():
+        where.print(f"\nReport  {results.folder.page_file.resolve().as_uri()}", markup=False, soft_wrap=True)
 
 
 def _results(study: Path) -> "Results":

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import OWN_STUDY
@@ -43,7 +44,9 @@ def write_starter(folder: Path) -> Path:
     file = folder / OWN_STUDY
     if file.exists():
         raise CastmatesError(f"{file} is there already, and stays as it is; for another one: castmates init FOLDER.")
-    replace_text(file, STARTER.read_text(encoding="utf-8"))
+    schema = Path(os.path.relpath(shipped.schema("study"), folder))
+    modeline = f"# yaml-language-server: $schema={schema}\n"  # editors then complete and check the keys
+    replace_text(file, modeline + STARTER.read_text(encoding="utf-8"))
     return file
 
 

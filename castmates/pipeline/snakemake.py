@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
@@ -23,6 +24,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)
+OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
 
 
@@ -39,8 +41,10 @@ def sweep(study_file: Path, cores: str, say: Say, blocks: int | None = None, opt
 
 
 def workflow_words() -> list[str]:
-    """Which workflow Snakemake runs: the folder's own, which it finds by itself."""
-    return []
+    """Which workflow Snakemake runs: a folder's own, which it finds by itself, or else the one that comes with us."""
+    if any(Path(name).is_file() for name in OWN_WORKFLOWS):
+        return []
+    return ["--snakefile", str(shipped.snakefile()), "--workflow-profile", str(shipped.profile())]
 
 
 def run(words: list[str], say: Say) -> int:
