@@ -1,13 +1,13 @@
 """Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
@@ -31,7 +31,7 @@ from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
-ENVIRONMENTS = Path("envs")
+ENVIRONMENTS = shipped.environments()  # found once: nobody changes folders after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
 
@@ -127,31 +127,12 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
-def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
-    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - {"study"}):
-        raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file."
-        )
-    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
-    if len(named) > 1:
-        raise CastmatesError(
-            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
-            "study=FILE or with --configfile FILE."
-        )
-    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))
-
-
 def load(study_file: Path | str | None = None) -> Project:
     """Read and check a study and its catalogue."""
     path = Path(study_file or DEFAULT_STUDY)
     text = _text(path, "the study")
     study = read(Study, text, str(path))
-    folder = Path(study.catalogue)
-    if not folder.is_dir():
-        raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
-    workloads = _gathered(folder, study, str(path))
+    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -161,15 +142,35 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return _gathered(folder, Study(name="catalogue"), str(folder))
+    return _gathered([folder], Study(name="catalogue"), str(folder))
 
 
-def _gathered(folder: Path, study: Study, study_file: str) -> dict[str, Workload]:
-    files = [
+def _catalogues(study: Study, study_file: Path) -> list[Path]:
+    """The folders of a study's catalogue: what stands in the first of them wins."""
+    if study.catalogue is not None:
+        folder = Path(study.catalogue)
+        if not folder.is_dir():
+            raise CastmatesError(
+                f"{study_file}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()})."
+            )
+        return [folder]
+    own, ours = study_file.parent / "workloads", shipped.catalogue()
+    return [own, ours] if own.is_dir() and own.resolve() != ours.resolve() else [ours]
+
+
+def _gathered(folders: Sequence[Path], study: Study, study_file: str) -> dict[str, Workload]:
+    files: list[tuple[str, Catalogue]] = []
+    for folder in folders:
+        hidden = {name for _, before in files for name in before.workloads}
+        files += [(file, catalogue.without(read_in, hidden)) for file, read_in in _catalogue_files(folder)]
+    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
+
+
+def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
+    return [
         (str(file), expanded(read(Catalogue, _text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
-    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
 
 
 def layout_of(topology: Topology) -> Layout:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ workloads = typer.Typer(
 Folder = Annotated[Path, typer.Option("--catalogue", help="The folder of catalogue files.", metavar="DIR")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 WIDTH_OF_A_PIPE = 160
-CATALOGUE = Path("config/workloads")
+CATALOGUE = shipped.catalogue()
 
 
 @workloads.callback(invoke_without_command=True)

@@ -16,7 +16,7 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", str(StudyFolder.of("*").confirming_file("*")))
+STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", "*.yaml", str(StudyFolder.of("*").confirming_file("*")))
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -55,7 +55,7 @@ def study_file(named: Path) -> Path:
         return named
     name, files = _results(named).path.resolve().name, _files_of(named)
     if len(files) != 1:
-        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file in config/ has"
+        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file here has"
         raise CastmatesError(f"{named}: {who} the name '{name}'; give the study's own file.")
     if named.resolve() != (RESULTS / name).resolve():
         raise CastmatesError(f"{named}: the results of {files[0]} are in {RESULTS / name}; give one of these two.")

@@ -209,8 +209,10 @@ class Study(Written):
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
     mixes: list[MixRule] = Field(default_factory=list, description="further mixes, also of several antagonists at once")
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
-    catalogue: str = Field(
-        default="config/workloads", description="the folder of catalogue files, from the project's root"
+    catalogue: str | None = Field(
+        default=None,
+        description="the folder of catalogue files, from the project's root; if left out, the catalogue that comes with "
+        "Castmates, and over it the folder 'workloads' beside the study, where there is one",
     )
     placement: Placement = Placement()
     budget: Budget = Budget()

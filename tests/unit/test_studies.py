@@ -95,7 +95,7 @@ def test_no_file_or_several_of_that_name_are_told(project):
         raise ask("plan", "results/golden").exception
     assert find(project / "results/golden") == (StudyFolder(project / "results/golden"), None)
     (project / "results/golden").rename(project / "results/other")
-    with pytest.raises(CastmatesError, match="no study file in config/ has the name 'other'"):
+    with pytest.raises(CastmatesError, match="no study file here has the name 'other'"):
         raise ask("plan", "results/other").exception
 
 

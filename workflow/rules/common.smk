@@ -4,16 +4,26 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-# A clone runs without being installed.
-sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
-
-from castmates import project
+# A clone runs without being installed. As a module from a repository elsewhere, the workflow takes the installed package.
+clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+if (clone / "castmates").is_dir():
+    sys.path.insert(0, str(clone))
+try:
+    from castmates import project
+except ModuleNotFoundError as problem:
+    if problem.name != "castmates":
+        raise
+    raise WorkflowError(
+        "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
+    ) from None
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine import trial_records
 from castmates.pipeline import failures
+from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.closing import closing_words
 from castmates.pipeline.jobs import let_jobs_find_us
+from castmates.pipeline.keeping import refuse_to_forget
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import figure_names
 from castmates.results import bundles, confirming, looks
@@ -30,13 +40,10 @@ from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
 
-# A file given by --configfile is the study itself: `config` has its keys then.
-settings = workflow.config_settings
+# A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
     PROJECT = project.load(
-        project.chosen_study(
-            settings.config if settings.configfiles else config, settings.configfiles
-        )
+        study_of(config, workflow.config_settings, workflow.configfiles)
     )
     PLAN = PROJECT.plan()
 except CastmatesError as problem:
@@ -133,6 +140,7 @@ def looks_of_study():
 
 def blocks_of_study():
     """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    refuse_to_forget(workflow.rerun_triggers)
     wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
     return [path for path in BLOCKS if path in wanted]
 
