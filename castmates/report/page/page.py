@@ -1,7 +1,9 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WIND
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.report.answer.answer import answer
+from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
 from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import contents, figure_parts
@@ -29,7 +33,6 @@ from castmates.report.text import (
     recommendation,
     resources,
     system,
-    verdict,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
@@ -67,7 +70,13 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
         lstrip_blocks=True,
     )
     made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
+    made.filters["in_groups"] = in_groups
     return made
+
+
+def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
+    """Rows by one of their attributes, in their order."""
+    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
@@ -101,7 +110,7 @@ def _size(head: str) -> str:
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
     names = shown(results)
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
-    parts, rejections = figure_parts(names), health.rejections(results.windows)
+    parts, found = figure_parts(names), answer(results)
     return {
         "results": results,
         "lang": "en-GB",
@@ -111,16 +120,18 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
-        "verdict": verdict.verdict(results),
+        "answer": found,
+        "scale": interval_scale(found, results.margin),
+        "curves": [(curve, curve_drawing(curve)) for curve in found.curves],
+        "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
             [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
         ),
         "stamps": stamps(results),
-        "checks": health.checks(results),
         "health": health.summary(results),
-        "rejections": rejections,
+        "rejections": health.rejections(results.windows),
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
@@ -128,8 +139,9 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
             for name in names
         },
         "figure_parts": parts,
-        "contents": contents(parts, rejected=bool(rejections)),
+        "contents": contents(parts),
         "attribution": attribution.rows(results),
+        "given_back": attribution.sentences(results),
         "costs": costs.rows(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),
@@ -149,6 +161,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "origins": machine.origins(results.records, results.machine),
         "cast": design.cast(results.plan),
         "machine": machine.described(results.machine),
+        "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{EFFECT_LEVEL:g}",

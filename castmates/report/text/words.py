@@ -98,7 +98,7 @@ def lead_sentences(
     ordered = sorted(rows, key=lambda row: -row["degradation_pct"] if row["blocks"] else math.inf)
     groups: dict[str, list[Row]] = {}
     for row in ordered:
-        groups.setdefault(NEARLY if _nearly(row) else row["verdict"], []).append(row)
+        groups.setdefault(NEARLY if nearly(row) else row["verdict"], []).append(row)
     phrases = {
         "slower": _changed("loses", 1),
         "faster": _changed("gains", -1),
@@ -179,7 +179,7 @@ def _unclear(group: Sequence[Row]) -> str:
     return f"may or may not change beside {listed(parts)}: the data cannot tell"
 
 
-def _nearly(row: Row) -> bool:
+def nearly(row: Row) -> bool:
     """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
     low, high = round(row["degradation_low"], 1), round(row["degradation_high"], 1)
     return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
