@@ -13,6 +13,7 @@ from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
@@ -22,6 +23,7 @@ from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
@@ -127,11 +129,14 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
-def load(study_file: Path | str | None = None) -> Project:
-    """Read and check a study and its catalogue."""
+def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
+    """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or DEFAULT_STUDY)
     text = _text(path, "the study")
     study = read(Study, text, str(path))
+    folder = StudyFolder.of(study.name)
+    asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
+    study = with_blocks(study, asked)
     workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))

@@ -8,6 +8,8 @@ from typing import Protocol
 from castmates.errors import CastmatesError
 from castmates.project import DEFAULT_STUDY
 
+KEYS = {"study", "blocks"}  # of --config
+
 
 class Options(Protocol):
     """What Snakemake's command line says of the configuration."""
@@ -23,7 +25,7 @@ def study_of(config: Mapping[str, object], options: Options, written: Sequence[P
     """
     if options.configfiles:
         return chosen_study(options.config, options.configfiles)
-    if not (keys := set(config) - {"study"}) or not written:
+    if not (keys := set(config) - KEYS) or not written:
         return chosen_study(config)
     file = chosen_study(options.config, [Path(each) for each in written])
     if changed := sorted(key for key in keys | set(_content(file)) if config.get(key) != _content(file).get(key)):
@@ -43,10 +45,10 @@ def _content(file: Path) -> Mapping[str, object]:
 
 def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
     """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - {"study"}):
+    if strange := sorted(set(config) - KEYS):
         raise CastmatesError(
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file."
+            "and change its keys in that file; --config blocks=N asks for more launches."
         )
     named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
     if len(named) > 1:

@@ -11,6 +11,7 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
+from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
 from castmates.runner import progress, record
 from castmates.runner.outcome import Outcome
@@ -42,7 +43,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
         with deaf():  # what is measured is written, whoever wants to end us now
             record.write(outcome, folder)
     except Interrupted as interruption:
-        say(f"ended early, nothing recorded: {interruption}")
+        say(f"{ENDED}: {interruption}")
         sys.exit(130)
     progress.ended(outcome)
     if outcome.status == "failed":

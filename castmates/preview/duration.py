@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-from castmates.pipeline.take_look import take_look
 from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
@@ -25,6 +24,8 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
     if not plan.looks or not missing:
         return missing, missing
+    from castmates.pipeline.take_look import take_look  # loads pandas, which few need here
+
     decisions: list[list[str]] = []
     for _ in plan.looks:
         paths = needed(plan, decisions)
@@ -39,9 +40,9 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     return [], []
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block]) -> float:
-    """How long a sweep takes that has these blocks to measure."""
-    return sum(seconds_of_block(folder, block) for block in blocks) + ANALYSIS
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1) -> float:
+    """How long a sweep takes that has these blocks to measure, so many at once."""
+    return sum(seconds_of_block(folder, block) for block in blocks) / at_once + ANALYSIS
 
 
 def seconds_of_block(folder: StudyFolder, block: Block) -> float:

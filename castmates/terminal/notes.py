@@ -47,12 +47,13 @@ class Inbox:
 
     def wait(self, seconds: float | None) -> None:
         """Until there is something to read, at most so long."""
-        select.select([self._socket], [], [], seconds)
+        with suppress(OSError, ValueError):  # it was closed meanwhile
+            select.select([self._socket], [], [], seconds)
 
     def notes(self) -> list[Note]:
         """Everything that has come."""
         found = []
-        with suppress(BlockingIOError):
+        with suppress(OSError):  # nothing more is there
             while True:
                 if note := read_note(self._socket.recv(LONGEST)):
                     found.append(note)

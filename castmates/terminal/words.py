@@ -98,7 +98,7 @@ def launch_line(launch: Launch, of: int, done: int, total: int, left: float) -> 
     number = f"{block.number}/{of}" if block.number <= of else str(block.number)
     parts = [f"{done:>{len(str(total))}}/{total}", f"{block.company.lead.workload} {number}"]
     parts += [result_words(launch)] if note or launch.failed else []
-    parts += [about(launch.seconds)]
+    parts += [clock(launch.seconds)]
     parts += [f"about {about(left)} left"] if done < total else []
     return "  ".join(parts)
 
