@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
@@ -17,16 +15,17 @@ from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, mixes, modelled, planning
-from castmates.study.budget_keys import Budget
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
@@ -142,7 +141,7 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
     if strange := sorted(set(config) - set(KEYS)):
         raise CastmatesError(
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file."
+            "and change its keys in that file; --config blocks=N asks for more launches."
         )
     named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
     if len(named) > 1:
@@ -153,41 +152,26 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
     return Path(os.path.relpath(named[0] if named else default_study()))
 
 
-def chosen_blocks(config: Mapping[str, object]) -> int | None:
-    """The launches of each program by Snakemake's `--config blocks=N`; None where the study's own number holds."""
-    blocks = config.get("blocks")
-    if blocks is not None and (isinstance(blocks, bool) or not isinstance(blocks, int)):
-        raise CastmatesError(f"'blocks' is '{blocks}', but expected a number of launches, as in --config blocks=12.")
-    return blocks
-
-
 def default_study() -> Path:
     """The study of a folder when none is named."""
     return OWN_STUDY if OWN_STUDY.is_file() and not DEFAULT_STUDY.is_file() else DEFAULT_STUDY
 
 
-def load(study_file: Path | str | None = None, blocks: int | None = None) -> Project:
-    """Read and check a study and its catalogue; with another number of launches than it has, if one is given."""
+def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
+    """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
     text = _text(path, "the study")
-    study = _with_blocks(read(Study, text, str(path)), blocks)
+    study = read(Study, text, str(path))
+    folder = StudyFolder.of(study.name)
+    asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
+    study = with_blocks(study, asked)
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
+    workloads = _gathered(_catalogues(study, path), study, str(path))
     workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
-
-
-def _with_blocks(study: Study, blocks: int | None) -> Study:
-    if blocks is None:
-        return study
-    try:
-        budget = Budget.model_validate(study.budget.model_dump(exclude_unset=True) | {"blocks": blocks})
-    except ValidationError as problem:
-        why = problem.errors()[0]["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-        raise CastmatesError(f"{blocks} launches of the study '{study.name}': expected {why}.") from None
-    return study.model_copy(update={"budget": budget})
 
 
 def read_catalogue(folder: Path) -> dict[str, Workload]:

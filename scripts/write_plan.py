@@ -15,9 +15,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", type=Path)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--blocks", type=int, help="launches of each program, instead of the study's own number")
     arguments = parser.parse_args()
-    plan = project.load(arguments.study, arguments.blocks).plan()
+    plan = project.load(arguments.study).plan()
     replace_text(arguments.output, text_of(without_decisions(plan)))
 
 

@@ -69,7 +69,7 @@ Cores = Annotated[str, typer.Option(help="How many CPUs Snakemake may use: a num
 Launches = Annotated[
     int | None,
     typer.Option(
-        "--blocks", min=1, max=10_000, metavar="N", help="Launches of each program; the study's own number if left out."
+        "--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."
     ),
 ]
 LeadLoss = Annotated[

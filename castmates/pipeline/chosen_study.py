@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from castmates.errors import CastmatesError
-from castmates.project import chosen_study
-
-
-NAMED = {"study", "blocks"}  # what `--config` gives us; everything else is a key of a study
+from castmates.project import KEYS, chosen_study
 
 
 class Options(Protocol):
@@ -25,7 +22,7 @@ def study_of(config: Mapping[str, object], options: Options, written: Sequence[P
     """
     if options.configfiles:
         return chosen_study(options.config, options.configfiles)
-    if not (keys := set(config) - NAMED) or not written:
+    if not (keys := set(config) - {*KEYS}) or not written:
         return chosen_study(config)
     file = chosen_study(options.config, [Path(each) for each in written])
     if changed := sorted(key for key in keys | set(_content(file)) if config.get(key) != _content(file).get(key)):

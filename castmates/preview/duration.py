@@ -1,9 +1,9 @@
 """Which blocks of a study are still to be measured, and how long that takes."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from castmates.pipeline.take_look import take_look
 from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
@@ -25,6 +25,8 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
     if not plan.looks or not missing:
         return missing, missing
+    from castmates.pipeline.take_look import take_look  # loads pandas, which few need here
+
     decisions: list[list[str]] = []
     for _ in plan.looks:
         paths = needed(plan, decisions)
@@ -39,9 +41,19 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     return [], []
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], spare: bool = False) -> float:
-    """How long a sweep takes that has these blocks to measure; with all of their spare rounds, or with none."""
-    return sum(seconds_of_block(folder, block, spare) for block in blocks) + ANALYSIS
+def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Block]) -> tuple[float, float]:
+    """The time of a sweep that has these blocks to measure, without and with spare rounds; none where none is left."""
+    if not most:
+        return 0.0, 0.0
+    # Modelled blocks take nothing of the machine, and as many run side by side as there are CPUs.
+    at_once = len(os.sched_getaffinity(0)) if project.modelled else 1
+    few = seconds_of_sweep(project.results, least, at_once)
+    return few, seconds_of_sweep(project.results, most, at_once, spare=not project.modelled)
+
+
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1, spare: bool = False) -> float:
+    """How long a sweep takes that has these blocks to measure, so many at once; with all spare rounds, or with none."""
+    return sum(seconds_of_block(folder, block, spare) for block in blocks) / at_once + ANALYSIS
 
 
 def seconds_of_block(folder: StudyFolder, block: Block, spare: bool = False) -> float:

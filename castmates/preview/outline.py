@@ -8,7 +8,7 @@ from castmates.files import cache_folder
 from castmates.preview import rounds
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
-from castmates.preview.duration import seconds_of_sweep, still_to_measure
+from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import Project, default_study
 from castmates.results.looks import precision_words
@@ -78,7 +78,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         platform=project.study.platform,
         total=amounts.of(plan.blocks),
         to_measure=(len(least), len(most)),
-        seconds=(seconds_of_sweep(folder, least), seconds_of_sweep(folder, most, spare=True)) if most else (0.0, 0.0),
+        seconds=seconds_between(project, least, most),
         rows=tuple(_rows(plan, [block for block in plan.blocks if block.company.id in serving], amounts)),
         controls=tuple((each.kind, workload_of(each.mix.lead), neighbours(each.mix)) for each in plan.controls),
         of_controls=amounts.of([block for block in plan.blocks if block.company.id not in serving]),

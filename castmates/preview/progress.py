@@ -11,7 +11,7 @@ from rich.text import Text
 from castmates.pipeline.lock import Running, running_sweep
 from castmates.preview import rounds
 from castmates.preview.amounts import Amount, Amounts
-from castmates.preview.duration import seconds_of_sweep, still_to_measure
+from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.outline import study_argument
 from castmates.preview.words import between, minutes, minutes_between
 from castmates.project import Project
@@ -44,7 +44,7 @@ def progress(project: Project) -> Progress:
         file=str(project.study_file),
         launches=Amounts(folder, plan).of(plan.blocks),
         missing=(len(least), len(most)),
-        seconds=(seconds_of_sweep(folder, least), seconds_of_sweep(folder, most, spare=True)) if most else (0.0, 0.0),
+        seconds=seconds_between(project, least, most),
         running=running_sweep(folder),
         report="" if written is None else str(page),
         stale=written is not None and newest > written,

@@ -15,6 +15,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.results.columns.parquet import load_ahead
+from castmates.runner import progress
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
@@ -82,6 +83,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
+    progress.launching(block)
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()

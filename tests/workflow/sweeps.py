@@ -35,6 +35,8 @@ STUDY = {
 class Sweeps:
     """A project folder."""
 
+    shown = ""  # by the first sweep, on standard error
+
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder, self.cache = folder, cache
 

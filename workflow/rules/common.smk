@@ -3,6 +3,7 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 # A clone runs without being installed. As a module from a repository elsewhere, the workflow takes the installed package.
 clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
@@ -21,12 +22,13 @@ from castmates.files import cache_folder
 from castmates.machine import trial_records
 from castmates.pipeline import failures
 from castmates.pipeline.chosen_study import study_of
-from castmates.pipeline.closing import closing_words
+from castmates.pipeline.closing import closing_text
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.pipeline.keeping import refuse_to_forget
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import figure_names
 from castmates.results import bundles, confirming, looks
+from castmates.results.asked import remember_blocks
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
@@ -36,15 +38,16 @@ from castmates.study.decisions import without_decision, without_decisions
 from castmates.study.looks import needed
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL
+from castmates.terminal.display import Display
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
 
 # A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
-    launches = project.chosen_blocks(workflow.config_settings.config)
     PROJECT = project.load(
-        study_of(config, workflow.config_settings, workflow.configfiles), launches
+        study_of(config, workflow.config_settings, workflow.configfiles),
+        config.get("blocks"),
     )
     PLAN = PROJECT.plan()
     FIGURES = figure_names(
@@ -54,12 +57,12 @@ try:
         watched=PLAN.cache is not None and bool(PLAN.cache.events),
     )
 except CastmatesError as problem:
-    raise WorkflowError(str(problem)) from None
+    # A WorkflowError would come with a traceback.
+    sys.exit(f"castmates: {problem}")
 except KeyboardInterrupt:
-    raise WorkflowError("ended before anything was begun.") from None
+    sys.exit("castmates: ended before anything was begun.")
 
 STUDY = PROJECT.study.name
-LAUNCHES_OPTION = "" if launches is None else f"--blocks {launches}"
 FOLDER = PROJECT.results
 CACHE = cache_folder()
 BLOCKS = {block.path: block for block in PLAN.blocks}
@@ -76,21 +79,27 @@ wildcard_constraints:
     bundle=r"\d+",
 
 
+# Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
+logger.info("", extra={"castmates_display": Display(PROJECT, PLAN, whole_machine)})
+
+
 onstart:
-    hold_sweep_lock(FOLDER)
+    try:
+        hold_sweep_lock(FOLDER)
+    except CastmatesError as problem:
+        sys.exit(f"castmates: {problem}")
+    if "blocks" in config:
+        remember_blocks(FOLDER, PROJECT.study.budget.blocks)
 
 
 onsuccess:
-    print(
-        f"\n{closing_words(PROJECT, PLAN)}The report is in {report_page()}",
-        file=sys.stderr,
-    )
+    logger.info(closing_text(PROJECT, PLAN), extra={"castmates_ending": True})
 
 
 onerror:
-    print(
-        f"\n{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
-        file=sys.stderr,
+    logger.error(
+        f"{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
+        extra={"castmates_ending": False},
     )
 
 
@@ -238,7 +247,7 @@ def run_order(wildcards):
     return schedule.block_priority(block.seed, block.number)
 
 
-def whole_machine(wildcards):
+def whole_machine(wildcards=None):
     """All cores, so that a measured block runs alone; 1 where no number of cores is set (a cluster, a graph)."""
     try:
         return workflow.cores or 1

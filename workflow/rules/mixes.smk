@@ -15,8 +15,7 @@ rule write_plan:
         study_file=str(PROJECT.study_file),
         fingerprint=without_decisions(PLAN).fingerprint(16),
     shell:
-        # No parameter: the fingerprint has what follows from it, and the plan of what is measured stays as it is.
-        "python -P -m castmates.pipeline write_plan {params.study_file:q} {LAUNCHES_OPTION} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline write_plan {params.study_file:q} --output {output:q} 2> {log:q}"
 
 
 rule describe_mix:
