@@ -1,4 +1,4 @@
-"""The command `castmates init`: a study of one's own to begin with."""
+"""The command `castmates init`: a study file to begin with."""
 
 from pathlib import Path
 from typing import Annotated

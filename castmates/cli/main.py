@@ -100,7 +100,9 @@ def main() -> None:
     try:
         app()
     except CastmatesError as problem:
-        sys.exit(f"castmates: {problem}")
+        from castmates.cli.excerpt import excerpt
+
+        sys.exit("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))])))
 
 
 def _version(wanted: bool) -> None:

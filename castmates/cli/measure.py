@@ -29,11 +29,15 @@ def measure(
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
     from castmates.pipeline.own_study import study_of
-    from castmates.project import read_catalogue
+    from castmates.preview.duration import still_to_measure
+    from castmates.project import load, read_catalogue
 
     file = study_of(command, [each for each in beside.split(",") if each], name, read_catalogue(CATALOGUE))
     typer.echo(f"study: {file}", err=True)
     if only_write:
         return
+    project = load(file, blocks)
+    done_before = not still_to_measure(project, project.plan())[1]
     snakemake.sweep(file, cores, lambda line: typer.echo(line, err=True), blocks)
-    print_result(file)
+    if done_before:  # else the sweep has just shown it
+        print_result(file)

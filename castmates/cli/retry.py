@@ -6,7 +6,7 @@ from castmates.cli.arguments import StudyFile
 
 
 def retry(study: StudyFile) -> None:
-    """Forget the blocks that failed, or in which every round has a rejected window: the next sweep measures them."""
+    """Discard failed and unusable launches, so that the next sweep repeats them."""
     from castmates.project import load
     from castmates.results.records import forget_useless
 

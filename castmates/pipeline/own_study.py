@@ -1,4 +1,4 @@
-"""Writes studies of one's own: one to begin with, and one that measures a command as it was typed."""
+"""Writes study files: one to begin with, and one that measures a command as it was typed."""
 
 import json
 import math

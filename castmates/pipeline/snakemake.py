@@ -44,7 +44,7 @@ def workflow_words() -> list[str]:
     """Which workflow Snakemake runs: a folder's own, which it finds by itself, or else the one that comes with us."""
     if any(Path(name).is_file() for name in OWN_WORKFLOWS):
         return []
-    return ["--snakefile", str(shipped.snakefile()), "--workflow-profile", str(shipped.profile())]
+    return ["--snakefile", str(shipped.snakefile())]  # beside which it finds the profile
 
 
 def run(words: list[str], say: Say) -> int:

@@ -31,7 +31,7 @@ def headline(outline: Outline) -> str:
     """How long it takes, how many launches there are, and how many are measured."""
     total, (least, most) = outline.total, outline.to_measure
     if not most:
-        return " ".join(filter(None, ["everything is measured:", _launches(total.launches), outline.precision])).strip()
+        return ". ".join(filter(None, [f"everything is measured: {total.measured} launches", outline.precision]))
     time = f"about {minutes_between(*outline.seconds)}"
     if not total.measured:
         return f"{time}, {_launches(total.launches)}, nothing measured yet"
