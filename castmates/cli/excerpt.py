@@ -26,7 +26,7 @@ def _where(source: str, sentence: str) -> tuple[int, int]:
     """Where the first word in quotes stands, or the last part of a dotted key; else all that is written there."""
     for quoted in QUOTED.findall(sentence):
         for word in (quoted, quoted.rpartition(".")[2]):
-            if (begin := source.find(word)) >= 0:
+            if not word.isdigit() and (begin := source.find(word)) >= 0:
                 return begin, len(word)
     written = source.strip()
     return len(source) - len(source.lstrip()), max(1, len(written))

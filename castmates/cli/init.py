@@ -11,11 +11,11 @@ def init(
 ) -> None:
     """Write a commented study of your own, study.yaml, into a folder; nothing is asked, nothing is overwritten."""
     from castmates.pipeline.own_study import write_starter
-    from castmates.preview.outline import study_argument
+    from castmates.project import DEFAULT_STUDY
 
     file = write_starter(folder)
     where = "" if folder == Path() else f"cd {folder} && "
-    study = study_argument(file) if folder == Path() else ""
+    study = f" {file.name}" if (folder / DEFAULT_STUDY).is_file() else ""
     typer.echo(f"written: {file}")
     typer.echo("         it measures gzip beside two neighbours; name your own program under 'workloads'")
     typer.echo(f"Next     {where}castmates plan{study}")

@@ -32,7 +32,8 @@ def measure(
     from castmates.preview.duration import still_to_measure
     from castmates.project import load, read_catalogue
 
-    file = study_of(command, [each for each in beside.split(",") if each], name, read_catalogue(CATALOGUE))
+    neighbours = [each.strip() for each in beside.split(",") if each.strip()]
+    file = study_of(command, neighbours, name, read_catalogue(CATALOGUE))
     typer.echo(f"study: {file}", err=True)
     if only_write:
         return

@@ -86,7 +86,7 @@ def _facts(outline: Outline) -> Table:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
     for name, fact in _lines(outline):
-        table.add_row(name, fact)
+        table.add_row(name, Text(fact) if isinstance(fact, str) else fact)
     return table
 
 

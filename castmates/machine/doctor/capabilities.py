@@ -170,14 +170,15 @@ def _gained(check: Check, facts: Mapping[str, Any]) -> str:
 
 def _elsewhere(rows: Mapping[str, Check]) -> Iterator[tuple[str, str]]:
     for capability in CAPABILITIES:
-        machines = [
-            part.elsewhere
-            for part in capability.parts
-            if part.elsewhere and _lacks(capability, part, rows[part.check]) and not rows[part.check].change
-            and not rows[part.check].remedy.startswith("See ")
-        ]  # fmt: skip
+        lacking = [part for part in capability.parts if _lacks(capability, part, rows[part.check])]
+        machines = [part.elsewhere for part in lacking if part.elsewhere and _takes_another(rows[part.check])]
         if machines:
             yield capability.gains, ", ".join(dict.fromkeys(machines))
+
+
+def _takes_another(check: Check) -> bool:
+    """Whether the user can do nothing about a row, which is not the mere consequence of another one."""
+    return not check.change and not check.remedy.startswith("See ")
 
 
 def _machine(facts: Mapping[str, Any], topology: Topology) -> Iterator[str]:

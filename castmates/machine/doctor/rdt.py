@@ -146,17 +146,17 @@ def features(facts: Mapping[str, Any]) -> list[Check]:
 def _announced(feature: Feature, facts: Mapping[str, Any]) -> Check:
     flags: list[str] | None = facts.get("rdt_flags")
     known = facts["resctrl"]["kernel"]
-    remedy = f"Mount it: {MOUNT}" if known else "See resctrl."
+    remedy, change = (f"Mount it: {MOUNT}", GRANT) if known else ("See resctrl.", "")
     if flags is None:
         finding = "the kernel has no resctrl" if known is False else "only shown when resctrl is mounted"
-        return Check(feature.name, "no" if known is False else "unknown", finding, feature.cost, remedy)
+        return Check(feature.name, "no" if known is False else "unknown", finding, feature.cost, remedy, change)
     announced = [flag for flag in feature.flags if flag in flags]
     if not announced:
         remedy = _hardware_remedy(facts) if known else "See resctrl."
         return Check(feature.name, "no", "not announced by the processor", feature.cost, remedy)
     finding = f"announced ({', '.join(announced)}), but "
     finding += "resctrl is not mounted" if known else "the kernel has no resctrl"
-    return Check(feature.name, "partly" if known else "no", finding, feature.cost, remedy)
+    return Check(feature.name, "partly" if known else "no", finding, feature.cost, remedy, change)
 
 
 def _cat(info: Info) -> Check | None:

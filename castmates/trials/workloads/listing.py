@@ -77,9 +77,10 @@ def _is_variant(row: Row, head: Row) -> bool:
     name, other = row["workload"], head["workload"]
     if name in FIRST:
         return False
-    return bool(name.startswith(f"{other}-")) or (
-        row["stresses"] == head["stresses"] != "" and name.partition("-")[0] == other.partition("-")[0]
-    )
+    if name.startswith(f"{other}-"):
+        return True
+    alike = row["stresses"] == head["stresses"] != "" and "." not in name  # a dot stands between suite and program
+    return bool(alike) and name.partition("-")[0] == other.partition("-")[0]
 
 
 def _missing(rows: Sequence[Row]) -> Iterator["RenderableType"]:
