@@ -89,6 +89,12 @@ def of(kind: str, name: str) -> Plugin:
     return next(plugin for plugin in installed() if (plugin.kind, plugin.name) == (kind, name))
 
 
+def refuse_broken() -> None:
+    """Import every plug-in before anything is measured: one that fails hours later would be found too late."""
+    for plugin in installed():
+        plugin.load()
+
+
 def versions() -> dict[str, str]:
     """The packages that add anything, with their versions: blocks and the page record them."""
     return {plugin.package: plugin.version for plugin in installed()}

@@ -25,9 +25,9 @@ class Group(TyperGroup):
 
 
 def example(*lines: str) -> str:
-    """The end of a command's help; an empty line between two is how typer keeps them apart."""
+    """The end of a command's help."""
     head = "Example" if len(lines) == 1 else "Examples"
-    return "\n\n".join([f"[dim]{head}[/dim]", *(f"  [cyan]{_escaped(line)}[/cyan]" for line in lines)])
+    return "\n".join([f"[dim]{head}[/dim]", *(f"  [cyan]{_escaped(line)}[/cyan]" for line in lines)])
 
 
 def _escaped(line: str) -> str:

@@ -53,7 +53,7 @@ def write_starter(folder: Path) -> Path:
 def study_of(command: Sequence[str], beside: Sequence[str], name: str, known: Mapping[str, Workload]) -> Path:
     """The study that measures a command beside these workloads: the one that was written before, or a new one."""
     _refuse_unknown(beside, known)
-    base = name or name_of(command)
+    base = name_of([name] if name else command)
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
         if not file.exists():

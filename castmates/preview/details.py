@@ -8,7 +8,7 @@ from rich.text import Text
 
 from castmates.preview import isolation, rounds, schemata
 from castmates.preview.outline import Launched, Outline
-from castmates.preview.words import between, minutes_between
+from castmates.preview.words import DASH, between, minutes_between
 from castmates.project import Project
 from castmates.study import after_rounds
 from castmates.study.counter_keys import described
@@ -64,11 +64,11 @@ def _launches(outline: Outline) -> Table:
 def _cells(each: Launched) -> list[str]:
     amount = each.amount
     return [
-        between(*amount.launches),
+        between(*amount.launches, DASH),
         str(amount.measured),
         str(amount.unusable),
         str(len(each.scenes) + each.under_partitions),
         ", ".join(map(str, each.rounds)),
-        between(*amount.windows),
-        minutes_between(*amount.seconds) if amount.seconds[1] else "–",
+        between(*amount.windows, DASH),
+        minutes_between(*amount.seconds, DASH) if amount.seconds[1] else "–",
     ]

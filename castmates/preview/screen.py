@@ -11,7 +11,7 @@ from rich.text import Text
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row, study_argument
-from castmates.preview.words import between, listed, minutes_between, percent
+from castmates.preview.words import DASH, between, listed, minutes_between, percent
 
 DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns
@@ -74,10 +74,10 @@ def _cells(outline: Outline, row: Row) -> list[str]:
 
 
 def _amount(amount: Amount) -> list[str]:
-    launches = between(*amount.launches)
+    launches = between(*amount.launches, DASH)
     done = f"{amount.measured} of {launches}" if amount.measured else launches
-    time = minutes_between(*amount.seconds) if amount.seconds[1] else "measured"
-    return [done, between(*amount.windows), time]
+    time = minutes_between(*amount.seconds, DASH) if amount.seconds[1] else "measured"
+    return [done, between(*amount.windows, DASH), time]
 
 
 def _facts(outline: Outline) -> Table:
@@ -159,7 +159,7 @@ def _next(outline: Outline) -> RenderableType:
     details = "--scenes --counters" + (" --masks" if outline.partitions else "") + " --all --json"
     return Group(
         Text.assemble(("Next     ", "bold"), (command, "cyan"), (why, "dim")),
-        Text.assemble(("Details  ", "bold"), (f"castmates plan{study}", "cyan"), (f"   {details}", "dim")),
+        Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),
     )
 
 

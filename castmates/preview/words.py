@@ -4,6 +4,8 @@ import math
 
 from castmates.study.spec import Mix
 
+TO, DASH = " to ", "\N{EN DASH}"  # in a sentence, in a table
+
 
 def workload_of(member: str) -> str:
     """A member's name without its CPUs."""
@@ -27,18 +29,18 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def minutes_between(least: float, most: float) -> str:
+def minutes_between(least: float, most: float, to: str = TO) -> str:
     """4 min; 4 to 5 min; 50 s to 2 min."""
-    return between(minutes(least), minutes(most))
+    return between(minutes(least), minutes(most), to)
 
 
-def between(least: object, most: object) -> str:
+def between(least: object, most: object, to: str = TO) -> str:
     """180 to 225; what both ends share, a number or its unit, stands once."""
     first, last = str(least), str(most)
     if first == last:
         return last
     number, _, unit = first.partition(" ")
-    return f"{number if unit and last.endswith(f' {unit}') else first} to {last}"
+    return f"{number if unit and last.endswith(f' {unit}') else first}{to}{last}"
 
 
 def percent(value: float) -> str:

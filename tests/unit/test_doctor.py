@@ -426,3 +426,13 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
     assert packages.missing(tmp_path / "nowhere") is None
     (tmp_path / "one.yaml").write_text("workloads: [a]\n")
     assert packages.missing(tmp_path) is None
+
+
+def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
+    assert rows(server)["plug-ins"].finding == "none installed"
+    good = {"what": "metric 'm' of the package p 1", "broken": ""}
+    row = rows(server, plugins=[good])["plug-ins"]
+    assert (row.state, row.finding) == ("yes", "metric 'm' of the package p 1")
+    row = rows(server, plugins=[good, {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}])["plug-ins"]
+    assert row.state == "no"
+    assert row.cost == "Sweeps stop at it: It cannot be loaded."

@@ -10,7 +10,7 @@ clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents
 if (clone / "castmates").is_dir():
     sys.path.insert(0, str(clone))
 try:
-    from castmates import project
+    from castmates import plugins, project
 except ModuleNotFoundError as problem:
     if problem.name != "castmates":
         raise
@@ -45,6 +45,7 @@ let_jobs_find_us()
 
 # A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
+    plugins.refuse_broken()
     PROJECT = project.load(
         study_of(config, workflow.config_settings, workflow.configfiles),
         config.get("blocks"),
