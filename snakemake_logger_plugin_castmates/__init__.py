@@ -10,7 +10,7 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-OPENING = "castmates_display"  # the attribute of the record that hands over the display
+OPENING = "castmates_display"  # the attribute of the record with what makes the display: shown with its progress, or not
 
 
 class LogHandler(LogHandlerBase):
@@ -33,8 +33,9 @@ class LogHandler(LogHandlerBase):
 
     def emit(self, record: LogRecord) -> None:
         """Show a record; a display that fails is not asked again."""
-        if opening := getattr(record, OPENING, None):
-            self._display = opening if self._may_be_replaced() else None
+        if make := getattr(record, OPENING, None):
+            if self._may_be_replaced():
+                self._display = make("PROGRESS" not in self._quiet)
             return
         try:
             shown = self._display is not None and self._display.emit(record)
@@ -49,7 +50,11 @@ class LogHandler(LogHandlerBase):
         """Whether nobody has asked for Snakemake's own messages, or for none."""
         settings = self.common_settings
         words = settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds
-        return not words and "ALL" not in {choice.name for choice in settings.quiet or ()}
+        return not words and "ALL" not in self._quiet
+
+    @property
+    def _quiet(self) -> set[str]:
+        return {choice.name for choice in self.common_settings.quiet or ()}
 
     def _close_display(self) -> None:
         display, self._display = self._display, None

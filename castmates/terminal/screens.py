@@ -25,9 +25,9 @@ class Screen(Protocol):
         """Take away the lines that change."""
 
 
-def screen() -> Screen:
-    """The one that standard error is."""
-    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+def screen(progress: bool) -> Screen:
+    """The one that standard error is; nothing changes where progress is not wanted."""
+    if not progress or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return Log()
     from castmates.terminal.live import Terminal  # loads rich, which nobody needs who only reads the workflow
 

@@ -1,5 +1,5 @@
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -80,7 +80,9 @@ wildcard_constraints:
 
 
 # Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
-logger.info("", extra={"castmates_display": Display(PROJECT, PLAN, whole_machine)})
+logger.info(
+    "", extra={"castmates_display": partial(Display, PROJECT, PLAN, whole_machine)}
+)
 
 
 onstart:
