@@ -33,18 +33,21 @@ class LogHandler(LogHandlerBase):
 
     def emit(self, record: LogRecord) -> None:
         """Show a record; a display that fails is not asked again."""
-        if make := getattr(record, OPENING, None):
-            if self._may_be_replaced():
-                self._display = make("PROGRESS" not in self._quiet)
-            return
         try:
-            shown = self._display is not None and self._display.emit(record)
+            shown = self._show(record)
         except Exception:  # nothing may depend on a display
             self._close_display()
             self.handleError(record)
             shown = False
         if not shown:
             self._usual.handle(record)
+
+    def _show(self, record: LogRecord) -> bool:
+        """Have the display show a record, where there is one; whether it did."""
+        if make := getattr(record, OPENING, None):
+            self._display = make("PROGRESS" not in self._quiet) if self._may_be_replaced() else None
+            return True
+        return self._display is not None and self._display.emit(record)
 
     def _may_be_replaced(self) -> bool:
         """Whether nobody has asked for Snakemake's own messages, or for none."""
