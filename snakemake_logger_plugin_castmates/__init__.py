@@ -10,7 +10,9 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-OPENING = "castmates_display"  # the attribute of the record with what makes the display: shown with its progress, or not
+OPENING = (
+    "castmates_display"  # the attribute of the record with what makes the display: shown with its progress, or not
+)
 
 
 class LogHandler(LogHandlerBase):

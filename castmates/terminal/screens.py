@@ -39,8 +39,8 @@ class Log:
 
     changes = False
 
-    def line(self, text: str, style: str = "") -> None:
-        """Print a line; a log has no colours."""
+    def line(self, text: str, style: str = "") -> None:  # noqa: ARG002 (a log has no colours)
+        """Print a line."""
         with suppress(OSError):  # whoever listened may be gone
             print(text, file=sys.stderr, flush=True)
 

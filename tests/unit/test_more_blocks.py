@@ -21,7 +21,9 @@ def test_a_number_that_cannot_be_is_one_sentence(asked):
 
 
 def test_where_a_precision_decides_the_sentence_names_what_to_change():
-    with pytest.raises(CastmatesError, match="^blocks=12: s.yaml has a 'precision', .* change 'precision' or 'most_blocks'"):
+    with pytest.raises(
+        CastmatesError, match=r"^blocks=12: s\.yaml has a 'precision', .* change 'precision' or 'most_blocks'"
+    ):
         checked_blocks(12, of(precision="1%"), "s.yaml")
 
 

@@ -91,7 +91,9 @@ def test_windows_are_counted_once_whatever_notes_come(blocks):
 def test_a_launch_is_a_line(blocks):
     sweep = Sweep(blocks, seconds_of, 1)
     sweep.begin(blocks[0], 0)
-    sweep.note(note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2}))
+    sweep.note(
+        note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
+    )
     launch = sweep.end(blocks[0].path, 36)
     assert words.launch_line(launch, 2, 1, 4, 130) == (
         "1/4  quick 1/2  39 windows kept, 6 repeated (other programs 6: python3, bash)  36 s  about 2 min left"

@@ -42,9 +42,7 @@ def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
 def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_for(modelled, tmp_path):
     sweeps = modelled.copy(tmp_path / "project")
     before = sweeps.blocks()
-    terminal = Terminal(
-        ["snakemake", "--cores", "all", "--config", "blocks=5"], sweeps.folder, sweeps.environment()
-    )
+    terminal = Terminal(["snakemake", "--cores", "all", "--config", "blocks=5"], sweeps.folder, sweeps.environment())
     assert terminal.wait(PATIENCE * 2) == 0, terminal.text
     shown, added = terminal.text, len(sweeps.blocks()) - len(before)
     assert added == 2 * len({block.rpartition("/")[0] for block in before})
@@ -86,7 +84,9 @@ def test_a_failed_job_shows_its_log(modelled, tmp_path):
     shutil.rmtree(sweeps.results / "bundles")
     done = sweeps.run()
     assert done.returncode != 0
-    assert re.search(r"^ ✗ failed +gathering tables\n(     .+\n)+     logs/gather_blocks/small/\d+\.log$", done.stderr, re.M)
+    assert re.search(
+        r"^ ✗ failed +gathering tables\n(     .+\n)+     logs/gather_blocks/small/\d+\.log$", done.stderr, re.M
+    )
     assert done.stderr.rstrip().endswith("The sweep did not finish; the same command goes on where it stopped.")
     assert "WorkflowError" not in done.stderr
     assert len(done.stderr.splitlines()) < 40

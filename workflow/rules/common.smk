@@ -81,7 +81,10 @@ wildcard_constraints:
 
 # Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
 logger.info(
-    "", extra={"castmates_display": partial(Display, PROJECT, PLAN, whole_machine)}
+    "",
+    extra={
+        "castmates_display": partial(Display, PROJECT, PLAN, lambda: whole_machine())
+    },
 )
 
 
