@@ -10,7 +10,9 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-OPENING = "castmates_display"  # the attribute of the record that hands over the display
+OPENING = (
+    "castmates_display"  # the attribute of the record with what makes the display: shown with its progress, or not
+)
 
 
 class LogHandler(LogHandlerBase):
@@ -33,11 +35,8 @@ class LogHandler(LogHandlerBase):
 
     def emit(self, record: LogRecord) -> None:
         """Show a record; a display that fails is not asked again."""
-        if opening := getattr(record, OPENING, None):
-            self._display = opening if self._may_be_replaced() else None
-            return
         try:
-            shown = self._display is not None and self._display.emit(record)
+            shown = self._show(record)
         except Exception:  # nothing may depend on a display
             self._close_display()
             self.handleError(record)
@@ -45,11 +44,22 @@ class LogHandler(LogHandlerBase):
         if not shown:
             self._usual.handle(record)
 
+    def _show(self, record: LogRecord) -> bool:
+        """Have the display show a record, where there is one; whether it did."""
+        if make := getattr(record, OPENING, None):
+            self._display = make("PROGRESS" not in self._quiet) if self._may_be_replaced() else None
+            return True
+        return self._display is not None and self._display.emit(record)
+
     def _may_be_replaced(self) -> bool:
         """Whether nobody has asked for Snakemake's own messages, or for none."""
         settings = self.common_settings
         words = settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds
-        return not words and "ALL" not in {choice.name for choice in settings.quiet or ()}
+        return not words and "ALL" not in self._quiet
+
+    @property
+    def _quiet(self) -> set[str]:
+        return {choice.name for choice in self.common_settings.quiet or ()}
 
     def _close_display(self) -> None:
         display, self._display = self._display, None

@@ -85,7 +85,9 @@ def _printer(prefix: str) -> Callable[[str], None]:
     """Progress of a block, one line a message, on standard error."""
 
     def say(message: str) -> None:
-        with suppress(OSError):  # whoever listened may be gone; a full disk shows at what matters, the block's own files
+        with suppress(
+            OSError
+        ):  # whoever listened may be gone; a full disk shows at what matters, the block's own files
             print(f"{datetime.now():%H:%M:%S} {prefix}: {message}", file=sys.stderr, flush=True)
 
     return say

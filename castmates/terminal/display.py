@@ -18,6 +18,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline import failures
 from castmates.pipeline.closing import closing_text
+from castmates.preview import rounds
 from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
 from castmates.project import Project
 from castmates.study.spec import Block, Plan
@@ -29,19 +30,21 @@ from castmates.terminal.sweep import Sweep
 from castmates.workloads import environments, inputs
 
 ENDING = "castmates_ending"  # the attribute of the record that closes a sweep: whether it went well
+SAFE = "     (Ctrl-C is safe: the same command goes on)"
 TICK = 1.0  # seconds between two drawings, where nothing is measured
 FASTEST = 0.1  # and where many launches run side by side
 MOST_LINES = 40  # of launches in a log: a sweep of thousands shows some of them
 LOG_LINES = 20  # of a job that failed
 NOTHING = "Nothing to be done"  # Snakemake's words
+CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
 EXPECTED = ("Exiting because a job execution failed", "At least one job did not complete successfully")
 
 
 class Display:
     """What is shown of one sweep; it takes records in one thread and draws in another."""
 
-    def __init__(self, project: Project, plan: Plan, cores: Callable[[], int]) -> None:
-        self._project, self._plan, self._cores = project, plan, cores
+    def __init__(self, project: Project, plan: Plan, cores: Callable[[], int], progress: bool) -> None:
+        self._project, self._plan, self._cores, self._progress = project, plan, cores, progress
         self._blocks = {block.path: block for block in plan.blocks}
         self._lock = threading.RLock()
         self._jobs: dict[int, Job] = {}
@@ -63,9 +66,9 @@ class Display:
         with self._lock:
             event = str(getattr(record, "event", None) or "")
             if event == "workflow_started":
-                self._screen, self._inbox = screen(), Inbox()
+                self._screen, self._inbox = screen(self._progress), Inbox()
             elif self._screen is None:
-                return False
+                return CHATTER in str(record.msg)
             elif hasattr(record, ENDING):
                 self._end(self._screen, record.getMessage(), getattr(record, ENDING))
             elif event in self._events:
@@ -101,7 +104,9 @@ class Display:
         seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
         measured = len(folder.measured(self._plan).blocks)
         numbers = (len(at_least), len(at_most))
-        self._line(words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured))
+        header = words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured)
+        is_terminal = self._screen is not None and self._screen.changes
+        self._line(f"{header}{SAFE if is_terminal and at_most else ''}")
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
@@ -145,13 +150,13 @@ class Display:
         reason = last[-1] if last else ""
         self._failures[reason] += 1
         if self._failures[reason] == 1:  # the same again stands in the end's count
-            self._line(words.tick(words.WRONG, "failed", job.about(self._blocks)))
+            self._line(words.tick(words.WRONG, "failed", job.about(self._blocks)), matters=True)
             for line in [*last, *map(str, logs[:1])]:
-                self._line(f"     {line}")
+                self._line(f"     {line}", matters=True)
 
     def _warn(self, message: str) -> None:
         if not any(expected in message for expected in EXPECTED):
-            self._line(message, style="red")
+            self._line(message, style="red", matters=True)
 
     def _launch_ends(self, sweep: Sweep, job: Job) -> None:
         self._take_notes()
@@ -184,7 +189,7 @@ class Display:
             report = prepared.report_words(self._project.results)
             self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
         for line in ["", *text.splitlines()]:
-            self._line(line)
+            self._line(line, matters=True)
 
     def _nothing_to_do(self, shown: Screen) -> None:
         self._line(f"castmates {castmates.__version__}   {self._project.study.name}   nothing is left to do")
@@ -194,7 +199,7 @@ class Display:
 
     def _to_measure(self) -> tuple[list[Block], list[Block]]:
         try:
-            return still_to_measure(self._project, self._plan)
+            return still_to_measure(self._project, rounds.expected(self._project, self._plan))
         except CastmatesError:  # the job that needs what cannot be read gives the reason
             return [], []
 
@@ -210,8 +215,8 @@ class Display:
             self._counts = Counter(self._blocks[path].company.id for path in paths)
         return self._counts
 
-    def _line(self, text: str, style: str = "") -> None:
-        if self._screen is not None:
+    def _line(self, text: str, style: str = "", matters: bool = False) -> None:
+        if self._screen is not None and (matters or self._progress):
             self._screen.line(text, style)
 
     # Drawing.

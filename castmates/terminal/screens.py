@@ -25,9 +25,9 @@ class Screen(Protocol):
         """Take away the lines that change."""
 
 
-def screen() -> Screen:
-    """The one that standard error is."""
-    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+def screen(progress: bool) -> Screen:
+    """The one that standard error is; nothing changes where progress is not wanted."""
+    if not progress or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return Log()
     from castmates.terminal.live import Terminal  # loads rich, which nobody needs who only reads the workflow
 
@@ -39,8 +39,8 @@ class Log:
 
     changes = False
 
-    def line(self, text: str, style: str = "") -> None:
-        """Print a line; a log has no colours."""
+    def line(self, text: str, style: str = "") -> None:  # noqa: ARG002 (a log has no colours)
+        """Print a line."""
         with suppress(OSError):  # whoever listened may be gone
             print(text, file=sys.stderr, flush=True)
 

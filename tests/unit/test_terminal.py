@@ -91,7 +91,9 @@ def test_windows_are_counted_once_whatever_notes_come(blocks):
 def test_a_launch_is_a_line(blocks):
     sweep = Sweep(blocks, seconds_of, 1)
     sweep.begin(blocks[0], 0)
-    sweep.note(note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2}))
+    sweep.note(
+        note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
+    )
     launch = sweep.end(blocks[0].path, 36)
     assert words.launch_line(launch, 2, 1, 4, 130) == (
         "1/4  quick 1/2  39 windows kept, 6 repeated (other programs 6: python3, bash)  36 s  about 2 min left"
@@ -133,7 +135,12 @@ def inbox(monkeypatch):
     assert progress.VARIABLE not in os.environ
 
 
-def test_notes_arrive_and_nobody_needs_to_listen(inbox, blocks):
+def test_nobody_needs_to_listen(monkeypatch, blocks):
+    monkeypatch.setenv(progress.VARIABLE, "castmates-nobody")
+    progress.launching(blocks[0])
+
+
+def test_notes_arrive(inbox, blocks):
     block = blocks[0]
     outcome = SimpleNamespace(
         block=block, windows=[window_of([slice_of(0)])], rounds=1, status="measured", reason="", total_seconds=1.5
@@ -147,8 +154,6 @@ def test_notes_arrive_and_nobody_needs_to_listen(inbox, blocks):
         ("launching", 0, 0), ("measuring", 0, 0), ("measuring", 1, 1), ("ended", 0, 1),
     ]  # fmt: skip
     assert {(note.study, note.block) for note in notes} == {(block.study, block.path)}
-    inbox.close()
-    progress.ended(outcome)  # nobody is there
 
 
 def test_a_full_inbox_holds_nobody_up(inbox, blocks):

@@ -32,6 +32,10 @@ STUDY = {
 }
 
 
+# Snakemake's first line, which nothing can keep it from printing.
+PROFILE = "Using workflow specific profile profiles/default for setting default command line arguments."
+
+
 class Sweeps:
     """A project folder."""
 

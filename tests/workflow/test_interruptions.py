@@ -138,7 +138,7 @@ def test_a_second_sweep_over_the_same_results_is_refused_in_a_sentence(project, 
     wait_for(lambda: lock.read_text().strip() == str(sweep.pid), "the sweep holds its lock")
     second = project.run(TABLES)
     assert second.returncode != 0
-    (sentence,) = second.stderr.splitlines()
+    _, sentence = second.stderr.splitlines()
     assert sentence.startswith("castmates: another sweep")
     os.killpg(sweep.pid, signal.SIGINT)
     sweep.communicate(timeout=PATIENCE)

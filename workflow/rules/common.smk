@@ -1,5 +1,5 @@
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -81,7 +81,12 @@ wildcard_constraints:
 
 
 # Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
-logger.info("", extra={"castmates_display": Display(PROJECT, PLAN, whole_machine)})
+logger.info(
+    "",
+    extra={
+        "castmates_display": partial(Display, PROJECT, PLAN, lambda: whole_machine())
+    },
+)
 
 
 onstart:
