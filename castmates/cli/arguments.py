@@ -68,9 +68,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Cores = Annotated[str, typer.Option(help="How many CPUs Snakemake may use: a number, or all.", metavar="N")]
 Launches = Annotated[
     int | None,
-    typer.Option(
-        "--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."
-    ),
+    typer.Option("--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."),
 ]
 LeadLoss = Annotated[
     str,

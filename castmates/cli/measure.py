@@ -18,9 +18,7 @@ def measure(
     blocks: Launches = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Of the study; the program's if left out.")] = "",
     cores: Cores = "all",
-    only_write: Annotated[
-        bool, typer.Option("--only-write", help="Write the study file and measure nothing.")
-    ] = False,
+    only_write: Annotated[bool, typer.Option("--only-write", help="Write the study file and measure nothing.")] = False,
 ) -> None:
     """Measure what a program loses beside others: it is run again and again, alone and beside each of them.
 

@@ -27,6 +27,7 @@ STUDIES = Path("studies")  # that were written for a command
 LONGEST_RUN = 120.0  # seconds of a command that is run again and again
 AT_ONCE = 10.0  # a run that takes less is tried twice: the first one reads its files from the disk
 WINDOW, MOST_RUNS, FEWEST_RUNS = 0.5, 10, 4  # seconds of a scene in a round, and runs that should fit into them
+LONGEST_WINDOW = 600.0  # that a study may have
 ROOM = 1.5  # times the memory that was seen
 BLOCKS, ROUNDS = 6, 3
 
@@ -100,7 +101,7 @@ def text_of(
         f"  rounds: {ROUNDS}",
         f"  window: {window:g}",
         f"  steps: {runs}",
-        f"  longest_window: {max(5.0, 2 * window):g}",
+        f"  longest_window: {min(LONGEST_WINDOW, max(5.0, 2 * window)):g}",
     ]
     return "\n".join(lines) + "\n"
 

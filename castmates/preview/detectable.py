@@ -1,7 +1,7 @@
 """What a study will be able to find: the smallest loss that so many launches mostly show."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 

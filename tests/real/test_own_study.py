@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,12 +10,13 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
 from castmates.pipeline.own_study import study_of, try_command
 from castmates.project import load, read_catalogue
-from castmates.shipped import catalogue
+from castmates.shipped import catalogue, environments
 from tests.waiting import wait_for
 
 
 def test_a_command_that_ends_well_is_tried_and_a_study_of_it_can_be_planned(tmp_path, monkeypatch):
     known = read_catalogue(catalogue())
+    (tmp_path / "envs").symlink_to(environments().resolve())
     monkeypatch.chdir(tmp_path)
     file = study_of([sys.executable, "-c", "bytes(50_000_000)"], ["stream"], "mine", known)
     study = load(file).study
@@ -46,7 +48,6 @@ def test_a_command_that_goes_on_is_ended_with_all_that_it_started(tmp_path, monk
 
 def alive(process: int) -> bool:
     try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
 from castmates.pipeline.own_study import Trial, name_of, study_of, text_of
 from castmates.project import load, read_catalogue
-from castmates.shipped import catalogue
+from castmates.shipped import catalogue, environments
 from castmates.study.model import Study
 from castmates.study.reading import read
 from tests.unit.results_maker import make
@@ -26,6 +26,7 @@ def ask(*words):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
+    (tmp_path / "envs").symlink_to(environments().resolve())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

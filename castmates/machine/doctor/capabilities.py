@@ -8,7 +8,9 @@ from typing import Any
 from castmates.machine.doctor.check import Check, State
 from castmates.machine.topology import Topology
 
-YES, PARTLY, NO = "yes", "partly", "no"
+YES: State = "yes"
+PARTLY: State = "partly"
+NO: State = "no"
 
 
 @dataclass(frozen=True, slots=True)
