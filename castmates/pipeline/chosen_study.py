@@ -7,7 +7,6 @@ from typing import Protocol
 from castmates.errors import CastmatesError
 from castmates.project import chosen_study
 
-
 NAMED = {"study", "blocks"}  # what `--config` gives us; everything else is a key of a study
 
 

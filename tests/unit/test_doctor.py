@@ -378,6 +378,8 @@ def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
     good = {"what": "metric 'm' of the package p 1", "broken": ""}
     row = rows(server, plugins=[good])["plug-ins"]
     assert (row.state, row.finding) == ("yes", "metric 'm' of the package p 1")
-    row = rows(server, plugins=[good, {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}])["plug-ins"]
+    row = rows(server, plugins=[good, {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}])[
+        "plug-ins"
+    ]
     assert row.state == "no"
     assert row.cost == "Sweeps stop at it: It cannot be loaded."

@@ -108,5 +108,4 @@ def test_in_an_empty_folder_a_sweep_runs(installed):
     assert machine == installed.print("import castmates; print(castmates.__version__)")
     assert {one.name for one in installed.folder.iterdir()} <= {"study.yaml", "results", "logs", ".snakemake"}
 
-
     assert "chase" in installed.print("import castmates; print(*castmates.load('results/small').effects['lead'])")
