@@ -87,7 +87,7 @@ def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Me
     )
 
 
-def _of_each(groups: "DataFrameGroupBy[Any]", name: str, metric: Metric) -> "pd.Series[float]":
+def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) -> "pd.Series[float]":
     """An added metric of every launch."""
     try:
         values = groups["slowdown"].agg(lambda slowdowns: float(metric(slowdowns.to_numpy(dtype=float))))
@@ -96,7 +96,7 @@ def _of_each(groups: "DataFrameGroupBy[Any]", name: str, metric: Metric) -> "pd.
         raise CastmatesError(f"the metric '{name}' of a plug-in {why}") from problem
     if not (values > 0).all():
         raise CastmatesError(
-            f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero, because its "
+            f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero: its "
             "mean is geometric (docs/plugins.md)."
         )
     return values
