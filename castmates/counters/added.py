@@ -57,4 +57,4 @@ def added_collectors(cpus: Sequence[int]) -> list[Collector]:
 
 
 def _wrong(make: object) -> str:
-    return "" if callable(make) else f"it is a {type(make).__name__}, and nothing that makes a collector of a list of CPUs"
+    return "" if callable(make) else f"it is a {type(make).__name__}, and makes no collector of a list of CPUs"

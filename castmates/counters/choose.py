@@ -28,7 +28,7 @@ def choose_collectors(
     """Return what can be collected for a block: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
 
     `is_ours` knows the members' processes that are no longer anybody's children.
-    The first is read furthest from the window: those of plug-ins, whole tables, and last what the rates are held against.
+    The first is read furthest from the window: those of plug-ins, whole tables; last what the rates are held against.
     """
     around = around or {}
     watched = (*cpus, *quiet)

@@ -1,7 +1,9 @@
 """Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself.
 
-`castmates.load` is `load` of this module: figures, the page and other people's notebooks read results by the same class.
+`castmates.load` is `load` of this module: figures, the page and notebooks of others read results by the same class.
 """
+
+# ruff: noqa: RUF009 (a StudyTable is a descriptor, and no default that results would share)
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""A table of a study as an attribute of its results: given, or read from the study's folder when it is asked for first."""
+"""A table of a study as an attribute of its results: given, or read from its folder when it is asked for first."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final

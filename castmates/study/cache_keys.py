@@ -170,6 +170,6 @@ class CacheKeys(Written):
     )
     driver: Literal["resctrl", "pqos"] | Name = Field(
         default="resctrl",
-        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or the "
-        "name of a plug-in's allocator (docs/plugins.md)",
+        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or "
+        "the name of a plug-in's allocator (docs/plugins.md)",
     )

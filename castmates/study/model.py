@@ -109,7 +109,8 @@ class Catalogue(Written):
     spec2017: Spec2017 | None = Field(default=None, description="an installation of SPEC CPU2017")
     parsec: Parsec | None = Field(default=None, description="an installation of PARSEC 3")
     suites: dict[Name, dict[str, Any]] = Field(
-        default_factory=dict, description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)"
+        default_factory=dict,
+        description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)",
     )
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
@@ -214,8 +215,8 @@ class Study(Written):
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
     catalogue: str | None = Field(
         default=None,
-        description="the folder of catalogue files, from the project's root; if left out, the catalogue that comes with "
-        "Castmates, and over it the folder 'workloads' beside the study, where there is one",
+        description="the folder of catalogue files, from the project's root; if left out, the catalogue that comes "
+        "with Castmates, and over it the folder 'workloads' beside the study, where there is one",
     )
     placement: Placement = Placement()
     budget: Budget = Budget()

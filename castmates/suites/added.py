@@ -1,7 +1,7 @@
 """Suites that plug-ins know: what stands below `suites` in a catalogue file becomes ordinary workloads.
 
-A plug-in is a function. It gets the keys that the user wrote for it, and returns its benchmarks by their short names, each as
-it would be written in a catalogue; a ValueError is its way to report what is wrong with the keys.
+A plug-in is a function. It gets the keys that the user wrote for it, and returns its benchmarks by their short names,
+each as it would be written in a catalogue; a ValueError is its way to report what is wrong with the keys.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,10 +24,9 @@ def workloads(wanted: Mapping[str, Mapping[str, Any]], file: str) -> Iterator[tu
     known = plugins.added("suites", _wrong, taken=OURS)
     for suite, keys in wanted.items():
         if suite not in known:
-            there = ", ".join(known) or "none"
+            meant, there = did_you_mean(suite, known), ", ".join(known) or "none"
             raise CastmatesError(
-                f"{file}: no plug-in that is installed here adds the suite '{suite}'{did_you_mean(suite, known)} (there are: "
-                f"{there})."
+                f"{file}: no plug-in that is installed here adds the suite '{suite}'{meant} (there are: {there})."
             )
         try:
             found = known[suite](dict(keys))

@@ -37,7 +37,11 @@ def test_a_workflow_that_uses_ours_gives_the_study_as_its_configuration(file):
 @pytest.mark.parametrize(
     ("config", "written", "said"),
     [
-        ({"name": "mine", "leads": ["stream"]}, True, "changed 'leads' of the configuration that it read from mine.yaml"),
+        (
+            {"name": "mine", "leads": ["stream"]},
+            True,
+            "changed 'leads' of the configuration that it read from mine.yaml",
+        ),
         ({"name": "mine"}, True, "changed 'leads'"),
         ({"name": "mine", "leads": ["chase"]}, False, "'leads' is not understood here"),
     ],

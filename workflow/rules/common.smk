@@ -248,6 +248,15 @@ def isolating_option():
     return f"--isolated {named}" if named else ""
 
 
+def caption_of(figure):
+    """What `snakemake --report` shows below a figure, which is made from the study's numbers with it.
+
+    None in a module from a repository elsewhere: Snakemake would look for it there.
+    """
+    file = FOLDER.figures / f"{figure}.rst"
+    return str(file.resolve()) if clone.is_dir() else None
+
+
 def run_order(wildcards):
     block = block_of(wildcards)
     return schedule.block_priority(block.seed, block.number)

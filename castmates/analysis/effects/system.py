@@ -87,17 +87,17 @@ def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Me
     )
 
 
-def _of_each(groups: "DataFrameGroupBy[Any]", name: str, metric: Metric) -> "pd.Series[float]":
+def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) -> "pd.Series[float]":
     """An added metric of every launch."""
     try:
         values = groups["slowdown"].agg(lambda slowdowns: float(metric(slowdowns.to_numpy(dtype=float))))
     except Exception as problem:  # whatever a stranger's function raises
-        why = f"{type(problem).__name__}: {problem}"
-        raise CastmatesError(f"the metric '{name}' of a plug-in failed: {why}. Mend its package, or uninstall it.") from problem
+        why = f"failed ({type(problem).__name__}: {problem}): mend its package, or uninstall it."
+        raise CastmatesError(f"the metric '{name}' of a plug-in {why}") from problem
     if not (values > 0).all():
         raise CastmatesError(
-            f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, and must be above zero: its mean is "
-            "geometric (docs/plugins.md)."
+            f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero: its "
+            "mean is geometric (docs/plugins.md)."
         )
     return values
 

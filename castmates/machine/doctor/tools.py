@@ -222,7 +222,5 @@ def plugins(facts: Mapping[str, Any]) -> Check:
     listed = ", ".join(plugin["what"] for plugin in found)
     if broken:
         cost = "Sweeps stop at it: " + " ".join(plugin["broken"] for plugin in broken)
-        return Check(
-            "plug-ins", "no", listed, cost, "Mend or uninstall these packages; docs/plugins.md has what each must be."
-        )
+        return Check("plug-ins", "no", listed, cost, "Mend or uninstall that package (docs/plugins.md).")
     return Check("plug-ins", "yes", listed or "none installed")

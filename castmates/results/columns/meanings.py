@@ -51,6 +51,8 @@ EVERYWHERE = {
     "source": "who read or counted it",
     "metric": "which quantity the row is of",
     "value": "what it came to",
+    "low": "lower end of the interval of value",
+    "high": "upper end of the interval of value",
     "note": "why a value is missing, or what is to be known of it",
     "status": "counted, scaled, not supported, not counted",
     "level": "of Top-Down, from 1",

@@ -1,12 +1,13 @@
 """The figure `launches`: how much the same lead's solo rate differs from launch to launch."""
 
 import pandas as pd
+from matplotlib import figure
+
 from castmates.report.figures.panels import axes_at, finish, lines_across
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, badge_room, empty_figure, squeezed, stamp, styled
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
-from matplotlib import figure
 
 LEADS = 24  # that fit on a page
 SHOWN = ["study", "lead", "company", "block", "relative_rate", "platform"]

@@ -13,7 +13,8 @@ class LoadAverage:
     name = "load-average"
 
     def __init__(self, cpus: Sequence[int]) -> None:
-        """`cpus` are those of the block; this one watches the whole machine."""
+        """`cpus` are those of the block, of which only the number matters here."""
+        self._cpus = len(cpus)
         self._before = 0.0
 
     def attach(self, members: Mapping[str, int]) -> None:
@@ -33,4 +34,4 @@ class LoadAverage:
 
     def about(self) -> dict[str, str]:
         """For the block's record."""
-        return {"load average": "of one minute, the larger of both edges"}
+        return {"load average": f"of one minute, the larger of both edges; the block has {self._cpus} CPUs"}

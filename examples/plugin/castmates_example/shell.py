@@ -1,8 +1,8 @@
 """A suite: every command that a catalogue file lists becomes a workload that is run again and again.
 
-    suites:
-      shell:
-        commands: {gzip: "gzip -9 --stdout /bin/bash"}
+suites:
+  shell:
+    commands: {gzip: "gzip -9 --stdout /bin/bash"}
 """
 
 from collections.abc import Mapping
