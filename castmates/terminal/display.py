@@ -36,8 +36,10 @@ FASTEST = 0.1  # and where many launches run side by side
 MOST_LINES = 40  # of launches in a log: a sweep of thousands shows some of them
 LOG_LINES = 20  # of a job that failed
 NOTHING = "Nothing to be done"  # Snakemake's words
+INTERRUPTED = "Terminating processes on user request"
 CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
 EXPECTED = ("Exiting because a job execution failed", "At least one job did not complete successfully")
+Failure = tuple[Job, list[str], list[Path]]  # the last lines that it printed, its logs
 
 
 class Display:
@@ -54,6 +56,8 @@ class Display:
         self._is_over = False
         self._drawn = 0.0
         self._failures: Counter[str] = Counter()  # by their last line
+        self._silent: list[Failure] = []
+        self._is_interrupted = False
         self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "job_started": self._begin,
             "job_info": self._job_begins,
@@ -75,6 +79,8 @@ class Display:
                 self._events[event](vars(record))
             elif record.levelno >= WARNING:
                 self._warn(record.getMessage())
+            elif str(record.msg).startswith(INTERRUPTED):
+                self._is_interrupted = True
             elif NOTHING in str(record.msg):
                 self._nothing_to_do(self._screen)
             self._draw()
@@ -143,15 +149,23 @@ class Display:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
         logs = [Path(file) for file in facts["log"] or ()]
         last = failures.last_words(logs, LOG_LINES)
-        if failures.was_ended(last):
-            return  # somebody pressed Ctrl-C: the job itself did not fail
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
+        failure = (job, last, logs)
+        if failures.was_ended(last):
+            self._is_interrupted = True  # somebody pressed Ctrl-C: the job itself did not fail
+        elif not last:
+            self._silent.append(failure)  # the same, while it started, or it was killed: the end shows which
+        else:
+            self._show_failure(failure)
+
+    def _show_failure(self, failure: Failure) -> None:
+        job, last, logs = failure
         reason = last[-1] if last else ""
         self._failures[reason] += 1
         if self._failures[reason] == 1:  # the same again stands in the end's count
             self._line(words.tick(words.WRONG, "failed", job.about(self._blocks)), matters=True)
-            for line in [*last, *map(str, logs[:1])]:
+            for line in [*(last or ["It printed nothing; something may have killed it."]), *map(str, logs[:1])]:
                 self._line(f"     {line}", matters=True)
 
     def _warn(self, message: str) -> None:
@@ -179,11 +193,14 @@ class Display:
         """Show what came out, in place of what changes."""
         self._is_over = True
         shown.close()
+        for failure in self._silent if not self._is_interrupted else ():
+            self._show_failure(failure)
         sweep, at = self._sweep, time.monotonic()
-        if sweep is not None and sweep.done:
+        failed = sweep.failed if sweep is not None and not self._is_interrupted else 0
+        if sweep is not None and sweep.done - sweep.failed + failed:
             seconds = (sweep.analysis_begun or at) - (sweep.first_begun or at)
-            what = words.measured_words(sweep.done - sweep.failed, sweep.windows, sweep.failed)
-            mark = words.WRONG if sweep.failed else words.DONE
+            what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
+            mark = words.WRONG if failed else words.DONE
             self._line(words.tick(mark, "measured", what, words.clock(seconds)))
         if well and sweep is not None and sweep.analysis_begun is not None:
             report = prepared.report_words(self._project.results)

@@ -1,7 +1,6 @@
 """What a sweep shows under Snakemake: in a log, on a terminal, at Ctrl-C, with a failed job; modelled studies."""
 
 import re
-import shutil
 
 import pytest
 
@@ -81,11 +80,11 @@ def test_a_failed_job_shows_its_log(modelled, tmp_path):
     sweeps = modelled.copy(tmp_path / "project")
     block = next(sweeps.results.glob("blocks/*/*"))
     (block / "windows.parquet").write_text("no table")
-    shutil.rmtree(sweeps.results / "bundles")
+    (sweeps.results / "tables/effects.parquet").unlink()
     done = sweeps.run()
     assert done.returncode != 0
     assert re.search(
-        r"^ ✗ failed +gathering tables\n(     .+\n)+     logs/gather_blocks/small/\d+\.log$", done.stderr, re.M
+        r"^ ✗ failed +estimating losses\n(     .+\n)+     logs/estimate_effects/small\.log$", done.stderr, re.M
     )
     assert done.stderr.rstrip().endswith("The sweep did not finish; the same command goes on where it stopped.")
     assert "WorkflowError" not in done.stderr
