@@ -28,6 +28,7 @@ from castmates.study.spec import UNMANAGED
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
 WITHIN = " within launch"
+NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]
 
 
@@ -152,6 +153,8 @@ def growth_sentence(rows: Sequence[Row]) -> str:
     ]
     if not marked:
         return ""
+    if len(marked) > NAMED:
+        marked = [*marked[:NAMED], f"{len(marked) - NAMED} more (still_growing in effects.csv)"]
     return (
         f"Slower in the later halves of slices than in the earlier ones, so that the loss is underestimated: "
         f"{listed(marked)}. A longer budget.settle makes slices longer."
