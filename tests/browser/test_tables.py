@@ -162,9 +162,8 @@ def test_where_no_script_runs_all_rows_are_there(tab, large):
     assert len(nodes) == len(ROW.findall(text)) - text.count("<thead>")
 
 
-def test_a_long_verdict_is_the_worst_and_a_fold_for_each_lead(tab, large):
+def test_of_many_pairs_the_first_screen_has_the_most_important(tab, large):
     tab.open(large)
-    assert tab.ask("document.querySelectorAll('.verdict > ul > li').length") == 6
-    assert tab.ask("document.querySelectorAll('.verdict details:not([open])').length") == 20
-    assert tab.ask("document.querySelector('.verdict').offsetHeight") < 2000
-    assert "400 mixes of 20 leads:" in tab.ask("document.querySelector('.verdict li').textContent")
+    assert tab.ask("document.querySelectorAll('.pairs tbody tr').length") == 12
+    assert tab.ask("document.querySelector('.result').offsetHeight") < 1600
+    assert "388 more pairs" in tab.ask("document.querySelector('.result').textContent")

@@ -23,7 +23,7 @@ def headline(results: Results, found: Pairs) -> str:
     if suspected := by_state[SUSPECTED]:
         return _suspected(suspected)
     if by_state[GAIN]:
-        return f"No loss was found; {_many(len(by_state[GAIN]), 'pair')} gained speed."
+        return f"{_many(len(by_state[GAIN]), 'pair').capitalize()} gained speed; no loss is proven."
     return _without_change(results, found, by_state[NONE], by_state[OPEN])
 
 
