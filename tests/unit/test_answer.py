@@ -65,7 +65,9 @@ def test_the_headline_is_what_the_verdicts_come_to(study, rows, headline):
     assert answer(told(study, *rows)).headline == headline
 
 
-@given(st.lists(st.sampled_from([SLOWER, NEARLY, OPEN, FASTER, ("too few blocks", 3.0, 1.0, 5.0)]), min_size=4, max_size=4))
+@given(
+    st.lists(st.sampled_from([SLOWER, NEARLY, OPEN, FASTER, ("too few blocks", 3.0, 1.0, 5.0)]), min_size=4, max_size=4)
+)
 def test_nothing_but_an_earned_equivalence_is_called_no_loss(study, rows):
     """Two one-sided tests decide that (`equivalent`); an interval that holds zero does not."""
     found = answer(told(study, *rows))

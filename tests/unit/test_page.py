@@ -337,11 +337,7 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
     assert sum(row["kept"] + row["rejected"] for row in rows) == len(results.windows)
     assert {row["reasons"] for row in rows} - {"–"} <= {"steal (1), swapping (1)", "steal (2), swapping (2)"}
     text = words_of(folder)
-    assert (
-        text.rindex("Can you trust this?")
-        < text.index("The machine")
-        < text.index("Windows by kind of scene")
-    )
+    assert text.rindex("Can you trust this?") < text.index("The machine") < text.index("Windows by kind of scene")
 
 
 def test_a_window_of_several_members_is_counted_once():
