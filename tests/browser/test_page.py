@@ -57,6 +57,7 @@ def test_no_address_of_another_machine_is_in_the_file(usual):
 
 def test_screen_readers_find_names_landmarks_and_headings_in_order(tab, usual):
     tab.open(usual)
+    tab.unfold()
     nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
     told = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
     for role in ("image", "button", "link", "table", "region", "searchbox", "navigation"):
