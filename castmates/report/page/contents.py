@@ -12,6 +12,8 @@ HEADINGS: dict[Part, str] = {
     "health": "Can you trust this?",
 }
 
+REFERENCE = {"tables": "All tables", "method": "Method", "machine": "Machine", "provenance": "Study"}
+
 Links = list[tuple[str, str]]  # ids and short headings
 
 
@@ -38,5 +40,5 @@ def contents(parts: Sequence[FigurePart]) -> list[tuple[str, Links]]:
     return [
         ("", [("result", "Result"), *((part.id, part.heading) for part in detail)]),
         ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
-        ("Reference", [("tables", "All tables"), ("method", "Method"), ("machine", "Machine"), ("provenance", "Study")]),
+        ("Reference", list(REFERENCE.items())),
     ]

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.study.decisions import reasons
 
+CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
@@ -81,7 +82,8 @@ def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
+    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -123,7 +125,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "platform_words": words.platform_words(results.platforms),
         "answer": found,
         "scale": interval_scale(found, results.margin),
-        "curves": [(curve, curve_drawing(curve)) for curve in found.curves],
+        "curves": [(curve, curve_drawing(curve)) for curve in found.curves[:CURVES]],
         "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
         "stamped": stamped(results),
         "first": first_words(results),
