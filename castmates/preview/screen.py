@@ -17,6 +17,7 @@ DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns
 MANY = 3  # partitions of a kind, beyond which only the first and the last are named
 SHOWN = 2  # notes
+BUILT = {"native": "compiling the programs in C"}
 MUST = {"positive": "must lose speed", "negative": "must not"}
 
 
@@ -101,7 +102,7 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.partitions or outline.notes:
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.to_build:
-        yield "Before that", f"{listed(list(outline.to_build))} is installed, once"
+        yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
         yield "Not on this machine", Text.assemble(", ".join(outline.not_here), "   ", ("castmates doctor", "cyan"))
 
