@@ -10,7 +10,7 @@ from castmates.errors import CastmatesError
 
 
 def run(
-    block: Annotated[str, typer.Argument(help="COMPANY/NUMBER, as `castmates plan` prints it.")],
+    block: Annotated[str, typer.Argument(help="COMPANY/NUMBER, as `castmates plan --scenes` prints it.")],
     study: StudyFile,
     output: Annotated[
         Path | None, typer.Option(help="Folder for the block's files; its place in results/ if left out.")

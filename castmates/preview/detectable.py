@@ -95,7 +95,7 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
         own = spreads(measured, read_windows(project.results.places(measured)))
         had = _rounds(measured)
         variances |= {
-            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} launches of its own")
+            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} measured launches")
             for identity, spread in own.items()
             if spread.blocks >= FEWEST_BLOCKS
         }

@@ -218,7 +218,7 @@ def test_its_own_blocks_tell_more_than_a_pilot(folder):
     measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 4})
     known = found(loaded)
     first = known.chances.known[0]
-    assert (first.pair, first.source, round(first.spread_pct, 1)) == ("x beside a", "4 launches of its own", 1.2)
+    assert (first.pair, first.source, round(first.spread_pct, 1)) == ("x beside a", "4 measured launches", 1.2)
     assert (known.to_measure, known.total.measured) == ((1, 1), 4)
     assert "1 of 5 launches left" in said(loaded)
 
