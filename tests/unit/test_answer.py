@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 
 from castmates.analysis.statistics.power import POWER, detectable, half_width
 from castmates.report.answer.answer import SHOWN, answer
+from castmates.report.answer.drawing import curve_drawing
 from castmates.report.answer.lines import answer_lines
 from castmates.report.answer.pairs import Pair, pairs
+from castmates.report.answer.percent import percent
 from castmates.report.answer.scale import scale_of
 from castmates.report.answer.settling import MOST, launches_for, spread_of, to_settle
-from castmates.report.answer.thrown_away import CULPRIT
+from castmates.report.answer.thrown_away import CULPRIT, reasons, thrown_away
 from castmates.report.results import read_results
-from tests.unit.results_maker import make
+from tests.unit.partition_maker import atoms
+from tests.unit.results_maker import make, record
+from tests.unit.test_figure_partitions import results as partitioned
 
 SLOWER = ("slower", 16.2, 13.6, 18.8)
 NEARLY = ("unclear", 5.0, 0.4, 9.4)
@@ -182,3 +186,35 @@ def test_the_terminal_has_the_same_numbers(study):
 def _pair(log):
     loss = 100 * (1 - math.exp(-log))
     return Pair("a@0", "a+x", "a", "x", "open", loss, -1, loss + 5, 5, log, log - 0.1, log + 0.1, "")
+
+
+def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways():
+    swept = partitioned(atoms(), atoms("bert@0", "chase@1", ways=(), sensitivity=()))
+    found = answer(swept)
+    (curve,) = found.curves  # of bert no partition was tried
+    rows = swept.lead_effects("solo", under_partitions=True).query("mix == 'dlrm+stream' and lead_ways.notna()")
+    assert [(point.ways, point.loss) for point in curve.points] == [
+        (row.lead_ways, row.degradation_pct) for row in rows.sort_values("lead_ways").itertuples()
+    ]
+    most = rows.loc[rows["lead_ways"].astype(int).idxmax(), "degradation_pct"]
+    assert f"with 8 of the 12 cache ways, {percent(most)}" in curve.sentence
+    drawn = curve_drawing(curve)
+    assert [mark.x for mark in drawn.marks] == sorted(mark.x for mark in drawn.marks)
+    by_loss = sorted(zip(drawn.marks, curve.points, strict=True), key=lambda pair: pair[1].loss)
+    assert [mark.y for mark, _ in by_loss] == sorted((mark.y for mark in drawn.marks), reverse=True)
+    left, top, right, bottom = drawn.frame
+    assert all(left <= mark.x <= right and top <= mark.high <= mark.y <= mark.low <= bottom for mark in drawn.marks)
+
+
+def test_what_was_thrown_away_is_counted_from_the_ledgers(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["x"], blocks=3)
+    for number in (1, 2, 3):
+        record(folder, "a-0000abcd", number, ledger={
+            "windows": {"solo": 3, "corun": 3}, "rejected": {"corun": 1}, "slices": {"solo": 30, "corun": 30},
+            "slices_rejected": {"corun": 2}, "slices_dropped": {"solo": 1},
+            "slices_because": {"foreign load": {"corun": 1}, "steal": {"corun": 2}},
+        })  # fmt: skip
+    lost = thrown_away(read_results(folder))
+    assert (lost.slices, lost.rejected, lost.dropped, lost.windows, lost.windows_lost) == (180, 6, 3, 18, 3)
+    assert lost.share == pytest.approx(9 / 180)
+    assert reasons(lost) == "6 because the hypervisor took the CPU and 3 because other programs ran"
