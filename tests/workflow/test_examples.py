@@ -33,7 +33,7 @@ def test_the_page_shows_what_runs(modelled):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "degradation_pct" in done.stdout
+    assert "degradation_high verdict" in done.stdout
 
 
 @pytest.mark.needs("duckdb")
