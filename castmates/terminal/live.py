@@ -66,7 +66,7 @@ def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float) -> lis
     if sweep.first_begun is None:
         return [_cut(f" Preparing   {job}")] if job else []
     if not sweep.at_work and not sweep.waiting:
-        return [_cut(f" Reporting   {job}")]
+        return [_cut(f" Reporting   {job}".rstrip())]
     lines: list[Table | Text] = [_bar(sweep, now)]
     at_work = list(sweep.at_work.values())
     lines += [_cut(f"   {launch_words(launch, launches_of)}") for launch in at_work[:SHOWN]]
@@ -90,7 +90,7 @@ def _bar(sweep: Sweep, now: float) -> Table:
     row = Table.grid(padding=(0, 1))
     begun = sweep.first_begun if sweep.first_begun is not None else now
     times = f"{sweep.done} of {sweep.total}   {clock(now - begun)}, about {left(sweep.seconds_left(now))} left"
-    bar = ProgressBar(total=1.0, completed=sweep.share(now), width=BAR)
+    bar = ProgressBar(total=1.0, completed=sweep.share(now), width=BAR, complete_style="green")
     row.add_row(Text(" Measuring"), bar, Text(f" {times}", no_wrap=True))
     return row
 
