@@ -42,17 +42,24 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
 
 def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1) -> float:
     """How long a sweep takes that has these blocks to measure, so many at once."""
-    return sum(seconds_of_block(folder, block) for block in blocks) / at_once + ANALYSIS
+    known: dict[str, float] = {}
+    return sum(seconds_of_block(folder, block, known) for block in blocks) / at_once + ANALYSIS
 
 
-def seconds_of_block(folder: StudyFolder, block: Block) -> float:
-    """How long a block takes: its launch (as measured before, where it was) and its windows."""
+def seconds_of_block(folder: StudyFolder, block: Block, known: dict[str, float] | None = None) -> float:
+    """How long a block takes: its launch (as measured before, where it was) and its windows.
+
+    `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
+    """
     design = block.design
     windows = design.rounds * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE
-    return BLOCK_OVERHEAD + _launch(folder, block.company) + rounds + after_rounds.seconds(block)
+    known = {} if known is None else known
+    if block.company.id not in known:
+        known[block.company.id] = _launch(folder, block.company)
+    return BLOCK_OVERHEAD + known[block.company.id] + rounds + after_rounds.seconds(block)
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:
