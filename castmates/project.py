@@ -1,7 +1,8 @@
 """Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
@@ -33,6 +35,8 @@ from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
+OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
+KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: nobody changes folders after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
@@ -89,7 +93,10 @@ class Project:
         """What can be shared out of the last-level cache there now; None where nothing can."""
         if self.modelled:
             return modelled.cache_of(self.study.model)
-        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+        named = self.study.cache.driver
+        if named not in OURS:
+            return driver(named).shareable()
+        return expected(read_topology()) if named == "pqos" else read_cache()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -129,14 +136,38 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
+    if strange := sorted(set(config) - set(KEYS)):
+        raise CastmatesError(
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file; --config blocks=N asks for more launches."
+        )
+    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(named) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(named[0] if named else default_study()))
+
+
+def default_study() -> Path:
+    """The study of a folder when none is named."""
+    return OWN_STUDY if OWN_STUDY.is_file() and not DEFAULT_STUDY.is_file() else DEFAULT_STUDY
+
+
 def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
-    path = Path(study_file or DEFAULT_STUDY)
+    path = Path(study_file or default_study())
     text = _text(path, "the study")
     study = read(Study, text, str(path))
     folder = StudyFolder.of(study.name)
     asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
     study = with_blocks(study, asked)
+    if study.cache.driver not in OURS:
+        driver(study.cache.driver)
+    workloads = _gathered(_catalogues(study, path), study, str(path))
     workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+from castmates.cli.arguments import StudyFile
 
 
 def pilot(
-    study: StudyFile = DEFAULT_STUDY,
+    study: StudyFile,
     blocks: Annotated[int, typer.Option(min=2, max=1000, help="Blocks of each company.")] = 3,
 ) -> None:
     """Measure a few blocks, and propose rounds, blocks, window and settle time for the study."""

@@ -1,14 +1,11 @@
 """Which file a study is read from, as Snakemake's options name it, or a workflow that uses ours as a module."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from castmates.errors import CastmatesError
-from castmates.project import DEFAULT_STUDY
-
-KEYS = {"study", "blocks"}  # of --config
+from castmates.project import KEYS, chosen_study
 
 
 class Options(Protocol):
@@ -25,7 +22,7 @@ def study_of(config: Mapping[str, object], options: Options, written: Sequence[P
     """
     if options.configfiles:
         return chosen_study(options.config, options.configfiles)
-    if not (keys := set(config) - KEYS) or not written:
+    if not (keys := set(config) - {*KEYS}) or not written:
         return chosen_study(config)
     file = chosen_study(options.config, [Path(each) for each in written])
     if changed := sorted(key for key in keys | set(_content(file)) if config.get(key) != _content(file).get(key)):
@@ -41,19 +38,3 @@ def _content(file: Path) -> Mapping[str, object]:
 
     content: Mapping[str, object] = load_configfile(str(file))
     return content
-
-
-def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
-    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - KEYS):
-        raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file; --config blocks=N asks for more launches."
-        )
-    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
-    if len(named) > 1:
-        raise CastmatesError(
-            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
-            "study=FILE or with --configfile FILE."
-        )
-    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))

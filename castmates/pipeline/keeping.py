@@ -1,4 +1,4 @@
-"""Measured blocks are kept: a sweep is refused where Snakemake was not asked to run jobs again for two reasons alone."""
+"""Measured blocks are kept: a sweep is refused where Snakemake may run jobs again for other than two reasons."""
 
 from collections.abc import Iterable
 

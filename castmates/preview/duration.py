@@ -1,6 +1,7 @@
 """Which blocks of a study are still to be measured, and how long that takes."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from castmates.project import Project
@@ -40,19 +41,31 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     return [], []
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1) -> float:
-    """How long a sweep takes that has these blocks to measure, so many at once."""
+def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Block]) -> tuple[float, float]:
+    """The time of a sweep that has these blocks to measure, without and with spare rounds; none where none is left."""
+    if not most:
+        return 0.0, 0.0
+    # Modelled blocks take nothing of the machine, and as many run side by side as there are CPUs.
+    at_once = len(os.sched_getaffinity(0)) if project.modelled else 1
+    few = seconds_of_sweep(project.results, least, at_once)
+    return few, seconds_of_sweep(project.results, most, at_once, spare=not project.modelled)
+
+
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1, spare: bool = False) -> float:
+    """How long a sweep takes that has these blocks to measure, so many at once; with all spare rounds, or with none."""
     known: dict[str, float] = {}
-    return sum(seconds_of_block(folder, block, known) for block in blocks) / at_once + ANALYSIS
+    return sum(seconds_of_block(folder, block, spare, known) for block in blocks) / at_once + ANALYSIS
 
 
-def seconds_of_block(folder: StudyFolder, block: Block, known: dict[str, float] | None = None) -> float:
+def seconds_of_block(
+    folder: StudyFolder, block: Block, spare: bool = False, known: dict[str, float] | None = None
+) -> float:
     """How long a block takes: its launch (as measured before, where it was) and its windows.
 
     `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
     """
     design = block.design
-    windows = design.rounds * turns_of(block.company)
+    windows = (design.rounds + spare * design.spare_rounds) * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE

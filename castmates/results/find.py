@@ -16,7 +16,9 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", "*.yaml", str(StudyFolder.of("*").confirming_file("*")))
+# Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and confirming ones.
+OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
+STUDY_FILES = (*OWN, str(StudyFolder.of("*").confirming_file("*")))
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -89,8 +91,8 @@ def _results(folder: Path) -> StudyFolder:
 def _refuse_missing(named: Path) -> None:
     if not named.exists():
         raise CastmatesError(
-            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
-            "results/<study>."
+            f"{named}: there is neither a study file nor a results folder of this name; give a study file or "
+            "results/<study>, or write a study with `castmates init`."
         )
 
 

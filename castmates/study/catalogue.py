@@ -120,7 +120,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
             if name not in workloads:
                 raise CastmatesError(
                     f"{study_file}: '{name}' in '{key}' is not in the catalogue{did_you_mean(name, workloads)} "
-                    f"(there are: {', '.join(sorted(workloads))})."
+                    "(`castmates workloads` lists what there is)."
                 )
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
     if not study.mixes and not (study.leads and (study.antagonists or sensitivity)):

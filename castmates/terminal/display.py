@@ -107,7 +107,7 @@ class Display:
         folder, at_once = self._project.results, self._cores() if self._project.modelled else 1
         at_least, at_most = self._to_measure()
         known: dict[str, float] = {}
-        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known), at_once)
+        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known=known), at_once)
         seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
         measured = len(folder.measured(self._plan).blocks)
         numbers = (len(at_least), len(at_most))

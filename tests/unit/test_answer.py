@@ -1,6 +1,7 @@
 """The answer of a study: its headline, its pairs, what settles the rest, and what speaks against it."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from castmates.analysis.statistics.power import POWER, detectable, half_width
 from castmates.report.answer.answer import SHOWN, answer
 from castmates.report.answer.lines import answer_lines
-from castmates.report.answer.pairs import pairs
+from castmates.report.answer.pairs import Pair, pairs
 from castmates.report.answer.scale import scale_of
 from castmates.report.answer.settling import MOST, launches_for, spread_of, to_settle
 from castmates.report.answer.thrown_away import CULPRIT
@@ -57,11 +58,22 @@ def told(results, *rows):
         ((SAME,) * 4, "No loss: all four pairs stay within the margin of the speed alone."),
         ((SAME, OPEN, OPEN, SAME), "No answer yet for 2 of 4 pairs; the other 2 stay within the margin."),
         ((OPEN,) * 4, "No answer yet: these launches differ more than the losses that they are to show."),
-        ((FASTER, SAME, SAME, SAME), "No loss was found; one pair gained speed."),
+        ((FASTER, SAME, SAME, SAME), "One pair gained speed; no loss is proven."),
     ],
 )
 def test_the_headline_is_what_the_verdicts_come_to(study, rows, headline):
     assert answer(told(study, *rows)).headline == headline
+
+
+@given(
+    st.lists(st.sampled_from([SLOWER, NEARLY, OPEN, FASTER, ("too few blocks", 3.0, 1.0, 5.0)]), min_size=4, max_size=4)
+)
+def test_nothing_but_an_earned_equivalence_is_called_no_loss(study, rows):
+    """Two one-sided tests decide that (`equivalent`); an interval that holds zero does not."""
+    found = answer(told(study, *rows))
+    claims = [found.headline, found.below, found.settling, *(pair.words for pair in found.pairs)]
+    assert not re.search(r"no loss(?! is proven)|stay within|no change|no effect|nothing(?! that is measured)",
+                         " ".join(claims), re.IGNORECASE)  # fmt: skip
 
 
 def test_each_verdict_has_its_words_and_a_suspected_loss_its_reason(study):
@@ -169,6 +181,4 @@ def test_the_terminal_has_the_same_numbers(study):
 
 def _pair(log):
     loss = 100 * (1 - math.exp(-log))
-    from castmates.report.answer.pairs import Pair
-
     return Pair("a@0", "a+x", "a", "x", "open", loss, -1, loss + 5, 5, log, log - 0.1, log + 0.1, "")

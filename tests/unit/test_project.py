@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.chosen_study import chosen_study, study_of
-from castmates.project import DEFAULT_STUDY
+from castmates.pipeline.chosen_study import study_of
+from castmates.project import DEFAULT_STUDY, chosen_study
 
 
 def test_both_ways_to_choose_a_study_give_the_same_path():
@@ -37,7 +37,11 @@ def test_a_workflow_that_uses_ours_gives_the_study_as_its_configuration(file):
 @pytest.mark.parametrize(
     ("config", "written", "said"),
     [
-        ({"name": "mine", "leads": ["stream"]}, True, "changed 'leads' of the configuration that it read from mine.yaml"),
+        (
+            {"name": "mine", "leads": ["stream"]},
+            True,
+            "changed 'leads' of the configuration that it read from mine.yaml",
+        ),
         ({"name": "mine"}, True, "changed 'leads'"),
         ({"name": "mine", "leads": ["chase"]}, False, "'leads' is not understood here"),
     ],

@@ -53,17 +53,17 @@ def test_a_snakefile_elsewhere_sweeps_here(empty):
     mine = {"workloads": {"mine": {"like": "chase", "title": "my own"}, "stream": {"like": "chase"}}}
     (empty.folder / "workloads/mine.yaml").write_text(yaml.safe_dump(mine))
     chosen = ("--snakefile", str(ROOT / "workflow/Snakefile"), "--config", "study=study.yaml")
-    empty.sweep(*chosen, TABLES)
+    empty.sweep(TABLES, *chosen)
     assert set(empty.effects()["mix"]) == {"mine+stream"}
-    empty.assert_finished(*chosen, TABLES)
+    empty.assert_finished(TABLES, *chosen)
     assert not (empty.folder / "scripts").exists()
 
 
 @pytest.mark.core
 def test_another_workflow_uses_ours_as_a_module(empty):
     deployed(empty, repr(str(ROOT / "workflow/Snakefile")))
-    empty.sweep(*KEEP, TABLES)
-    empty.assert_finished(*KEEP, TABLES)
+    empty.sweep(TABLES, *KEEP)
+    empty.assert_finished(TABLES, *KEEP)
     assert set(empty.effects()["mix"]) == {"chase+stream"}
 
 
@@ -76,8 +76,8 @@ def test_a_module_comes_from_a_repository_by_its_commit(empty, tmp_path):
         subprocess.run(["git", *words], cwd=repository, check=True)
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True, check=True)
     deployed(empty, f'gitfile({str(repository)!r}, path="workflow/Snakefile", commit={done.stdout.strip()!r})')
-    empty.sweep(*KEEP, TABLES)
-    empty.assert_finished(*KEEP, TABLES)
+    empty.sweep(TABLES, *KEEP)
+    empty.assert_finished(TABLES, *KEEP)
 
 
 def test_a_sweep_that_could_measure_again_for_nothing_is_refused(empty):
@@ -92,7 +92,7 @@ def test_a_module_whose_configuration_was_changed_is_refused(empty):
     deployed(empty, repr(str(ROOT / "workflow/Snakefile")))
     file = empty.folder / "workflow/Snakefile"
     file.write_text(file.read_text().replace("\n\nmodule", '\nconfig["margin"] = 0.5\n\nmodule', 1))
-    done = empty.run(*KEEP, "--dry-run")
+    done = empty.run("--dry-run", *KEEP)
     assert "the workflow changed 'margin' of the configuration that it read from config/config.yaml" in (
         done.stdout + done.stderr
     )

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -59,8 +60,8 @@ def installed(wheel, tmp_path_factory):
 
 def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_other(wheel):
     """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks and scripts."""
-    packages = ("castmates", "snakemake_logger_plugin_castmates")
-    own = {str(file.relative_to(ROOT)) for package in packages for file in files_below(ROOT / package)}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
     folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "envs")
     clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
     clone += [ROOT / "workflow/profiles/default/profile.yaml"]  # behind a link

@@ -10,7 +10,7 @@ clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents
 if (clone / "castmates").is_dir():
     sys.path.insert(0, str(clone))
 try:
-    from castmates import project
+    from castmates import plugins, project
 except ModuleNotFoundError as problem:
     if problem.name != "castmates":
         raise
@@ -45,11 +45,18 @@ let_jobs_find_us()
 
 # A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
+    plugins.refuse_broken()
     PROJECT = project.load(
         study_of(config, workflow.config_settings, workflow.configfiles),
         config.get("blocks"),
     )
     PLAN = PROJECT.plan()
+    FIGURES = figure_names(
+        PROJECT.study,
+        partitioned=any(mix.partitions for mix in PLAN.mixes),
+        phases=any(block.company.lead.phases for block in PLAN.blocks),
+        watched=PLAN.cache is not None and bool(PLAN.cache.events),
+    )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
     sys.exit(f"castmates: {problem}")
@@ -63,12 +70,6 @@ BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
 DECIDED = decided_rounds(FOLDER)
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = figure_names(
-    PROJECT.study,
-    partitioned=any(mix.partitions for mix in PLAN.mixes),
-    phases=any(block.company.lead.phases for block in PLAN.blocks),
-    watched=PLAN.cache is not None and bool(PLAN.cache.events),
-)
 
 
 wildcard_constraints:
@@ -245,6 +246,15 @@ def isolating_option():
     """The isolating partition for the script, where the study names it."""
     named = PROJECT.study.attribution.isolated
     return f"--isolated {named}" if named else ""
+
+
+def caption_of(figure):
+    """What `snakemake --report` shows below a figure, which is made from the study's numbers with it.
+
+    None in a module from a repository elsewhere: Snakemake would look for it there.
+    """
+    file = FOLDER.figures / f"{figure}.rst"
+    return str(file.resolve()) if clone.is_dir() else None
 
 
 def run_order(wildcards):

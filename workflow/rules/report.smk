@@ -15,8 +15,7 @@ rule draw_figures:
                 f"results/{{study}}/figures/{figure}.svg",
                 category="Figures",
                 labels={"study": "{study}", "figure": figure},
-                # Made from the study's numbers with the figure.
-                caption=(FOLDER.figures / f"{figure}.rst").resolve(),
+                caption=caption_of(figure),
             )
             for figure in FIGURES
         ],

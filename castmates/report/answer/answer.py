@@ -1,4 +1,4 @@
-"""The answer of a study: headline, one line a pair, what settles the rest, what speaks for and against it, what next."""
+"""The answer of a study: headline, one line a pair, what settles the rest, and what speaks for and against it."""
 
 from dataclasses import dataclass
 
@@ -33,15 +33,15 @@ class Answer:
 def answer(results: Results) -> Answer:
     """All of it, from the tables of the study."""
     found = pairs(results)
-    settle = to_settle(results, found)
+    settle, under = to_settle(results, found), curves(results, found)
     return Answer(
         origin=first_words(results).strip(),
         question=(results.study.question if results.study else "") or "",
-        headline=headline(results, found),
+        headline=headline(results, found, {(curve.lead, curve.mix): curve.with_most for curve in under}),
         below=below(results, found),
         pairs=most_important(found, SHOWN),
         all_pairs=len(found),
-        curves=curves(results, found),
+        curves=under,
         settle=settle,
         settling=_settling(settle, found),
         command=settle.command if settle else "",

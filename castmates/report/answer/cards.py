@@ -1,4 +1,4 @@
-"""Whether the result can be trusted, in a few cards: does the method see losses here, how large is the noise, what was lost."""
+"""Whether the result can be trusted, in a few cards: are losses seen here, how large is the noise, what was lost."""
 
 import math
 from dataclasses import dataclass
@@ -48,14 +48,21 @@ def _sees_losses(results: Results) -> Card:
     word = results.sensitivity[0]
     pair = " and ".join(_pair(row) for row in records(positive)) if len(positive) else ""
     if word == SENSITIVE:
-        return Card(GOOD, "The method sees losses here", f"{pair}, which must slow down, did: {_losses(positive)}.", "health")
+        return Card(
+            GOOD, "The method sees losses here", f"{pair}, which must slow down, did: {_losses(positive)}.", "health"
+        )
     if word == INSENSITIVE:
-        text = f"{pair}, which must slow down, did not measurably: {_losses(positive)}. That nothing was found means little."
+        text = f"{pair}, which must slow down, did not measurably: {_losses(positive)}. So no news is no proof."
         return Card(BAD, "A loss that must be there was missed", text, "health")
     if word == TOO_FEW:
-        return Card(DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health")
+        return Card(
+            DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health"
+        )
     return Card(
-        DOUBT, "Not known whether losses are seen", "No pair that must slow down was measured (key `controls`).", "health"
+        DOUBT,
+        "Not known whether losses are seen",
+        "No pair that must slow down was measured (key `controls`).",
+        "health",
     )
 
 
@@ -76,27 +83,35 @@ def _noise(results: Results) -> Card:
     should = f"; it should by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
     if results.stamp[0] == TRUSTWORTHY:
         return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
-    return Card(DOUBT, f"Noise is up to {size}", f"{differed} (up to {size} at 95 %){should}. More launches narrow it.", "health")
+    return Card(
+        DOUBT,
+        f"Noise is up to {size}",
+        f"{differed} (up to {size} at 95 %){should}. More launches narrow it.",
+        "health",
+    )
 
 
 def _lost(results: Results) -> Card:
     lost = thrown_away(results)
     if not lost.slices:
         return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
-    if not lost.lost:
+    if not lost.rejected:
         return Card(GOOD, "Nothing was thrown away", f"None of {lost.slices} slices was disturbed.", "rejected")
     state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
     title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
     windows = f" {lost.windows_lost} of {lost.windows} measurements had too little left." if lost.windows_lost else ""
-    because = f": {reasons(lost)}" if lost.because else ""
-    return Card(state, title, f"{lost.lost} of {lost.slices} slices{because}.{windows}", "rejected")
+    with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
+    disturbed = f"{lost.rejected} of {lost.slices} slices were disturbed{'' if len(lost.because) == 1 else ':'}"
+    return Card(state, title, f"{disturbed} {reasons(lost)}{with_them}.{windows}", "rejected")
 
 
 def _masks(results: Results) -> list[Card]:
     if results.masks is None:
         return []
     word, sentence = results.masks
-    state, title = (GOOD, "Cache partitions work here") if word == VERIFIED else (DOUBT, "Cache partitions are not verified")
+    state, title = (
+        (GOOD, "Cache partitions work here") if word == VERIFIED else (DOUBT, "Cache partitions are not verified")
+    )
     return [Card(state, title, sentence, "health")]
 
 
@@ -118,7 +133,7 @@ def _carryover(results: Results) -> list[Card]:
     worst = max(records(seen), key=lambda row: abs(row["change_pct"]))
     text = (
         f"What ran just before still shows: {plain(worst['member'])} changes by {number(worst['change_pct'])} % "
-        f"{interval(worst['change_low'], worst['change_high'])}. Orders are balanced, so that every pair has the same share of it."
+        f"{interval(worst['change_low'], worst['change_high'])}. Orders are balanced: it meets every pair alike."
     )
     return [Card(DOUBT, "Traces of what ran before", text, "health")]
 

@@ -1,7 +1,7 @@
 """Where everything lies in the small drawings of the first screen: intervals on one scale, loss against ways."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from castmates.report.answer.answer import Answer
@@ -82,7 +82,7 @@ def curve_drawing(curve: Curve) -> CurveDrawing:
     )
 
 
-def _ends(y, low: float, high: float, value: float) -> tuple[float, float]:  # noqa: ANN001 (a function)
+def _ends(y: Callable[[float], float], low: float, high: float, value: float) -> tuple[float, float]:
     """Places of an interval's ends; both at the value where there is no interval."""
     return (y(value), y(value)) if math.isnan(low) else (y(low), y(high))
 

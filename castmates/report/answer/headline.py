@@ -1,9 +1,10 @@
 """The one sentence that the numbers of a study come to, and what must be known to read it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from castmates.analysis.effects.verdicts import UNSTABLE
 from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, Pair
+from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spreads
 from castmates.report.results import Results
 from castmates.report.text.words import listed, number
@@ -13,23 +14,29 @@ WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "
 Pairs = Sequence[Pair]
 
 
-def headline(results: Results, found: Pairs) -> str:
-    """What came out, in one sentence."""
+def headline(results: Results, found: Pairs, under: Mapping[tuple[str, str], str]) -> str:
+    """What came out, in one sentence; `under` has what partitions leave of the loss, by lead and mix."""
     if not (results.blocks["status"] == "measured").any():
         return "Nothing was measured: every launch failed." if len(results.blocks) else "Nothing was measured yet."
     by_state = {state: [pair for pair in found if pair.state == state] for state in (LOSS, SUSPECTED, GAIN, NONE, OPEN)}
     if losses := by_state[LOSS]:
-        return _losses(losses, found)
+        return _losses(worth_naming(losses, results.margin) or losses, found, under)
     if suspected := by_state[SUSPECTED]:
         return _suspected(suspected)
     if by_state[GAIN]:
-        return f"No loss was found; {_many(len(by_state[GAIN]), 'pair')} gained speed."
+        return f"{_many(len(by_state[GAIN]), 'pair').capitalize()} gained speed; no loss is proven."
     return _without_change(results, found, by_state[NONE], by_state[OPEN])
+
+
+def worth_naming(losses: Pairs, margin: float | None) -> list[Pair]:
+    """The proven losses that are larger than what the study counts as none."""
+    return [pair for pair in losses if pair.loss >= 100 * (margin or 0.0)]
 
 
 def below(results: Results, found: Pairs) -> str:
     """What the headline leaves out: the other pairs, the noise, and why the numbers may mean nothing."""
-    sentences = [_distrust(results), _the_others(results, found), _noise(found), _failures(results)]
+    sentences = [_distrust(results), _smaller(results, found), _the_others(results, found), _noise(found)]
+    sentences.append(_failures(results))
     return " ".join(filter(None, sentences))
 
 
@@ -38,21 +45,19 @@ def count_word(count: int) -> str:
     return WORDS[count] if count < len(WORDS) else str(count)
 
 
-def percent(value: float) -> str:
-    """A loss as the headline has it: 46 %, 5.6 %."""
-    return f"{number(value, 0 if abs(value) >= 9.95 else 1)} %"
-
-
-def _losses(losses: Pairs, found: Pairs) -> str:
-    if len(losses) == 1:
-        return f"{losses[0].program} loses {percent(losses[0].loss)} of its speed beside {losses[0].neighbours}."
+def _losses(losses: Pairs, found: Pairs, under: Mapping[tuple[str, str], str]) -> str:
     worst = sorted(losses, key=lambda pair: -pair.loss)
+    given_back = f"; {under[place]}" if (place := (worst[0].lead, worst[0].mix)) in under else ""
+    if len(losses) == 1:
+        return (
+            f"{worst[0].program} loses {percent(worst[0].loss)} of its speed beside {worst[0].neighbours}{given_back}."
+        )
     if len(losses) > NAMED:
         top = worst[0]
         which = "All" if len(losses) == len(found) else f"{len(losses)} of"
         return (
             f"{which} {len(found)} pairs lose speed; most of all {top.program} beside {top.neighbours}: "
-            f"{percent(top.loss)}."
+            f"{percent(top.loss)}{given_back}."
         )
     if same := _same(losses):
         each = listed([f"{pair.program} {percent(pair.loss)}" for pair in worst])
@@ -90,6 +95,17 @@ def _without_change(results: Results, found: Pairs, none: Pairs, unknown: Pairs)
     return "No pair of programs has any numbers."
 
 
+def _smaller(results: Results, found: Pairs) -> str:
+    """How many losses are proven, and so small that the headline leaves them out."""
+    proven = [pair for pair in found if pair.state == LOSS]
+    named = worth_naming(proven, results.margin)
+    count = len(proven) - len(named)
+    if not named or not count or results.margin is None:
+        return ""
+    what = "1 more loss is proven, and is" if count == 1 else f"{count} more losses are proven, and are"
+    return f"{what} below {100 * results.margin:.3g} %."
+
+
 def _the_others(results: Results, found: Pairs) -> str:
     """How the pairs came out that a headline on losses does not mention."""
     proven = [pair for pair in found if pair.state == LOSS]
@@ -97,19 +113,19 @@ def _the_others(results: Results, found: Pairs) -> str:
         return ""
     margin = f"{100 * results.margin:.3g} %" if results.margin is not None else "the margin"
     phrases = {
-        SUSPECTED: "suspected, not proven" if proven else "",
-        NONE: f"within {margin}",
-        OPEN: "open",
-        GAIN: "faster",
-        FEW: "too few launches",
-        MISSING: "without data",
+        SUSPECTED: ("is suspected of a loss", "are suspected of a loss") if proven else None,
+        NONE: (f"stays within {margin}", f"stay within {margin}"),
+        OPEN: ("is open", "are open"),
+        GAIN: ("gained speed", "gained speed"),
+        FEW: ("has too few launches", "have too few launches"),
+        MISSING: ("has no data", "have no data"),
     }
     counts = [
-        f"{count} {phrase}"
+        f"{count} {phrase[count > 1]}"
         for state, phrase in phrases.items()
         if phrase and (count := sum(pair.state == state for pair in found))
     ]
-    return f"The other pairs: {listed(counts)}." if counts else ""
+    return f"Of the other pairs, {listed(counts)}." if counts else ""
 
 
 def _noise(found: Pairs) -> str:

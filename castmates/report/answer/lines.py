@@ -43,7 +43,8 @@ def _table(answer: Answer) -> Iterator[str]:
     before = ""
     for pair in answer.pairs:
         name = "" if pair.program == before else _cut(pair.program, program)
-        yield f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}  {_numbers(pair)}  {_verdict(pair)}".rstrip()
+        who = f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}"
+        yield f"{who}  {_numbers(pair)}  {_verdict(pair)}".rstrip()
         before = pair.program
     if answer.all_pairs > len(answer.pairs):
         yield f"  … and {answer.all_pairs - len(answer.pairs)} more pairs in the report"

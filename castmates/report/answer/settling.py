@@ -41,9 +41,7 @@ def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
     if not spreads:
         return None
     tried = sum(pair.launches >= FEWEST_BLOCKS for pair in found)
-    needed = max(
-        launches_for(pair, spreads[id(pair)], tried, results.margin) for pair in wanted if id(pair) in spreads
-    )
+    needed = max(launches_for(pair, spreads[id(pair)], tried, results.margin) for pair in wanted if id(pair) in spreads)
     measured = max(pair.launches for pair in wanted)
     more = max(1, needed - measured)
     return ToSettle(len(spreads), measured + more, more, more * seconds_of_launches(results), _command(results, needed))

@@ -36,7 +36,8 @@ class ThrownAway:
     """Slices, as the ledgers of all launches count them."""
 
     slices: int
-    lost: int  # rejected, or dropped with one of the same cycle
+    rejected: int
+    dropped: int  # because another one of the same cycle was rejected
     because: dict[str, int]  # by kind of reason: slices that were rejected for it, the most first
     culprits: tuple[str, ...]  # programs that ran beside the study, the most frequent first
     windows: int
@@ -45,7 +46,7 @@ class ThrownAway:
     @property
     def share(self) -> float:
         """Of all slices."""
-        return self.lost / self.slices if self.slices else 0.0
+        return (self.rejected + self.dropped) / self.slices if self.slices else 0.0
 
 
 def thrown_away(results: Results) -> ThrownAway:
@@ -54,12 +55,13 @@ def thrown_away(results: Results) -> ThrownAway:
     because: Counter[str] = Counter()
     for ledger in ledgers:
         because.update({kind: sum(scenes.values()) for kind, scenes in ledger.slices_because.items()})
-    lost = sum(sum(each.slices_rejected.values()) + sum(each.slices_dropped.values()) for each in ledgers)
+    rejected = sum(sum(each.slices_rejected.values()) for each in ledgers)
     return ThrownAway(
         slices=sum(sum(each.slices.values()) for each in ledgers),
-        lost=lost,
+        rejected=rejected,
+        dropped=sum(sum(each.slices_dropped.values()) for each in ledgers),
         because=dict(because.most_common()),
-        culprits=_culprits(results) if lost else (),
+        culprits=_culprits(results) if rejected else (),
         windows=sum(sum(each.windows.values()) for each in ledgers),
         windows_lost=sum(sum(each.rejected.values()) for each in ledgers),
     )
@@ -67,10 +69,10 @@ def thrown_away(results: Results) -> ThrownAway:
 
 def reasons(lost: ThrownAway) -> str:
     """118 because other programs ran (bash, python3), 18 because the hypervisor took the CPU."""
-    parts = []
+    parts, only = [], len(lost.because) == 1
     for kind, count in [*lost.because.items()][:NAMED]:
         who = f" ({', '.join(lost.culprits)})" if kind == "foreign load" and lost.culprits else ""
-        parts.append(f"{count} because {BECAUSE.get(kind, f'of “{kind}”')}{who}")
+        parts.append(f"{'' if only else f'{count} '}because {BECAUSE.get(kind, f'of “{kind}”')}{who}")
     rest = sum([*lost.because.values()][NAMED:])
     if rest:
         parts.append(f"{rest} for other reasons")

@@ -1,13 +1,13 @@
-"""What cache partitions give back: the curve of loss against ways of a program beside its neighbours, and a sentence."""
+"""What cache partitions give back: loss against ways of a program beside its neighbours, and a sentence on it."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from castmates.analysis.partitions import recommendation as verdicts
-from castmates.report.answer.headline import percent
 from castmates.report.answer.pairs import Pair
+from castmates.report.answer.percent import percent
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, plain
 from castmates.study.spec import UNMANAGED
@@ -43,6 +43,13 @@ class Curve:
     limit: float  # the loss that the study accepts, per cent; NaN where it names none
     enough: int  # ways that keep it; 0 where none is shown to
     sentence: str
+
+    @property
+    def with_most(self) -> str:
+        """With 11 of the 12 cache ways, 8 %: what the largest share that was tried leaves of the loss."""
+        most = self.points[-1]  # one with fewer that looks better may do so by luck
+        of = f" of the {self.all_ways}" if self.all_ways else ""
+        return f"with {most.ways}{of} cache ways, {percent(most.loss)}"
 
 
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
@@ -81,25 +88,17 @@ def _curve(results: Results, pair: Pair | None, found: tuple[str, Sequence[Row]]
     all_ways = results.plan.cache.ways if results.plan.cache else 0
     program, beside = plain(first["lead"]), plain(first["antagonists"]).replace("+", " + ")
     shared = (pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)
-    sentence = _sentence(program, beside, shared[0], points, all_ways, advice)
-    return Curve(
-        first["lead"], first["mix"], program, beside, kind, points, *shared, all_ways, limit, enough, sentence
+    curve = Curve(
+        first["lead"], first["mix"], program, beside, kind, points, *shared, all_ways, limit, enough, sentence=""
     )
+    return replace(curve, sentence=_sentence(curve, advice))
 
 
-def _sentence(
-    program: str, beside: str, shared: float, points: Sequence[Point], all_ways: int, advice: Row | None
-) -> str:
-    """ranking loses 46 % of its speed beside stream; with 11 of the 12 ways, 8 %; 4 ways keep it under 3 %."""
-    best = points[-1]  # most ways; one with fewer that looks better may do so by luck
-    of = f" of the {all_ways}" if all_ways else ""
-    parts = []
-    if not math.isnan(shared):
-        parts.append(f"{program} loses {percent(shared)} of its speed beside {beside}")
-        parts.append(f"with {best.ways}{of} cache ways, {percent(best.loss)}")
-    else:
-        parts.append(f"{program} loses {percent(best.loss)} beside {beside} with {best.ways}{of} cache ways")
-    return "; ".join([*parts, *_enough(advice)]) + "."
+def _sentence(curve: Curve, advice: Row | None) -> str:
+    """ranking loses 46 % of its speed beside stream; with 11 of the 12 cache ways, 8 %; 4 ways keep it under 3 %."""
+    lost = "" if math.isnan(curve.shared) else f" loses {percent(curve.shared)} of its speed"
+    parts = [f"{curve.program}{lost} beside {curve.neighbours}", curve.with_most, *_enough(advice)]
+    return "; ".join(parts) + "."
 
 
 def _enough(advice: Row | None) -> list[str]:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 import castmates
+from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
@@ -39,6 +40,7 @@ from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.study.decisions import reasons
 
+CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
@@ -80,7 +82,8 @@ def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
 
 
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
+    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -122,7 +125,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "platform_words": words.platform_words(results.platforms),
         "answer": found,
         "scale": interval_scale(found, results.margin),
-        "curves": [(curve, curve_drawing(curve)) for curve in found.curves],
+        "curves": [(curve, curve_drawing(curve)) for curve in found.curves[:CURVES]],
         "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
         "stamped": stamped(results),
         "first": first_words(results),
@@ -150,7 +153,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "resources_lacking": resources.lacking(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
-        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "system_headings": system.headings(results),
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
@@ -207,6 +210,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
         rows.append(("Seed", str(results.study.seed)))
     rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
+    rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}
     for record in results.records:
         for name, version in record.versions.items():

@@ -1,0 +1,43 @@
+"""How `--help` is laid out: an example below each command, and no type behind a flag, which takes no value."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+START, RESULTS, REPAIR, INTERNALS = "Start", "Results", "Repair", "Internals"
+
+
+class Command(TyperCommand):
+    """A command whose flags are shown without a type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (typer does not export the type)
+        """The parameters as help, parser and completion use them."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands whose flags are shown without a type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (typer does not export the type)
+        """The parameters as help, parser and completion use them."""
+        return _without_types(super().get_params(ctx))
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help."""
+    head = "Example" if len(lines) == 1 else "Examples"
+    return "\n".join([f"[dim]{head}[/dim]", *(f"  [cyan]{_escaped(line)}[/cyan]" for line in lines)])
+
+
+def _escaped(line: str) -> str:
+    """A line whose brackets are no markup."""
+    return line.replace("[", r"\[")
+
+
+def _without_types(parameters: Iterable[Any]) -> list[Any]:
+    shown = list(parameters)
+    for parameter in shown:
+        if isinstance(parameter, TyperOption) and parameter.is_flag:
+            parameter.metavar = ""
+    return shown
