@@ -35,8 +35,7 @@ help: ## list the commands
 
 demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a simulated processor
 	@snakemake --cores $(CORES) --config study=$(DEMO)
-	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] && command -v xdg-open >/dev/null; then \
-	  xdg-open results/demo/report/index.html >/dev/null 2>&1 || true; fi
+	@castmates open demo >/dev/null
 
 sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
 	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
