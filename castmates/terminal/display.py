@@ -117,6 +117,8 @@ class Display:
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
+        for note in self._plan.notes:
+            self._line(words.tick(words.MIND, "the study", note))
         threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
 
     def _job_begins(self, facts: dict[str, Any]) -> None:
@@ -258,6 +260,8 @@ class Display:
         for note in self._inbox.notes():
             if note.study == self._plan.study:
                 self._sweep.note(note)
+                if note.state == "waiting" and self._screen is not None and not self._screen.changes:
+                    self._line(f"{clock_time()}  {note.reason}")
 
     def _draw(self, at_once: bool = False) -> None:
         """Draw what changes, unless that was done a moment ago."""

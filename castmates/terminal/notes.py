@@ -21,7 +21,7 @@ class Note:
 
     study: str
     block: str  # Block.path
-    state: Literal["launching", "measuring", "ended"]
+    state: Literal["waiting", "launching", "measuring", "ended"]
     round: int = 0  # the last one that is over
     rounds: int = 0  # that are wanted without a rejected window
     clean: int = 0
