@@ -35,8 +35,7 @@ help: ## list the commands
 
 demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a simulated processor
 	@snakemake --cores $(CORES) --config study=$(DEMO)
-	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] && command -v xdg-open >/dev/null; then \
-	  xdg-open results/demo/report/index.html >/dev/null 2>&1 || true; fi
+	@castmates open demo >/dev/null
 
 sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
 	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
@@ -130,7 +129,7 @@ clean: ## remove the environments and what was built (results stay)
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "castmates needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1): install one and run 'make PYTHON=python3.12 …'." >&2; exit 1; }
-	@echo "Installing Castmates into $(VENV), once: about 760 MB" >&2
+	@echo "Installing Castmates into $(VENV), once: about 650 MB" >&2
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make virtual environments: on Debian and Ubuntu 'apt-get install python3-venv' adds it." >&2; exit 1; }
 	@touch $@

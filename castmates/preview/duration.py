@@ -53,17 +53,26 @@ def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Blo
 
 def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1, spare: bool = False) -> float:
     """How long a sweep takes that has these blocks to measure, so many at once; with all spare rounds, or with none."""
-    return sum(seconds_of_block(folder, block, spare) for block in blocks) / at_once + ANALYSIS
+    known: dict[str, float] = {}
+    return sum(seconds_of_block(folder, block, spare, known) for block in blocks) / at_once + ANALYSIS
 
 
-def seconds_of_block(folder: StudyFolder, block: Block, spare: bool = False) -> float:
-    """How long a block takes: its launch (as measured before, where it was) and its windows."""
+def seconds_of_block(
+    folder: StudyFolder, block: Block, spare: bool = False, known: dict[str, float] | None = None
+) -> float:
+    """How long a block takes: its launch (as measured before, where it was) and its windows.
+
+    `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
+    """
     design = block.design
     windows = (design.rounds + spare * design.spare_rounds) * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE
-    return BLOCK_OVERHEAD + _launch(folder, block.company) + rounds + after_rounds.seconds(block)
+    known = {} if known is None else known
+    if block.company.id not in known:
+        known[block.company.id] = _launch(folder, block.company)
+    return BLOCK_OVERHEAD + known[block.company.id] + rounds + after_rounds.seconds(block)
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:

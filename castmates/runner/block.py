@@ -34,7 +34,12 @@ from castmates.workloads.heartbeat import HeartbeatError
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
-    with machine_lock(_purpose(block), say=say):
+
+    def wait(words: str) -> None:
+        say(words)
+        progress.waiting(block, words)
+
+    with machine_lock(_purpose(block), say=wait):
         outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
         begin = time.monotonic()
         try:

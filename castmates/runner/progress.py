@@ -25,6 +25,11 @@ MOST_NAMED = 5
 PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivered
 
 
+def waiting(block: "Block", words: str) -> None:
+    """Somebody else measures on this machine."""
+    _send(block, {"state": "waiting", "reason": words})
+
+
 def launching(block: "Block") -> None:
     """Programs are being started."""
     _send(block, {"state": "launching"})

@@ -106,7 +106,8 @@ class Display:
             return
         folder, at_once = self._project.results, self._cores() if self._project.modelled else 1
         at_least, at_most = self._to_measure()
-        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block), at_once)
+        known: dict[str, float] = {}
+        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known=known), at_once)
         seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
         measured = len(folder.measured(self._plan).blocks)
         numbers = (len(at_least), len(at_most))
@@ -116,6 +117,8 @@ class Display:
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
+        for note in self._plan.notes:
+            self._line(words.tick(words.MIND, "the study", note))
         threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
 
     def _job_begins(self, facts: dict[str, Any]) -> None:
@@ -257,6 +260,8 @@ class Display:
         for note in self._inbox.notes():
             if note.study == self._plan.study:
                 self._sweep.note(note)
+                if note.state == "waiting" and self._screen is not None and not self._screen.changes:
+                    self._line(f"{clock_time()}  {note.reason}")
 
     def _draw(self, at_once: bool = False) -> None:
         """Draw what changes, unless that was done a moment ago."""

@@ -22,7 +22,8 @@ from castmates.terminal.words import (
 )
 
 MARKS = {DONE: "bold green", MIND: "bold yellow", WRONG: "bold red"}
-BAR = 40  # letters
+BAR, SHORTEST_BAR = 40, 8  # letters
+BESIDE = 50  # that stand beside the bar
 SHOWN = 3  # launches side by side
 LONG = 90.0  # seconds; below, a time that is left is not shown to the second
 
@@ -52,7 +53,7 @@ class Terminal:
             )
             self._live.start()
             self._console.show_cursor(True)  # nobody would bring it back after a kill
-        self._live.update(Group(*region(sweep, launches_of, job, now)), refresh=True)
+        self._live.update(Group(*region(sweep, launches_of, job, now, self._console.width)), refresh=True)
 
     def close(self) -> None:
         """Take them away."""
@@ -61,13 +62,13 @@ class Terminal:
             live.stop()
 
 
-def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float) -> list[Table | Text]:
+def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float, width: int) -> list[Table | Text]:
     """What is done now, and for how long; `job` is what is done besides launches."""
     if sweep.first_begun is None:
         return [_cut(f" Preparing   {job}")] if job else []
     if not sweep.at_work and not sweep.waiting:
-        return [_cut(f" Reporting   {job}")]
-    lines: list[Table | Text] = [_bar(sweep, now)]
+        return [_cut(f" Reporting   {job}".rstrip())]
+    lines: list[Table | Text] = [_bar(sweep, now, width)]
     at_work = list(sweep.at_work.values())
     lines += [_cut(f"   {launch_words(launch, launches_of)}") for launch in at_work[:SHOWN]]
     if len(at_work) > SHOWN:
@@ -86,11 +87,13 @@ def launch_words(launch: Launch, launches_of: Counter[str]) -> str:
     return f"{names_of(launch.block)}   {place}   {round_of(launch.note)}"
 
 
-def _bar(sweep: Sweep, now: float) -> Table:
+def _bar(sweep: Sweep, now: float, width: int) -> Table:
     row = Table.grid(padding=(0, 1))
     begun = sweep.first_begun if sweep.first_begun is not None else now
     times = f"{sweep.done} of {sweep.total}   {clock(now - begun)}, about {left(sweep.seconds_left(now))} left"
-    bar = ProgressBar(total=1.0, completed=sweep.share(now), width=BAR)
+    bar = ProgressBar(
+        total=1.0, completed=sweep.share(now), width=max(SHORTEST_BAR, min(BAR, width - BESIDE)), complete_style="green"
+    )
     row.add_row(Text(" Measuring"), bar, Text(f" {times}", no_wrap=True))
     return row
 

@@ -21,7 +21,7 @@ class Note:
 
     study: str
     block: str  # Block.path
-    state: Literal["launching", "measuring", "ended"]
+    state: Literal["waiting", "launching", "measuring", "ended"]
     round: int = 0  # the last one that is over
     rounds: int = 0  # that are wanted without a rejected window
     clean: int = 0
@@ -77,8 +77,8 @@ def read_note(message: bytes) -> Note | None:
     try:
         facts = json.loads(message)
         note = Note(**{key: _cleaned(value) for key, value in facts.items()})
-        numbers = (note.round, note.rounds, note.clean, note.kept, note.rejected)
-        numbers += (*note.because.values(), *note.who.values())
+        numbers = [note.round, note.rounds, note.clean, note.kept, note.rejected]
+        numbers += [*note.because.values(), *note.who.values()]
         is_note = all(isinstance(number, int) for number in numbers) and isinstance(note.seconds, int | float)
         words = (note.study, note.block, note.state, note.status, note.reason)
         return note if is_note and all(isinstance(word, str) for word in words) else None

@@ -43,7 +43,7 @@ def size(amount: object) -> str:
 def report_words(folder: StudyFolder) -> str:
     """What was made of the launches."""
     figures, tables = list(folder.figures.glob("*.svg")), list(folder.tables.glob("*.csv"))
-    return f"{counted(len(figures), 'figure')}, {counted(len(tables), 'table')}"
+    return ", ".join([counted(len(figures), "figure")] * bool(figures) + [counted(len(tables), "table")])
 
 
 def machine_line(file: Path) -> str:

@@ -8,6 +8,8 @@ from castmates.preview.duration import ANALYSIS
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
 
+BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
+
 
 @dataclass
 class Launch:
@@ -103,9 +105,9 @@ class Sweep:
 
     @property
     def is_measuring(self) -> bool:
-        """Whether a real launch is in its rounds: then nobody should do anything beside it."""
+        """Whether a real launch is in its rounds, or another sweep measures: nobody should do anything beside it."""
         return any(
-            launch.block.design.model is None and launch.note is not None and launch.note.state == "measuring"
+            launch.block.design.model is None and launch.note is not None and launch.note.state in BUSY
             for launch in self.at_work.values()
         )
 

@@ -62,6 +62,8 @@ def round_of(note: Note | None) -> str:
     """What a launch is doing."""
     if note is None or note.state == "launching":
         return "starting"
+    if note.state == "waiting":
+        return note.reason
     if note.state == "ended":
         return "ending"
     now = note.round + 1

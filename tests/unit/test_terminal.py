@@ -105,10 +105,10 @@ def test_a_launch_is_a_line(blocks):
 def test_the_region_names_what_is_measured_now(blocks):
     sweep = Sweep(blocks, seconds_of, 1)
     job, of = "building tfmodels", {blocks[0].company.id: 2, blocks[2].company.id: 2}
-    assert [str(line) for line in region(sweep, of, job, 0)] == [" Preparing   building tfmodels"]
+    assert [str(line) for line in region(sweep, of, job, 0, 100)] == [" Preparing   building tfmodels"]
     sweep.begin(blocks[0], 0)
     sweep.note(note_of(blocks[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
-    _, now, windows = region(sweep, of, "", 5)
+    _, now, windows = region(sweep, of, "", 5, 100)
     assert str(now) == "   quick beside a, b   launch 1 of 2   round 2 of 3"
     assert str(windows) == "   14 windows kept, 7 repeated (hypervisor 7)"
 
@@ -145,13 +145,14 @@ def test_notes_arrive(inbox, blocks):
     outcome = SimpleNamespace(
         block=block, windows=[window_of([slice_of(0)])], rounds=1, status="measured", reason="", total_seconds=1.5
     )
+    progress.waiting(block, "Waiting for the machine")
     progress.launching(block)
     progress.rounds_begin(outcome)
     progress.round_ended(outcome, 1)
     progress.ended(outcome)
     notes = inbox.notes()
     assert [(note.state, note.round, note.kept) for note in notes] == [
-        ("launching", 0, 0), ("measuring", 0, 0), ("measuring", 1, 1), ("ended", 0, 1),
+        ("waiting", 0, 0), ("launching", 0, 0), ("measuring", 0, 0), ("measuring", 1, 1), ("ended", 0, 1),
     ]  # fmt: skip
     assert {(note.study, note.block) for note in notes} == {(block.study, block.path)}
 
