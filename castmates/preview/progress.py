@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,7 +12,7 @@ from castmates.preview import rounds
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.outline import study_argument
-from castmates.preview.words import between, minutes, minutes_between
+from castmates.preview.words import between, minutes_between
 from castmates.project import Project
 
 
@@ -85,8 +84,7 @@ def _facts(found: Progress) -> Iterator[tuple[str, RenderableType]]:
 def _running(running: Running | None) -> str:
     if running is None:
         return "no"
-    ago = minutes((datetime.now().astimezone() - running.since).total_seconds())
-    return f"process {running.process}, since {running.since:%H:%M} ({ago})"
+    return f"process {running.process}, since {running.since:%Y-%m-%d %H:%M}"
 
 
 def _next(found: Progress) -> str:

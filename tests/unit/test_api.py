@@ -28,7 +28,7 @@ def test_tables_are_read_when_they_are_asked_for_and_once(folder):
     (folder / "tables/effects.parquet").unlink()
     (folder / "tables/controls.parquet").unlink()
     assert results.effects is table
-    with pytest.raises(CastmatesError, match=r"controls.parquet: the table is not there; run `snakemake"):
+    with pytest.raises(CastmatesError, match=r"controls.parquet: the table is not there; run `castmates sweep"):
         _ = results.controls
 
 
