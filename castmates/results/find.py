@@ -44,9 +44,7 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
     _refuse_missing(named)
     folder = StudyFolder.of(_study(named).name)
     if not folder.plan_file.is_file():
-        raise CastmatesError(
-            f"{named}: this study has no results in {folder} yet; run `castmates sweep {named}`."
-        )
+        raise CastmatesError(f"{named}: this study has no results in {folder} yet; run `castmates sweep {named}`.")
     return folder, named
 
 

@@ -70,8 +70,7 @@ def test_a_study_that_is_not_analysed_names_the_command(project, command):
     plan = maker.made(maker.atoms(ways=(2,)), blocks=3)
     study_folder.write(RESULTS, plan, maker.windows(plan))
     assert refused(command, "--lead-loss", "3") == (
-        "results/golden/tables/pareto.parquet: the table is not there; run `castmates sweep "
-        "config/studies/mine.yaml`."
+        "results/golden/tables/pareto.parquet: the table is not there; run `castmates sweep config/studies/mine.yaml`."
     )
 
 
