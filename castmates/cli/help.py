@@ -25,14 +25,9 @@ class Group(TyperGroup):
 
 
 def example(*lines: str) -> str:
-    """The end of a command's help."""
+    """The end of a command's help: Markdown too, for the page with all commands."""
     head = "Example" if len(lines) == 1 else "Examples"
-    return "\n".join([f"[dim]{head}[/dim]", *(f"  [cyan]{_escaped(line)}[/cyan]" for line in lines)])
-
-
-def _escaped(line: str) -> str:
-    """A line whose brackets are no markup."""
-    return line.replace("[", r"\[")
+    return "\n".join([head, "", *(f"    {line}" for line in lines)])
 
 
 def _without_types(parameters: Iterable[Any]) -> list[Any]:
