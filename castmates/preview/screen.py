@@ -157,7 +157,7 @@ def _next(outline: Outline) -> RenderableType:
         why = f"   {outline.total.unusable} launches are unusable, and are measured again"
     else:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
-    details = "--scenes --counters" + (" --masks" if outline.partitions else "") + " --all --json"
+    details = "--scenes --counters" + (" --masks" if outline.partitions or outline.notes else "") + " --all --json"
     return Group(
         Text.assemble(("Next     ", "bold"), (command, "cyan"), (why, "dim")),
         Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),
