@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import inches_of
 from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, SMALL, SMALL_LETTER
+from castmates.report.figures.values import with_value
 from castmates.report.text.recommendation import count_of
-from castmates.report.text.words import counted, number
+from castmates.report.text.words import counted, interval, number
 from castmates.study.spec import UNMANAGED
 
 FAINT, LINE, FRESH = "#c2c2c2", COLOURS[0], COLOURS[1]
@@ -64,6 +64,7 @@ def paint(axes: Axes, panel: Panel) -> None:
     """Draw a mix."""
     search, fresh = panel.of(SEARCH), {row["partition"]: row for row in panel.of(CONFIRMED)}
     frontier = sorted((row for row in search if row["frontier"]), key=lambda row: row["loss_pct"])
+    words = labels_of(search)
     for row in search:
         _cross(axes, row, _colour(row), 2 + bool(row["frontier"]))
     axes.plot(
@@ -72,14 +73,16 @@ def paint(axes: Axes, panel: Panel) -> None:
     )  # fmt: skip
     for row in search:
         chosen = row["partition"] == panel.recommended
-        axes.scatter(
+        point = axes.scatter(
             row["loss_pct"], row["kept_pct"], s=26 if chosen else 17, zorder=5.5 if chosen else 5, facecolors="white",
             marker="s" if row["partition"] == UNMANAGED else "o", edgecolors=INK if chosen else _colour(row),
             linewidths=1.6 if chosen else 0.9,
         )  # fmt: skip
+        with_value(point, _value(row, words))
     for name, row in fresh.items():
         _cross(axes, row, FRESH, 4)
-        axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
+        point = axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
+        with_value(point, f"{_value(row, words)}, fresh launches")
         for before in (point for point in search if point["partition"] == name):
             axes.plot(
                 [before["loss_pct"], row["loss_pct"]], [before["kept_pct"], row["kept_pct"]], color=FRESH,
@@ -95,6 +98,17 @@ def paint(axes: Axes, panel: Panel) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
     _arrows(axes, panel)
     _labels(axes, panel)
+
+
+def _value(row: Row, words: dict[str, str]) -> str:
+    """A partition's name, with what is lost and kept under it."""
+    loss = f"{number(row['loss_pct'])} %" + (
+        "" if math.isnan(row["loss_low"]) else f" {interval(row['loss_low'], row['loss_high'])}"
+    )
+    kept = f"{number(row['kept_pct'])} %" + (
+        "" if math.isnan(row["kept_low"]) else f" {interval(row['kept_low'], row['kept_high'])}"
+    )
+    return f"{words.get(row['partition'], row['partition'])}: loses {loss}, neighbours keep {kept}"
 
 
 def _reach(panel: Panel, name: str) -> tuple[float, float]:
@@ -177,8 +191,8 @@ def _labels(axes: Axes, panel: Panel) -> None:
         taken.append(box)
         axes.text(
             box[0] / size[0], box[1] / size[1], text, transform=axes.transAxes, fontsize=SMALL, va="bottom", ha="left",
-            color=INK if chosen else GREY, fontweight="bold" if chosen else "normal", zorder=7,
-            path_effects=[withStroke(linewidth=1.8, foreground="white")],
+            color=INK if chosen else GREY, fontweight="bold" if chosen else "normal", zorder=4.5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8},
         )  # fmt: skip
 
 

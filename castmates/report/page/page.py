@@ -14,7 +14,7 @@ from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WIND
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import contents, figure_parts
 from castmates.report.page.long_tables import folded
@@ -41,13 +41,13 @@ TEMPLATES = files("castmates.report.page") / "templates"
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
-    names = shown(results)
-    drawings = {name: inline_svg(figures / f"{name}.svg") for name in names}
-    replace_text(output, page(results, drawings, {name: texts_of(figures / name) for name in names}))
+    texts = {name: texts_of(figures / name) for name in shown(results)}
+    drawings = {name: inline_svg(figures / f"{name}.page.svg") for name, own in texts.items() if not own.lacking}
+    replace_text(output, page(results, drawings, texts))
 
 
 def shown(results: Results) -> list[str]:
-    """The figures of the page."""
+    """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
@@ -55,6 +55,11 @@ def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Text
     """The page's HTML; the figures' texts are made anew where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
     return folded(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
+
+
+def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
+    """The title of each figure that has nothing to show, and why."""
+    return [(FIGURES[name].title, own.lacking) for name, own in texts.items() if own.lacking]
 
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
@@ -99,14 +104,15 @@ def _size(head: str) -> str:
 
 
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    names = shown(results)
-    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    names = [name for name, own in texts.items() if not own.lacking]
+    files = ("report.css", "figures.css", "report.js", "figures.js")
+    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
     parts, rejections = figure_parts(names), health.rejections(results.windows)
     return {
         "results": results,
         "lang": "en-GB",
-        "css": Markup(sources["report.css"]),
-        "script": Markup(sources["report.js"]),
+        "css": Markup(sources["report.css"] + sources["figures.css"]),
+        "script": Markup(sources["report.js"] + sources["figures.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
@@ -124,9 +130,11 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption}
+            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption,
+                   "key": texts[name].key}
             for name in names
-        },
+        },  # fmt: skip
+        "not_available": not_available(texts),
         "figure_parts": parts,
         "contents": contents(parts, rejected=bool(rejections)),
         "attribution": attribution.rows(results),
