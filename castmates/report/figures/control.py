@@ -151,7 +151,7 @@ def _positive(results: Results) -> list[str]:
     """The positive control lies far outside of these axes, as it must: it is told in words."""
     rows = [row for row in records(results.controls) if row["control"] == "positive"]
     return [
-        f"positive control {control_name(row)}, solo over co-run: {number(row['ratio'], 2)} "
+        f"positive control {control_name(row)}, alone over beside: {number(row['ratio'], 2)} "
         f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
         for row in rows
         if not math.isnan(row["ratio"])

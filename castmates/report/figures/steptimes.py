@@ -68,7 +68,7 @@ def alternative(results: Results) -> str:
         labels = _labels(rows)
         times = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
         parts.append(f"{plain(member)}: {', '.join(times)}")
-    more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
+    more = f"; and {len(leads) - SAID} more programs" if len(leads) > SAID else ""
     return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else lacking(results)
 
 
@@ -125,7 +125,7 @@ def _panels(results: Results) -> list[Panel]:
             marks = records(table[table["scene"] == row["scene"]])
             curves.append(Curve(label, str(row["scene"]), lines, values, pooled(values), marks))
         several = len({platform for _, platform in leads}) > 1
-        step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:g} {row['unit']}"
+        step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:,.0f} {row['unit']}s"
         panels.append(Panel(f"{plain(member)}{f' ({platform})' if several else ''}", member, platform, step, curves))
     return panels
 
