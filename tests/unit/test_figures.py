@@ -175,7 +175,9 @@ def test_a_block_whose_solo_windows_were_all_rejected_is_still_shown(tmp_path):
 
 def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_start(tmp_path):
     results = read_results(make(tmp_path / "study", blocks=200, rounds=1))
-    blocks = results.blocks.assign(started=[f"2026-01-{32 - row.block % 31:02d}" for row in results.blocks.itertuples()])
+    blocks = results.blocks.assign(
+        started=[f"2026-01-{32 - row.block % 31:02d}" for row in results.blocks.itertuples()]
+    )
     shown = windows_rows.relative_rates(results.windows)
     chosen = windows_rows.chosen_blocks(shown, blocks)
     assert len(chosen) == len(set(chosen)) == windows_rows.LAUNCHES
@@ -193,11 +195,20 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
     table = results.windows
     table["valid"], table["reasons"] = True, ""
     lost = (table["block"] == 1) & (table["window"] == 2)
-    table.loc[lost, ["valid", "reasons"]] = False, "foreign load: others took 24% of CPU 1 (limit 5%), mostly make (pid 7)"
+    table.loc[lost, ["valid", "reasons"]] = (
+        False,
+        "foreign load: others took 24% of CPU 1 (limit 5%), mostly make (pid 7)",
+    )
     other = (table["block"] == 2) & (table["window"] == 1)
     table.loc[other, ["valid", "reasons"]] = False, "governor changed: to powersave"
     for place in folder.glob("blocks/*/*"):
-        head = {"study": "study", "company": place.parent.name, "block": int(place.name), "t_ns": 1, "source": "culprits"}
+        head = {
+            "study": "study",
+            "company": place.parent.name,
+            "block": int(place.name),
+            "t_ns": 1,
+            "source": "culprits",
+        }
         rows = [
             head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.2, "note": "make (pid 7)"},
             head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": "children of make (pid 9)"},
@@ -293,7 +304,9 @@ def test_the_heatmap_has_means_from_three_rows_and_columns_on_and_no_control(tmp
 
 def test_the_heaviest_neighbours_stand_above_and_what_is_missing_below():
     losses = {"a": 1.0, "b": 9.0, "c": float("nan"), "d": 4.0}
-    rows = [{"panel": "solo", "antagonists": name, "lead": "x", "degradation_pct": loss} for name, loss in losses.items()]
+    rows = [
+        {"panel": "solo", "antagonists": name, "lead": "x", "degradation_pct": loss} for name, loss in losses.items()
+    ]
     assert heatmap_grid.grid(pd.DataFrame(rows), ["solo"], means=False).rows == ["b", "d", "a", "c"]
     many = {name: 2.0 * place for place, name in enumerate("abcdefg")}
     rows = [{"panel": "solo", "antagonists": name, "lead": "x", "degradation_pct": loss} for name, loss in many.items()]

@@ -9,8 +9,8 @@ import pytest
 from castmates.report.figures import heatmap, windows
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.page_svg import NAMED, SVG, key_of, page_svg
-from castmates.report.figures.values import PREFIX, values_of, with_value
 from castmates.report.figures.texts import texts_of
+from castmates.report.figures.values import PREFIX, values_of, with_value
 from castmates.report.results import read_results
 from tests.unit.results_maker import make
 
@@ -59,7 +59,11 @@ def test_the_pages_drawing_has_the_pages_ink_on_the_pages_ground(drawn):
 
 def test_every_name_of_a_colour_is_in_the_pages_style_for_light_and_for_dark():
     css = STYLE.read_text()
-    own = {name for name in re.findall(r"var\((--[a-z0-9-]+)\)", " ".join(NAMED.values())) if name not in ("--soft", "--mark")}
+    own = {
+        name
+        for name in re.findall(r"var\((--[a-z0-9-]+)\)", " ".join(NAMED.values()))
+        if name not in ("--soft", "--mark")
+    }
     light, _, dark = css.partition("@media screen and (prefers-color-scheme: dark)")
     for part in (light, dark.partition("}\n}")[0]):
         assert own == set(re.findall(r"(--(?!ink|page|card|edge|link)[a-z0-9-]+):", part))

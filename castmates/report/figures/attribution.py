@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -164,7 +165,12 @@ def _who(axes: Axes, panel: Panel, place: float) -> None:
     """The pair, at the left edge of the figure."""
     lines = len(panel.bars)
     name = squeezed(panel.who, LETTERS, max(1, lines - bool(panel.about)))
-    at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "top", "annotation_clip": False}
+    at: dict[str, Any] = {
+        "xycoords": ("axes fraction", "data"),
+        "textcoords": "offset points",
+        "va": "top",
+        "annotation_clip": False,
+    }
     left = -72 * (WHO + PART - 0.1)
     axes.annotate(name, (0, place), xytext=(left, -2), fontsize=7.5, **at)
     if panel.about:

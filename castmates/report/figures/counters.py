@@ -12,8 +12,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.counters import NAMES, NEEDED, USER_ONLY
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
-from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.neighbours import beside as beside_of
+from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,

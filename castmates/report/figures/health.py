@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.figures import health_rows
-from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.neighbours import looks as looks_of
+from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import (
     ALARM,
@@ -83,8 +83,9 @@ def _telling(source: pd.DataFrame) -> list[str]:
     """The panels that show something: no bar of nothing, and not that counters ran all the time."""
     known = source.dropna(subset=["value"])
     values = {str(panel): rows["value"] for panel, rows in known.groupby("panel", sort=False)}
-    quiet = {health_rows.REJECTED: lambda own: (own == 0).all(), health_rows.COUNTED: lambda own: (own >= ALL_THE_TIME).all()}
-    return [name for name in health_rows.PANELS if name in values and not (name in quiet and quiet[name](values[name]))]
+    nothing = {name for name, own in values.items() if name == health_rows.REJECTED and (own == 0).all()}
+    nothing |= {name for name, own in values.items() if name == health_rows.COUNTED and (own >= ALL_THE_TIME).all()}
+    return [name for name in health_rows.PANELS if name in values and name not in nothing]
 
 
 def alternative(results: Results) -> str:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSITIVITY
 from castmates.report.figures.heatmap_cells import key
-from castmates.report.figures.heatmap_grid import Grid, Row, cells_of, grid, panelled
+from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
 from castmates.report.figures.panels import SmallPrint, small_print
 from castmates.report.figures.style import empty_figure, styled

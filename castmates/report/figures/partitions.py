@@ -211,7 +211,9 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
 def _looks(series: Iterable[str], results: Results) -> dict[str, Look]:
     """Colour and marker of everything that is drawn: kinds of partitions are no neighbours; the own share is grey."""
     there = set(series)
-    return other_looks(results, sorted(there - set(GREYS))) | {name: look for name, look in GREYS.items() if name in there}
+    return other_looks(results, sorted(there - set(GREYS))) | {
+        name: look for name, look in GREYS.items() if name in there
+    }
 
 
 def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:

@@ -47,7 +47,9 @@ def losses(results: Results) -> pd.DataFrame:
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     return (
-        "" if _leads(results) else f"No program of the study {results.name} reported phases of its steps (docs/phases.md)."
+        ""
+        if _leads(results)
+        else f"No program of the study {results.name} reported phases of its steps (docs/phases.md)."
     )
 
 
@@ -202,7 +204,9 @@ def _point(axes: Axes, at: float, row: Row) -> None:
     size = 5.5 if marker == "|" else 3.2
     (point,) = axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    with_value(point, f"{row['phase']} beside {plain(row['antagonists'])}: {number(row['loss_pct'])} %{ends} of the step")
+    with_value(
+        point, f"{row['phase']} beside {plain(row['antagonists'])}: {number(row['loss_pct'])} %{ends} of the step"
+    )
 
 
 def _keys(looks: dict[str, Look]) -> list[Line2D]:

@@ -40,7 +40,9 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if _leads(results):
         return ""
-    return f"No program of the study {results.name} completed two steps in a valid measurement, so no step has a length."
+    return (
+        f"No program of the study {results.name} completed two steps in a valid measurement, so no step has a length."
+    )
 
 
 def caption(results: Results) -> str:

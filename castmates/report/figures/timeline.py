@@ -97,7 +97,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
     width = COLUMN if len(chosen.spans) <= FEW else PAGE
     labels = [_label(span) for span in chosen.spans]
     under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
-    looks = {name: LEAD for name in chosen.members[:1]}
+    looks = dict.fromkeys(chosen.members[:1], LEAD)
     looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
     notes = _key(chosen, width, results)
     masked = any(span.masks for span in chosen.spans)

@@ -189,7 +189,9 @@ def _who_took(axes: Axes, others: pd.DataFrame, lanes: Sequence[str]) -> None:
             rows = own[own["valid"] == valid]
             if len(rows):
                 high = 0.8 * (rows["share_pct"].fillna(most) / most).clip(lower=0.15) if most > 0 else 0.8
-                marks = axes.vlines(rows["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3)
+                marks = axes.vlines(
+                    rows["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3
+                )
                 with_value(marks, *(_took(row.who, row.share_pct, row.valid) for row in rows.itertuples()))
     axes.set_ylim(len(lanes) - 0.5, -0.5)
     axes.set_yticks(range(len(lanes)), [squeezed(who, NAME, 1) for who in lanes], fontsize=SMALL)

@@ -1,7 +1,8 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
-from castmates.report.page.contents import contents, figure_parts
+from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
 from castmates.report.results import Results, records
 from castmates.report.text import (
@@ -107,7 +108,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
     names = [name for name, own in texts.items() if not own.lacking]
     files = ("report.css", "figures.css", "report.js", "figures.js")
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
-    parts, rejections = figure_parts(names), health.rejections(results.windows)
+    parts, rejections = _parts(list(texts), names), health.rejections(results.windows)
     return {
         "results": results,
         "lang": "en-GB",
@@ -130,8 +131,12 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption,
-                   "key": texts[name].key}
+            name: {
+                "svg": Markup(drawings[name]),
+                "alt": texts[name].alternative,
+                "caption": texts[name].caption,
+                "key": texts[name].key,
+            }
             for name in names
         },  # fmt: skip
         "not_available": not_available(texts),
@@ -168,6 +173,14 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "slice_points": round(100 * SLICE_POINTS),
         "window_points": round(100 * WINDOW_POINTS),
     }
+
+
+def _parts(possible: Sequence[str], names: Collection[str]) -> list[FigurePart]:
+    """The parts of the page with the figures that have something to show; what explains nothing is left out."""
+    parts = [
+        replace(part, figures=[row for row in part.figures if row.name in names]) for part in figure_parts(possible)
+    ]
+    return [part for part in parts if part.figures or part.id != "why"]
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
