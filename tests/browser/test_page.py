@@ -26,7 +26,7 @@ PLACE = "document.querySelector('.heatmap .reading').getBoundingClientRect().toJ
 BEYOND = """[...document.querySelectorAll('.drawing svg')].flatMap(svg => {
   const frame = svg.getBoundingClientRect();
   return [...svg.querySelectorAll('text')].filter(one => { const box = one.getBoundingClientRect();
-    return box.left < frame.left - 2 || box.right > frame.right + 2 || box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
+    return Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom) > 2;
   }).map(one => one.textContent); })"""
 PRINTED = """[...document.querySelectorAll(".tools, nav, .skip")].filter(one => one.offsetHeight).length"""
 

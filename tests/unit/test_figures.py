@@ -46,7 +46,8 @@ VARIANTS = {
 # Each figure with the results that are hard for it; what all have in common (files, bytes) is in test_figure_files.py.
 HARD = [
     *[("heatmap", variant) for variant in ("one-mix", "twenty", "matrix", "long", "missing")],
-    ("windows", "wide"), ("windows", "one-mix"), ("windows", "long"), ("windows", "matrix"), ("control", "long"), ("control", "emulated"), ("control", "wide"),
+    ("windows", "wide"), ("windows", "one-mix"), ("windows", "long"), ("windows", "matrix"),
+    ("control", "long"), ("control", "emulated"), ("control", "wide"),
     ("attribution", "usual"), ("attribution", "long"), ("health", "missing"), ("health", "long"),
 ]  # fmt: skip
 ODD = [(figure, variant) for figure in FIGURES for variant in ("failed", "nothing")]
@@ -211,7 +212,8 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
         }
         rows = [
             head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.2, "note": "make (pid 7)"},
-            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": "children of make (pid 9)"},
+            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": "children of make (pid 9)"
+            },
             head | {"window": 3, "subject": "cpu0", "metric": "steal_s", "value": 0.05, "note": ""},
         ]  # fmt: skip
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")

@@ -36,7 +36,7 @@ def test_the_order_of_the_study_decides_on_colours(study):
     found = looks(study, sorted(ORDER))
     assert [found[name] for name in ORDER] == [("#0072b2", "s"), ("#d55e00", "^"), ("#009e73", "D")]
     assert found["stream"] == looks(study, ["stream"])["stream"], "whatever else a figure shows"
-    assert not {look for look in found.values()} & set(BASELINES.values())
+    assert not set(found.values()) & set(BASELINES.values())
 
 
 def test_a_neighbour_looks_the_same_in_every_figure(study, tmp_path):

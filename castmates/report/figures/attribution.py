@@ -23,7 +23,7 @@ from castmates.report.text.words import counted, interval, number, units
 
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
 WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
-LETTERS = 29  # of a line of a pair's name
+LETTERS = 32  # of a line of a pair's name
 HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
 HOLLOW = {  # verdicts of bars that claim nothing
@@ -246,8 +246,8 @@ def caption(results: Results) -> str:
         else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "
     )
     return (
-        f"What each loss consists of, in points of the rate alone, with 95 % t intervals between launches ({launches}). "
-        f"Busy neighbour: an idle loop on the neighbour's CPUs. {parts}"
+        f"What each loss consists of, in points of the rate alone, with 95 % t intervals between launches ({launches})."
+        f" Busy neighbour: an idle loop on the neighbour's CPUs. {parts}"
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )
 

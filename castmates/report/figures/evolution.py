@@ -104,8 +104,8 @@ def caption(results: Results) -> str:
     if few and change_points.available():
         looked = f" In {counted(len(few), 'launch')} too few steps were seen to look for changes of level."
     return (
-        f"How long each step took, by its number since the program's start ({which}). Points: steps; lines: the rolling "
-        f"median beside one neighbour.{looked} "
+        f"How long each step took, by its number since the program's start ({which}). Points: steps; lines: the "
+        f"rolling median beside one neighbour.{looked} "
     )
 
 

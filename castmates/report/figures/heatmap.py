@@ -61,9 +61,9 @@ def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     effects = results.lead_effects("solo")
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone (solo) or beside "
-        f"an idle loop (placebo), with 95 % t intervals between launches ({units(effects['blocks'])}); a minus is a "
-        "gain. Verdicts are adjusted for all pairs (Holm). "
+        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone (solo) or "
+        "beside an idle loop (placebo), with 95 % t intervals between launches "
+        f"({units(effects['blocks'])}); a minus is a gain. Verdicts are adjusted for all pairs (Holm). "
     )
 
 

@@ -106,8 +106,8 @@ def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
     launches = units(results.sensitivity_curves["blocks"])
     return (
-        "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: alone, "
-        "and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
+        "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
+        "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
     )
 

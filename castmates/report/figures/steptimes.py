@@ -56,8 +56,8 @@ def caption(results: Results) -> str:
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
     few = f" Where {' or '.join(refused)} is missing, there are too few steps for it." if refused else ""
     return (
-        f"Above: the share of a program's steps that take no longer; {some}, bold: all together. Below: median, p95 and "
-        f"p99 with 95 % t intervals between launches ({of}).{few}{left} "
+        f"Above: the share of a program's steps that take no longer; {some}, bold: all together. Below: median, p95 "
+        f"and p99 with 95 % t intervals between launches ({of}).{few}{left} "
     )
 
 

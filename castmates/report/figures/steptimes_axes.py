@@ -107,11 +107,11 @@ def _curves(axes: Axes, panel: Panel, looks: dict[str, Look], room: float) -> No
 
 def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     place, ticks = 0.0, []
-    for number, quantile in enumerate(QUANTILES):
+    for turn, quantile in enumerate(QUANTILES):
         begin = place
         place += LINE * len(panel.curves) + GAP
         ticks.append((begin + place) / 2)
-        if number % 2:
+        if turn % 2:
             axes.axhspan(begin, place, color="#f3f3f3", linewidth=0, zorder=0)
         drawn = 0
         for line, curve in enumerate(panel.curves):

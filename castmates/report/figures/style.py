@@ -131,7 +131,7 @@ def _save(figure: Figure, suffix: str, about: Mapping[str, str | None], name: st
 
 
 def own_ids(svg: str, name: str) -> str:
-    """Put the figure's name before all ids, so that several SVGs can share a page; leave out what only the page shows."""
+    """Put the figure's name before all ids, so that several SVGs can share a page; leave out what only a page shows."""
     svg = re.sub(rf' id="{PREFIX}[^"]*"', "", svg)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)

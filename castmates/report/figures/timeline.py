@@ -72,9 +72,9 @@ def caption(results: Results) -> str:
         return f"{lacking(results)} "
     some = f"the first {len(chosen.spans)} measurements" if chosen.left_out else "all measurements"
     return (
-        f"One launch ({chosen.block} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of its "
-        f"middle round ({chosen.round} of {chosen.rounds}) side by side: the ways that each program may fill, what it "
-        "holds of the last-level cache (stacked), and its bandwidth to memory; one launch, hence no interval. "
+        f"One launch ({chosen.block} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
+        f"its middle round ({chosen.round} of {chosen.rounds}) side by side: the ways that each program may fill, what "
+        "it holds of the last-level cache (stacked), and its bandwidth to memory; one launch, hence no interval. "
     )
 
 

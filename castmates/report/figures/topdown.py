@@ -215,8 +215,8 @@ def caption(results: Results) -> str:
         return f"{lacking(results)} "
     of = units(drawn(change)["blocks"] if len(change) else [])
     return (
-        "Where the issue slots of each program's processors go, in per cent, alone and beside its neighbours. Right: the "
-        f"category that changed most, in points, with its 95 % t interval between launches ({of}), not widened for "
+        "Where the issue slots of each program's processors go, in per cent, alone and beside its neighbours. Right: "
+        f"the category that changed most, in points, with its 95 % t interval between launches ({of}), not widened for "
         "having been picked. "
     )
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ from castmates.report.figures.style import (
 )
 from castmates.report.figures.values import with_value
 from castmates.report.figures.windows_rows import PARTITIONED, SHOWN, WINDOW, chosen_blocks, in_a_row, rates, taken
-from castmates.report.results import Results
+from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 
@@ -75,9 +76,9 @@ def caption(results: Results) -> str:
     lost = int(source["relative_rate"].isna().sum())
     without = f" {counted(lost, 'measurement')} cannot be drawn: there is no rate, or none alone." if lost else ""
     return (
-        "Each program's rate in every measurement, over the median of those alone in its launch; launches one after the "
-        f"other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time of "
-        f"the processors.{without} "
+        "Each program's rate in every measurement, over the median of those alone in its launch; launches one after "
+        f"the other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time "
+        f"of the processors.{without} "
     )
 
 
@@ -103,7 +104,7 @@ def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figu
     by_what = _looks(drawn[drawn["lead"].isin(shown)], results)
     keys = _keys(by_what, drawn)
     columns = columns_for((key.get_label() for key in keys), PAGE, key=0.36, letter=0.06, most=6)
-    notes = _key(others, lanes, len(leads) - len(shown), results)
+    notes = _key(others, lanes, len(leads) - len(shown), not drawn["valid"].all(), results)
     foot = 0.5 + 0.16 * math.ceil(len(keys) / columns) + NOTE * len(notes)
     heights = [PANEL] * len(shown) + ([LANE * len(lanes)] if lanes else [])
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
@@ -162,9 +163,10 @@ def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
 
 def _values(rows: pd.DataFrame) -> list[str]:
     return [
-        f"{plain(row.lead)}, launch {row.block}, round {row.round}, {plain(row.what)}: {number(row.relative_rate, 3)}"
-        + ("" if row.valid else f"; rejected: {row.reasons}")
-        for row in rows.itertuples()
+        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {plain(row['what'])}: "
+        + number(row["relative_rate"], 3)
+        + ("" if row["valid"] else f"; rejected: {row['reasons']}")
+        for row in records(rows)
     ]
 
 
@@ -192,15 +194,15 @@ def _who_took(axes: Axes, others: pd.DataFrame, lanes: Sequence[str]) -> None:
                 marks = axes.vlines(
                     rows["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3
                 )
-                with_value(marks, *(_took(row.who, row.share_pct, row.valid) for row in rows.itertuples()))
+                with_value(marks, *map(_took, records(rows)))
     axes.set_ylim(len(lanes) - 0.5, -0.5)
     axes.set_yticks(range(len(lanes)), [squeezed(who, NAME, 1) for who in lanes], fontsize=SMALL)
     without_axis(axes)
 
 
-def _took(who: str, share: float, valid: bool) -> str:
-    taken_ = "" if math.isnan(share) else f" took {number(share)} % of a processor"
-    return f"{who}{taken_}" + ("" if valid else "; the measurement was rejected")
+def _took(row: dict[str, Any]) -> str:
+    share = "" if math.isnan(row["share_pct"]) else f" took {number(row['share_pct'])} % of a processor"
+    return f"{row['who']}{share}" + ("" if row["valid"] else "; the measurement was rejected")
 
 
 def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
@@ -216,11 +218,12 @@ def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
     return [*keys, key(GREY, "X", "rejected", "none")] if not drawn["valid"].all() else keys
 
 
-def _key(others: pd.DataFrame, lanes: Sequence[str], hidden: int, results: Results) -> SmallPrint:
+def _key(others: pd.DataFrame, lanes: Sequence[str], hidden: int, lost: bool, results: Results) -> SmallPrint:
     parts = [] if lanes else ["nobody else was seen to take time"]
     if lanes and others["share_pct"].notna().any():
-        parts.append(f"tallest mark: {number(float(others['share_pct'].max()))} % of a processor; red: rejected")
+        parts.append(f"tallest mark: {number(float(others['share_pct'].max()))} % of a processor")
+        parts += ["red: rejected"] if lost else []
     more = others["who"].nunique() - len(lanes)
-    parts += [f"{more} more who took less are in the CSV"] if more > 0 else []
+    parts += [f"{more} more in the CSV"] if more > 0 else []
     parts += [f"{counted(hidden, 'more program')} in the CSV"] if hidden else []
     return small_print(PAGE, "; ".join(parts), results)

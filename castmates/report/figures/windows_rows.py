@@ -65,7 +65,9 @@ def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.Data
         rows = parts[place]
         placed.append(rows.assign(launch=number, minutes=(begin + rows["seconds"]) / 60))
         begin += lasted[place] + pause
-    return pd.concat(placed, ignore_index=True) if placed else source.assign(launch=0, minutes=math.nan)[:0]
+    return pd.DataFrame(
+        pd.concat(placed, ignore_index=True) if placed else source.assign(launch=0, minutes=math.nan)[:0]
+    )
 
 
 def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
@@ -109,4 +111,5 @@ def _blamed(reason: str) -> str:
 
 def name_of(note: str) -> str:
     """A program's name without its process: `children of make (pid 7)` is `make`."""
-    return re.sub(r" \(pid \d+\)$", "", str(note)).removeprefix("children of ") or NOBODY
+    name = re.sub(r" \(pid \d+\)$", "", str(note)).removeprefix("children of ")
+    return "kworker" if name.startswith("kworker/") else name or NOBODY

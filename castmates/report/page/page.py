@@ -138,7 +138,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
                 "key": texts[name].key,
             }
             for name in names
-        },  # fmt: skip
+        },
         "not_available": not_available(texts),
         "figure_parts": parts,
         "contents": contents(parts, rejected=bool(rejections)),
