@@ -37,7 +37,7 @@ def with_phases_of(folder, blocks):
 
 
 def with_costs(folder, blocks):
-    make(folder, blocks=blocks)
+    make(folder, leads=["a"], blocks=blocks)
     for place in folder.glob("blocks/*/*/block.json"):
         record = json.loads(place.read_text())
         place.write_text(json.dumps(record | {"costs": {"perf": {"logs": [0.01, 0.02], "seconds": 0.1}}}))

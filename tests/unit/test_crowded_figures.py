@@ -7,6 +7,7 @@ import pytest
 
 from castmates.report.figures import (
     attribution,
+    control,
     counters,
     evolution,
     health,
@@ -117,8 +118,8 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
     told.blocks["windows_rejected"] = told.blocks["windows"]
     told.windows["valid"], told.windows["reasons"] = False, "steal: 9 %"
     figure, _ = health.draw(told)
-    labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
-    names = [label for label in labels if label.startswith("A/A resnet50")]
+    labels = [label.get_text() for axes in control.draw(told)[0].axes for label in axes.get_yticklabels()]
+    names = [label for label in labels if label.startswith("resnet50")]
     assert len(names) == len(set(names)) == 2
     blocks = next(axes for axes in figure.axes if axes.get_title("left") == health_rows.BLOCKS)
     assert max(blocks.get_yticks()) == pytest.approx(100)

@@ -202,6 +202,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
     )
     other = (table["block"] == 2) & (table["window"] == 1)
     table.loc[other, ["valid", "reasons"]] = False, "governor changed: to powersave"
+    children = "children of make (pid 9)"
     for place in folder.glob("blocks/*/*"):
         head = {
             "study": "study",
@@ -212,8 +213,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
         }
         rows = [
             head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.2, "note": "make (pid 7)"},
-            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": "children of make (pid 9)"
-            },
+            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": children},
             head | {"window": 3, "subject": "cpu0", "metric": "steal_s", "value": 0.05, "note": ""},
         ]  # fmt: skip
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")

@@ -246,7 +246,7 @@ def caption(results: Results) -> str:
         else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "
     )
     return (
-        f"What each loss consists of, in points of the rate alone, with 95 % t intervals between launches ({launches})."
+        f"In points of the rate alone, with 95 % t intervals between launches ({launches})."
         f" Busy neighbour: an idle loop on the neighbour's CPUs. {parts}"
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )

@@ -67,7 +67,7 @@ def caption(results: Results) -> str:
     blocks = int((results.blocks["status"] == "measured").sum())
     some = f"all {counted(blocks, 'launch')}" if len(looked) == blocks else f"{len(looked)} of {blocks} launches"
     said = {
-        health_rows.REJECTED: "the share of all measurements that each reason spoiled (one may have several)",
+        health_rows.REJECTED: "the share of all measurements that each reason spoiled",
         health_rows.BLOCKS: f"of {some}, what was rejected, and the share of a processor's time that others took",
         health_rows.SETTLING: "the program's rate against its later rate; hollow marks are left out",
         health_rows.COSTS: "what each collector does to the program's rate, in pairs with and without it, with 95 % t "

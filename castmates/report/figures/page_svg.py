@@ -58,7 +58,7 @@ def page_svg(figure: Figure, name: str) -> str:
 def key_of(figure: Figure) -> str:
     """The key to the marks, which stands at the foot of the printed figure."""
     key = " ".join(text.get_text().replace("\n", " ") for text in figure.texts if text.get_gid() == KEY)
-    return f"{key.removesuffix('.')}." if key else ""
+    return f"{key[0].upper()}{key[1:].removesuffix('.')}." if key else ""
 
 
 @contextmanager

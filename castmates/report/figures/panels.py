@@ -200,9 +200,9 @@ def spread_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     centres = spaced([y for y, _, _ in ordered], heights, low, high)
     for (y, text, colour), centre in zip(ordered, centres, strict=True):
         axes.annotate(
-            text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(1.035, centre), fontsize=6.5, color=INK,
+            text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(1.05, centre), fontsize=6.5, color=INK,
             textcoords=("axes fraction", "data"), va="center", ha="left", annotation_clip=False, linespacing=1.15,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "relpos": (0, 0.5)},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.3, "shrinkA": 0, "relpos": (0, 0.5)},
         )  # fmt: skip
 
 

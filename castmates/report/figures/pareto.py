@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
 from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
@@ -50,7 +50,8 @@ def _panels(results: Results) -> list[Panel]:
         title += f" ({key[1]})" if len(platforms) > 1 else ""
         limit = advised["limit_pct"] if advised else math.nan
         met = advised["partition"] if advised and advised["verdict"] == "met" else ""
-        panels.append(Panel(title, own, limit, met))
+        colour = looks(results, [own[0]["antagonists"]])[own[0]["antagonists"]][0]
+        panels.append(Panel(title, own, limit, met, colour))
     return panels
 
 

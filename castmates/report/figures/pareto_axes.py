@@ -11,13 +11,13 @@ from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import inches_of
-from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, SMALL, SMALL_LETTER
+from castmates.report.figures.style import ALARM, GREY, INK, SMALL, SMALL_LETTER
 from castmates.report.figures.values import with_value
 from castmates.report.text.recommendation import count_of
 from castmates.report.text.words import counted, interval, number
 from castmates.study.spec import UNMANAGED
 
-FAINT, LINE, FRESH = "#c2c2c2", COLOURS[0], COLOURS[1]
+FAINT, FRESH = "#c2c2c2", INK
 TALL = 0.105  # inches of a label's line
 EDGE = 0.05  # inches between the end of the axes and the arrow of a point beyond it
 FEW, SQUEEZE = 4, 4  # one in so many may lie beyond the axes, where the others reach so many times less far
@@ -35,6 +35,7 @@ class Panel:
     rows: list[Row]
     limit: float
     recommended: str
+    colour: str  # of its neighbour: the frontier has it
 
     def of(self, stage: str) -> list[Row]:
         """What was found in the search, or confirmed."""
@@ -66,16 +67,16 @@ def paint(axes: Axes, panel: Panel) -> None:
     frontier = sorted((row for row in search if row["frontier"]), key=lambda row: row["loss_pct"])
     words = labels_of(search)
     for row in search:
-        _cross(axes, row, _colour(row), 2 + bool(row["frontier"]))
+        _cross(axes, row, _colour(row, panel), 2 + bool(row["frontier"]))
     axes.plot(
-        [row["loss_pct"] for row in frontier], [row["kept_pct"] for row in frontier], color=LINE, linewidth=0.8,
+        [row["loss_pct"] for row in frontier], [row["kept_pct"] for row in frontier], color=panel.colour, linewidth=0.8,
         drawstyle="steps-post", zorder=2,
     )  # fmt: skip
     for row in search:
         chosen = row["partition"] == panel.recommended
         point = axes.scatter(
             row["loss_pct"], row["kept_pct"], s=26 if chosen else 17, zorder=5.5 if chosen else 5, facecolors="white",
-            marker="s" if row["partition"] == UNMANAGED else "o", edgecolors=INK if chosen else _colour(row),
+            marker="s" if row["partition"] == UNMANAGED else "o", edgecolors=INK if chosen else _colour(row, panel),
             linewidths=1.6 if chosen else 0.9,
         )  # fmt: skip
         with_value(point, _value(row, words))
@@ -150,13 +151,13 @@ def _arrows(axes: Axes, panel: Panel) -> None:
         marker = "v" if row["kept_pct"] < low else "^" if row["kept_pct"] > high else ""
         marker = marker or ("<" if row["loss_pct"] < left else ">")
         axes.scatter(
-            x / size[0], y / size[1], s=26, marker=marker, c=GREY if _colour(row) == FAINT else _colour(row),
+            x / size[0], y / size[1], s=26, marker=marker, c=GREY if _colour(row, panel) == FAINT else _colour(row, panel),
             linewidths=0, transform=axes.transAxes, zorder=6,
         )  # fmt: skip
 
 
-def _colour(row: Row) -> str:
-    return LINE if row["frontier"] else INK if row["partition"] == UNMANAGED else FAINT
+def _colour(row: Row, panel: Panel) -> str:
+    return panel.colour if row["frontier"] else INK if row["partition"] == UNMANAGED else FAINT
 
 
 def _cross(axes: Axes, row: Row, colour: str, above: int) -> None:

@@ -18,7 +18,7 @@ from castmates.report.text.words import interval, number, plain
 ALONE = "alone"
 TOP = 108.0  # per cent, at least
 BAR, WORDS, MARK = 0.075, 0.13, 0.085  # inches of a knee at the foot, of a line of words there, of a mark before it
-LETTERS = 17  # of a line beside the axes
+LETTERS = 16  # of a line beside the axes
 LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
 NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}
 Row = dict[str, Any]

@@ -219,7 +219,7 @@ def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
 
 
 def _key(others: pd.DataFrame, lanes: Sequence[str], hidden: int, lost: bool, results: Results) -> SmallPrint:
-    parts = [] if lanes else ["nobody else was seen to take time"]
+    parts = [] if lanes else ["no time that others took was recorded"]
     if lanes and others["share_pct"].notna().any():
         parts.append(f"tallest mark: {number(float(others['share_pct'].max()))} % of a processor")
         parts += ["red: rejected"] if lost else []

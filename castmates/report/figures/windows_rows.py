@@ -65,9 +65,9 @@ def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.Data
         rows = parts[place]
         placed.append(rows.assign(launch=number, minutes=(begin + rows["seconds"]) / 60))
         begin += lasted[place] + pause
-    return pd.DataFrame(
-        pd.concat(placed, ignore_index=True) if placed else source.assign(launch=0, minutes=math.nan)[:0]
-    )
+    if not placed:
+        return pd.DataFrame(source.assign(launch=0, minutes=math.nan)[:0])
+    return pd.DataFrame(pd.concat(placed, ignore_index=True))
 
 
 def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
@@ -90,7 +90,8 @@ def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     known = set(table[[*WINDOW, "who"]].itertuples(index=False, name=None))
     counted = set(table[WINDOW].itertuples(index=False, name=None))
     more = [row for row in named if row[:4] not in known and not (row[3] == FEW and row[:3] in counted)]
-    return pd.concat([table, pd.DataFrame(more, columns=TAKEN).astype(table.dtypes)], ignore_index=True)
+    blamed = pd.DataFrame(more, columns=TAKEN).astype(table.dtypes.to_dict())
+    return pd.DataFrame(pd.concat([table, blamed], ignore_index=True))
 
 
 def culprits(reasons: str) -> list[str]:

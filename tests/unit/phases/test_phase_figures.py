@@ -133,7 +133,7 @@ def test_of_many_launches_six_are_shown_and_the_caption_says_so(tmp_path):
     told = results(tmp_path / "study", blocks=9, rounds=1)
     figure, source = evolution.draw(told)
     assert sorted(source["block"].unique()) == [1, 3, 4, 6, 7, 9]
-    assert sum("launch " in word for word in texts(figure)) == 6
+    assert sum(word.startswith("dlrm-train, launch ") for word in texts(figure)) == 6
     assert "(6 of 9 launches" in texts_for("evolution", told).caption
 
 
