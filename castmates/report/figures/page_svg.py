@@ -31,10 +31,12 @@ NAMED = {
     **dict.fromkeys(("#ececec", "#f1f1f1", "#f3f3f3", "#f5f5f5"), "var(--shade)"),
     **dict.fromkeys(("#d0d0d0", "#e4e4e4"), "var(--grid)"),
     **dict.fromkeys(("#bdbdbd", "#c2c2c2", "#c9c9c9"), "var(--faint)"),
+    "#9a9a9a": "var(--quiet)",
     "#dcebf5": "var(--band)",
     **dict.fromkeys(("#f1dcda", "#f3dede"), "var(--loss)"),
     "#fbe9c6": "var(--warm)",
 }
+_IN_CAPTIONS = re.compile(r"(bars?|lines|crosses|bars and bands): 95 % between launches")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
@@ -56,8 +58,9 @@ def page_svg(figure: Figure, name: str) -> str:
 
 
 def key_of(figure: Figure) -> str:
-    """The key to the marks, which stands at the foot of the printed figure."""
-    key = " ".join(text.get_text().replace("\n", " ") for text in figure.texts if text.get_gid() == KEY)
+    """The key to the marks, which stands at the foot of the printed figure, without what every caption says."""
+    whole = " ".join(text.get_text().replace("\n", " ") for text in figure.texts if text.get_gid() == KEY)
+    key = "; ".join(part for part in whole.split("; ") if not _IN_CAPTIONS.fullmatch(part))
     return f"{key[0].upper()}{key[1:].removesuffix('.')}." if key else ""
 
 

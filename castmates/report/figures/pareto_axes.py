@@ -150,9 +150,10 @@ def _arrows(axes: Axes, panel: Panel) -> None:
         x, y = _place(axes, row, size)
         marker = "v" if row["kept_pct"] < low else "^" if row["kept_pct"] > high else ""
         marker = marker or ("<" if row["loss_pct"] < left else ">")
+        colour = _colour(row, panel)
         axes.scatter(
-            x / size[0], y / size[1], s=26, marker=marker, c=GREY if _colour(row, panel) == FAINT else _colour(row, panel),
-            linewidths=0, transform=axes.transAxes, zorder=6,
+            x / size[0], y / size[1], s=26, marker=marker, c=GREY if colour == FAINT else colour, linewidths=0,
+            transform=axes.transAxes, zorder=6,
         )  # fmt: skip
 
 
