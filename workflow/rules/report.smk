@@ -23,7 +23,16 @@ rule draw_figures:
         expand(
             "results/{{study}}/figures/{figure}.{suffix}",
             figure=FIGURES,
-            suffix=["pdf", "png", "csv", "txt", "alt.txt", "rst", "page.svg", "page.json"],
+            suffix=[
+                "pdf",
+                "png",
+                "csv",
+                "txt",
+                "alt.txt",
+                "rst",
+                "page.svg",
+                "page.json",
+            ],
         ),
     log:
         "logs/draw_figures/{study}.log",

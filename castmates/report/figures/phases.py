@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
-from castmates.report.figures.neighbours import other_looks, user_first
+from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken, empty_figure, styled
 from castmates.report.figures.values import with_value
@@ -90,9 +90,10 @@ def _leads(results: Results) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
     leads: dict[str, list[Row]] = {}
     shown = unmanaged_against_solo(losses(results))
-    order = user_first(results, shown["lead"])
+    order, known = user_first(results, shown["lead"]), neighbours(results)
+    seats = {name: known.index(plain(name)) if plain(name) in known else len(known) for name in shown["antagonists"]}
     several = shown["platform"].nunique() > 1
-    for row in sorted(records(shown), key=lambda row: order.index(row["lead"])):
+    for row in sorted(records(shown), key=lambda row: (order.index(row["lead"]), seats[row["antagonists"]])):
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
             leads.setdefault(name, []).append(row)

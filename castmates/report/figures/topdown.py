@@ -11,10 +11,10 @@ from matplotlib.patches import Patch
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.neighbours import beside, neighbours, user_first
+from castmates.report.figures.neighbours import beside, neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import (
-    COLOURS,
+    GREY,
     INK,
     PAGE,
     SMALL,
@@ -32,7 +32,7 @@ from castmates.study.topdown_tree import children, of_level
 
 LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
 LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
-LOOKS = dict(zip(of_level(1), ("#e69f00", "#cc79a7", "#009e73", "#0072b2", "#9a9a9a"), strict=True))
+LAST = "#9a9a9a"  # of the last category of level 1, what none of the others has
 # Of each family of level 2 one is hatched; the other is what remains.
 HATCHED = ("Fetch_Latency", "Branch_Mispredicts", "Heavy_Operations", "Retiring_Microcode", "Memory_Bound")
 DRAWN = 12  # values that the text alternative names
@@ -88,13 +88,15 @@ def _figure(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> Figu
     count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
     heights = [_height(rows) for rows in panels]
+    *names, last = of_level(1)
+    colours = {name: look[0] for name, look in other_looks(results, names).items()} | {last: LAST}
     key = _key(table, change, results) + (f"; {counted(more, 'more program')} in the CSV" if more else "")
     notes = small_print(PAGE, key, results)
     foot = 0.95 + NOTE * len(notes)
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
     for axes, rows in zip(places, panels, strict=True):
-        _panel(axes, rows, change, is_last=rows is panels[-1])
-    keys = _keys(table)
+        _panel(axes, rows, change, colours, is_last=rows is panels[-1])
+    keys = _keys(table, colours)
     top = (foot - 0.45) / figure.get_figheight()
     legend(figure, keys, top, min(3, len(keys)), handletextpad=0.4, columnspacing=1.2)
     return finish(figure, notes, results)
@@ -118,12 +120,12 @@ def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
     ]
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, colours: dict[str, str], is_last: bool) -> None:
     first = records(rows)[0]
     ticks = []
     for y, (mix, shares) in enumerate(_scenes(rows)):
         ticks.append(_label(mix))
-        _bar(axes, y, shares)
+        _bar(axes, y, shares, colours)
         mine = [row for row in records(change) if _is_of(row, first, mix)]
         axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
@@ -137,16 +139,17 @@ def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) 
         axes.tick_params(axis="x", labelbottom=False)
 
 
-def _bar(axes: Axes, y: float, shares: dict[str, Row]) -> None:
+def _bar(axes: Axes, y: float, shares: dict[str, Row], colours: dict[str, str]) -> None:
     """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
     at = 0.0
-    for name, colour in LOOKS.items():
+    for name, colour in colours.items():
         if name not in shares:
             continue
         row = shares[name]
         width = max(row["share"], 0.0)
         pale = 0.5 if row["running"] < FULLY_COUNTED else 1.0
-        axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
+        (bar,) = axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
+        with_value(bar, f"{name.replace('_', ' ')}: {number(row['share'])} % of the slots")
         below = {child: shares[child]["share"] for child in children(name) if child in shares}
         marked = [child for child in below if child in HATCHED]
         if marked and sum(below.values()) > 0:
@@ -182,13 +185,13 @@ def _change(row: Row) -> str:
     return f"{name} {sign}{number(row['points'])} {interval(row[low], row[high])}".strip()
 
 
-def _keys(table: pd.DataFrame) -> list[Patch]:
+def _keys(table: pd.DataFrame, colours: dict[str, str]) -> list[Patch]:
     there = set(table["metric"])
-    keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in LOOKS.items() if name in there]
+    keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in colours.items() if name in there]
     marked = [name.replace("_", " ") for name in HATCHED if name in there]
     if marked:
         label = "of which " + ", ".join(marked)
-        keys.append(Patch(facecolor=COLOURS[0], edgecolor="white", hatch="/////", linewidth=0, label=label))
+        keys.append(Patch(facecolor=GREY, edgecolor="white", hatch="/////", linewidth=0, label=label))
     return keys
 
 
