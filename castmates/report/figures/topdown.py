@@ -23,6 +23,7 @@ from castmates.report.figures.style import (
     empty_figure,
     styled,
 )
+from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
