@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from matplotlib.colors import to_hex
 
-from castmates.report.figures import attribution, evolution, phases, steptimes, windows
+from castmates.report.figures import attribution, control, evolution, phases, steptimes, windows
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, other_looks, user_first
 from castmates.report.results import read_results
 from castmates.study.spec import Plan
@@ -83,3 +83,8 @@ def test_a_plan_names_its_neighbours_before_those_of_the_controls(tmp_path):
 def test_the_users_programs_come_before_those_of_the_controls(tmp_path):
     told = read_results(make(tmp_path / "study", leads=["train", "infer"], blocks=1))
     assert user_first(told, ["chase", "compute", "infer@0", "train@0"]) == ["train@0", "infer@0", "chase", "compute"]
+    shuffled = replace(told, controls=told.controls.iloc[::-1].reset_index(drop=True))
+    (axes,) = control.draw(shuffled)[0].axes
+    names = [label.get_text().split("\n")[0] for label in axes.get_yticklabels()]
+    assert names[:2] == ["train", "infer"]
+    assert {"chase", "compute"} <= set(names[2:])

@@ -9,7 +9,7 @@ from castmates.parallel import side_by_side
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.page_svg import key_of, page_svg
 from castmates.report.figures.style import write
-from castmates.report.figures.texts import texts_for, write_texts
+from castmates.report.figures.texts import texts_for, whole_caption, write_texts
 from castmates.report.results import Results
 
 
@@ -19,7 +19,8 @@ def draw_figure(name: str, results: Results, stem: Path) -> None:
     write(figure, source, stem)
     with writing(file := stem.with_name(f"{stem.name}.page.svg")):
         replace_text(file, page_svg(figure, stem.name))
-    write_texts(texts_for(name, results, key_of(figure)), results, stem)
+    texts = texts_for(name, results, key_of(figure))
+    write_texts(texts, whole_caption(texts, results), stem)
 
 
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:

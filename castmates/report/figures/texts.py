@@ -34,9 +34,8 @@ def whole_caption(texts: Texts, results: Results) -> str:
     return f"{first_words(results)}{texts.caption} {source(results)}"
 
 
-def write_texts(texts: Texts, results: Results, stem: Path) -> None:
-    """Write STEM.txt and STEM.alt.txt, STEM.rst (the caption as `snakemake --report` wants it), and STEM.page.json."""
-    caption = whole_caption(texts, results)
+def write_texts(texts: Texts, caption: str, stem: Path) -> None:
+    """Write STEM.page.json; of the whole caption STEM.txt, and STEM.rst as `snakemake --report` wants it; STEM.alt.txt."""
     # Set apart: what reStructuredText would take for markup, and the braces of the template that it becomes.
     marked = re.sub(r"([\\*_`|])", r"\\\1", caption)
     marked = re.sub(r"[{}]", lambda brace: f"{{{{ '{brace[0]}' }}}}", marked)
