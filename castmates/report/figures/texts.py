@@ -35,7 +35,7 @@ def whole_caption(texts: Texts, results: Results) -> str:
 
 
 def write_texts(texts: Texts, caption: str, stem: Path) -> None:
-    """Write STEM.page.json; of the whole caption STEM.txt, and STEM.rst as `snakemake --report` wants it; STEM.alt.txt."""
+    """Write STEM.page.json, STEM.alt.txt, and of the whole caption STEM.txt, and STEM.rst for `snakemake --report`."""
     # Set apart: what reStructuredText would take for markup, and the braces of the template that it becomes.
     marked = re.sub(r"([\\*_`|])", r"\\\1", caption)
     marked = re.sub(r"[{}]", lambda brace: f"{{{{ '{brace[0]}' }}}}", marked)
