@@ -141,7 +141,7 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts.append("rings: launches")
-    parts += ["negative: beside its placebo over beside its antagonist"] if "negative" in controls else []
+    parts += ["negative: beside an idle loop over beside its neighbour"] if "negative" in controls else []
     if results.margin is not None:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
     return "; ".join(parts + _positive(results))
