@@ -117,7 +117,7 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     one = results([mix for mix in atoms() if not mix.antagonists])
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
-    assert texts_for("partitions", one).alternative == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
+    assert texts_for("partitions", one).alternative == "Losses under partitions: dlrm from 6.4 to 18.1 %."
     assert texts_for("heatmap", one).alternative == "No pair of the study sweep was measured without a partition."
     assert "was measured without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 

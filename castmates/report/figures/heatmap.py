@@ -81,7 +81,7 @@ def alternative(results: Results) -> str:
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
         parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - READ_ALOUD} more in the table of effects" if len(rows) > READ_ALOUD else ""
-    return f"Heatmap of degradation against solo: {'; '.join(parts)}{more}."
+    return f"Losses against running alone: {'; '.join(parts)}{more}."
 
 
 def lacking(results: Results) -> str:

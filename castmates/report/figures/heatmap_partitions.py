@@ -66,7 +66,7 @@ def alternative(results: Results) -> str:
         known = [row for row in records(rows[rows["panel"] == name]) if row["verdict"] != "no data"]
         losses = [row["degradation_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
-    return f"Heatmaps of degradation against solo: {'; '.join(parts)}." if parts else lacking(results)
+    return f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
 
 
 def chosen(source: pd.DataFrame) -> tuple[list[str], int]:

@@ -109,7 +109,7 @@ def alternative(results: Results) -> str:
         values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
         parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
     more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
-    return f"Degradation under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
+    return f"Losses under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
 
 
 def losses(results: Results) -> pd.DataFrame:
