@@ -1,4 +1,4 @@
-"""What the page consists of: which figures stand under which heading, and what its contents list."""
+"""What the page consists of: which figures stand under which heading, and what its menu lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from castmates.report.figures.index import FIGURES, Figure, Part
 
 HEADINGS: dict[Part, str] = {
-    "losses": "What the leads lose",
-    "recommendation": "Which share of the cache to give",
-    "why": "Why: what was counted beside the rates",
-    "health": "Health: can the numbers be trusted?",
+    "losses": "Pairs in detail",
+    "recommendation": "Cache partitions",
+    "why": "Causes",
+    "health": "Can you trust this?",
 }
+
+REFERENCE = {"tables": "All tables", "method": "Method", "machine": "Machine", "provenance": "Study"}
+
+Links = list[tuple[str, str]]  # ids and short headings
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,12 @@ def figure_parts(names: Sequence[str]) -> list[FigurePart]:
     return [part for part in parts if part.figures or part.id == "health"]
 
 
-def contents(parts: Sequence[FigurePart], rejected: bool) -> list[tuple[str, str]]:
-    """The page's parts in their order: ids and short headings."""
+def contents(parts: Sequence[FigurePart], lacking: bool = False) -> list[tuple[str, Links]]:
+    """The page's parts in their order, in groups: the answer, what it consists of, whether it holds, and the rest."""
+    trust = [part for part in parts if part.id == "health"]
+    detail = [part for part in parts if part.id != "health"]
     return [
-        ("verdict", "Verdict"),
-        *((part.id, part.heading.partition(":")[0]) for part in parts),
-        ("tables", "Tables"),
-        ("method", "Method"),
-        ("machine", "Machine"),
-        ("provenance", "Provenance"),
-        *([("rejected", "Rejected windows")] if rejected else []),
+        ("", [("result", "Result"), *((part.id, part.heading) for part in detail)]),
+        ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
+        ("Reference", [*([("not-available", "Not available here")] if lacking else []), *REFERENCE.items()]),
     ]

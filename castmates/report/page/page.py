@@ -1,9 +1,11 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WIND
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.report.answer.answer import answer
+from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
 from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import FigurePart, contents, figure_parts
@@ -30,13 +34,13 @@ from castmates.report.text import (
     recommendation,
     resources,
     system,
-    verdict,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.study.decisions import reasons
 
+CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
@@ -73,11 +77,18 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
         lstrip_blocks=True,
     )
     made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
+    made.filters["in_groups"] = in_groups
     return made
 
 
+def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
+    """Rows by one of their attributes, in their order."""
+    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
+
+
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
+    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -108,7 +119,8 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
     names = [name for name, own in texts.items() if not own.lacking]
     files = ("report.css", "figures.css", "report.js", "figures.js")
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
-    parts, rejections = _parts(list(texts), names), health.rejections(results.windows)
+    found, given_back = answer(results), attribution.sentences(results)
+    parts = _parts(list(texts), names, explained=bool(given_back))
     return {
         "results": results,
         "lang": "en-GB",
@@ -118,16 +130,18 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
-        "verdict": verdict.verdict(results),
+        "answer": found,
+        "scale": interval_scale(found, results.margin),
+        "curves": [(curve, curve_drawing(curve)) for curve in found.curves[:CURVES]],
+        "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
             [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
         ),
         "stamps": stamps(results),
-        "checks": health.checks(results),
         "health": health.summary(results),
-        "rejections": rejections,
+        "rejections": health.rejections(results.windows),
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
@@ -141,8 +155,9 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         },
         "not_available": not_available(texts),
         "figure_parts": parts,
-        "contents": contents(parts, rejected=bool(rejections)),
+        "contents": contents(parts, lacking=len(names) < len(texts)),
         "attribution": attribution.rows(results),
+        "given_back": given_back,
         "costs": costs.rows(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),
@@ -162,6 +177,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "origins": machine.origins(results.records, results.machine),
         "cast": design.cast(results.plan),
         "machine": machine.described(results.machine),
+        "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{EFFECT_LEVEL:g}",
@@ -175,12 +191,12 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
     }
 
 
-def _parts(possible: Sequence[str], names: Collection[str]) -> list[FigurePart]:
-    """The parts of the page with the figures that have something to show; what explains nothing is left out."""
+def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> list[FigurePart]:
+    """The parts of the page with the figures that have something to show; causes only where something explains."""
     parts = [
         replace(part, figures=[row for row in part.figures if row.name in names]) for part in figure_parts(possible)
     ]
-    return [part for part in parts if part.figures or part.id != "why"]
+    return [part for part in parts if part.figures or explained or part.id != "why"]
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
