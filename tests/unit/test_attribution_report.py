@@ -8,7 +8,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
 from castmates.report.page.page import environment
-from castmates.report.results import Results
+from castmates.report.results import Results, records
 from castmates.report.text import attribution
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
