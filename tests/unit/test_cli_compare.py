@@ -1,4 +1,4 @@
-"""`castmates compare A B`: what it prints and writes, and what it refuses."""
+"""`castmates compare A B …`: what it prints and writes, and what it refuses."""
 
 import csv
 import json
@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.comparison import folder
+from castmates.report.comparison.compare import compare_studies
+from castmates.report.comparison.data import as_data
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned
@@ -93,9 +95,9 @@ def test_what_failed_on_one_side_is_told(folders, tmp_path):
     done = compare(folders["a"], other)
     for file in other.glob("blocks/*/*/block.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "failed", "reason": "it died"}))
-    with pytest.raises(CastmatesError, match=r"two: each of its 4 blocks failed \(it died\); put that right"):
+    with pytest.raises(CastmatesError, match=r"two: each of its 4 launches failed \(it died\); put that right"):
         raise compare(folders["a"], other).exception
-    assert "2 blocks, measured, on there; 2 more failed (it died of SIGSEGV)." in done.output
+    assert "2 launches, measured, on there; 2 more failed (it died of SIGSEGV)." in done.output
     assert "too few launches (4 and 2 launches) to compare them" in done.output
     assert re.search(r"too few blocks +4, 2", done.output)
     assert "Machines, versions or designs differ too, as recorded: Host of the blocks." in done.output
@@ -119,14 +121,14 @@ def test_platforms_are_loudly_kept_apart(folders):
     done = compare(folders["a"], folders["modelled"])
     assert done.exit_code == 0
     assert done.output.startswith("PARTLY MODELLED (NOT MEASURED)")
-    assert "never put into one interval" in done.output
+    assert "no interval contains both" in done.output
     assert "larger in B" not in done.output
 
 
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        ("a", "are not independent: 4 of A's 4 blocks are B's too"),
+        ("a", "are not independent: 4 of A's 4 launches are B's too"),
         ("nowhere", "there is neither a study file nor a results folder of this name"),
         ("empty", "there is no plan.json in it"),
     ],
@@ -135,6 +137,86 @@ def test_what_cannot_be_compared_is_refused(folders, tmp_path, monkeypatch, othe
     (tmp_path / "empty").mkdir()
     with pytest.raises(CastmatesError, match=re.escape(sentence)):
         raise compare(folders["a"], folders.get(other, tmp_path / other)).exception
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A machine in January and in February, and another one in March."""
+    place = tmp_path_factory.mktemp("three")
+    return [
+        study_folder.write(place / "january", ONE, windows(0.1)),
+        study_folder.write(place / "february", ONE, windows(0.1, 120.0), started="2026-02-05T10:00:00+00:00"),
+        study_folder.write(place / "march", ONE, windows(0.4), started="2026-03-05T11:00:00+01:00", host="there"),
+    ]
+
+
+def test_three_studies_are_held_against_the_first(three, tmp_path):
+    done = compare(*three, "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "B against A: of 2 pairs 2 are unclear." in done.output
+    assert "C against A: of 2 pairs 2 lose more than in A (dlrm beside stream, dlrm beside a-program-" in done.output
+    assert "Geometric mean of the slowdowns of the 2 pairs that all studies have: 1.13" in done.output
+    assert "These are 4 comparisons, pairs times studies" in done.output
+    assert re.search(r"Host of the blocks +here +here +there", done.output)
+    rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
+    assert {(row["letter"], row["study_a"], row["study_b"]) for row in rows} == {
+        ("B", "january", "february"), ("C", "january", "march")
+    }  # fmt: skip
+    means = list(csv.DictReader((tmp_path / "out" / "means.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["verdict"] for row in means] == ["baseline", "unclear", "loses more in B"]
+    assert float(means[2]["ratio"]) == pytest.approx(math.exp(0.3), rel=0.01)
+    history = list(csv.DictReader((tmp_path / "out" / "history.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["study"], row["date"]) for row in history[::2]] == [
+        ("january", "2026-01-05T10:00:00+00:00"),
+        ("february", "2026-02-05T10:00:00+00:00"),
+        ("march", "2026-03-05T10:00:00+00:00"),
+    ]
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert page.count("<svg") == 2
+    assert "C march" in page
+
+
+def test_p_is_adjusted_over_all_studies(three, tmp_path):
+    """The same two studies, alone and beside a third one: p is the same, and its adjustment is not."""
+    tables = []
+    for name, studies in (("two", three[::2]), ("all", three)):
+        compare(*studies, "--output", tmp_path / name)
+        rows = csv.DictReader((tmp_path / name / "comparison.csv").read_text(encoding="utf-8").splitlines())
+        tables.append([row for row in rows if row["study_b"] == "march" and row["baseline"] == "solo"])
+    alone, beside = tables
+    assert [row["p_value"] for row in alone] == [row["p_value"] for row in beside]
+    least = min(range(2), key=lambda row: float(alone[row]["p_value"]))
+    assert float(alone[least]["p_holm"]) == pytest.approx(2 * float(alone[least]["p_value"]))
+    assert float(beside[least]["p_holm"]) == pytest.approx(4 * float(alone[least]["p_value"]))
+
+
+@pytest.mark.parametrize("name", ["march", "path"])
+def test_any_of_them_may_be_the_baseline(three, name):
+    done = compare(*three, "--baseline", three[2] if name == "path" else name)
+    assert "A is march" in done.output
+    assert "B is january" in done.output
+    assert "C against A: of 2 pairs 2 lose less than in A" in done.output
+
+
+def test_a_baseline_that_is_not_there_is_refused(three):
+    with pytest.raises(CastmatesError, match="--baseline is 'april', which is none of the studies that are compared"):
+        raise compare(*three, "--baseline", "april").exception
+
+
+def test_one_study_is_nothing_to_compare(three):
+    with pytest.raises(CastmatesError, match="compare takes 2 to 26 studies, and 1 is given"):
+        raise compare(three[0]).exception
+
+
+def test_a_copy_among_several_is_refused(three):
+    with pytest.raises(CastmatesError, match="4 of B's 4 launches are C's too"):
+        raise compare(*three[:2], three[1]).exception
+
+
+def test_the_data_are_plain(three):
+    data = as_data(compare_studies(three, None))
+    assert [study["letter"] for study in data["studies"]] == ["A", "B", "C"]
+    json.dumps(data, allow_nan=False)
 
 
 def test_nothing_in_common_is_refused(folders, tmp_path):
@@ -179,7 +261,17 @@ def test_other_programs_and_other_masks_are_told(tmp_path):
     b = study_folder.write(tmp_path / "two", plan_b, partitioned(plan_b), host="there")
     done = compare(a, b)
     assert done.exit_code == 0, done.output
-    assert "Not the same in A and B: stream in dlrm+stream: command; a difference may be theirs." in done.output
+    assert "Not the same in A and B: stream in dlrm+stream: command; they may be behind a difference." in done.output
     assert re.search(r"stream in dlrm\+stream: command +stream +stream --size 8M", done.output)
     assert "of the same name give something else in B: split-2 of dlrm+stream gives dlrm 0x3 (2 ways" in done.output
     assert "Under partitions both have" in done.output
+
+
+def test_scripts_get_the_rows_of_the_tables(folders):
+    done = compare(folders["a"], folders["b"], "--json")
+    data = json.loads(done.output)
+    assert [study["letter"] for study in data["studies"]] == ["A", "B"]
+    rows = {(row["mix"], row["member"], row["baseline"]): row for row in data["rows"]}
+    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "solo")
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    assert data["differences"]["Host of the blocks"] == {"A": "here", "B": "there"}

@@ -39,7 +39,7 @@ def test_a_side_states_no_direction_that_its_interval_does_not_show(a, b, said):
 
 def test_launches_are_told_also_where_nothing_is_compared():
     said = _loss(row(LOSES, LOSES, "platforms differ"), 0.02)
-    assert said.endswith("in B, in 4 and 4 launches; they are not compared, for their platforms differ.")
+    assert said.endswith("in B, in 4 and 4 launches; they are not compared because their platforms differ.")
     none = _loss(row(LOSES, (math.nan,) * 3, "no data", blocks=(4, 0)), 0.02)
     assert none == "x beside y loses 20.0 % [16.7, 23.1] in A and has no data in B (4 and 0 launches)."
 
@@ -69,11 +69,11 @@ def test_ratios_of_rates_have_their_launches():
 def test_failed_blocks_of_a_side_are_told_with_their_reasons():
     quick = Described("A", "quick", "results/quick", 9, ("measured",), ("vm",), ("it died of SIGSEGV",) * 2 + ("",))
     assert quick.sentence == (
-        "A is quick (results/quick): 9 blocks, measured, on vm; 3 more failed (it died of SIGSEGV)."
+        "A is quick (results/quick): 9 launches, measured, on vm; 3 more failed (it died of SIGSEGV)."
     )
     none = Described("B", "x", "results/x", 0, (), (), ("", ""))
-    assert none.sentence == "B is x (results/x): 0 blocks; 2 more failed."
-    assert Described("B", "x", "x", 1, ("modelled",), ()).sentence == "B is x (x): 1 block, modelled."
+    assert none.sentence == "B is x (results/x): 0 launches; 2 more failed."
+    assert Described("B", "x", "x", 1, ("modelled",), ()).sentence == "B is x (x): 1 launch, modelled."
 
 
 def test_whatever_differs_is_named_before_the_table():

@@ -1,5 +1,6 @@
-"""Two studies -> what differs between them: a row per mix, member, baseline and partition of either."""
+"""Studies against a baseline -> what differs: a row per mix, member, baseline and partition of either of two."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +29,32 @@ class Side:
 
 def compare(a: Side, b: Side, margin: float) -> pd.DataFrame:
     """Match the rows of both studies and compare their launches; what stands on one side only is a row too."""
+    return against(a, {"B": b}, margin)["B"]
+
+
+def against(baseline: Side, others: Mapping[str, Side], margin: float) -> dict[str, pd.DataFrame]:
+    """Compare each of the others, by letter, with the baseline; p is adjusted over the rows of all of them."""
+    tables = [_compared(baseline, other).assign(letter=letter) for letter, other in others.items()]
+    every = _judged(pd.concat(tables, ignore_index=True), margin)
+    rows = {letter: every.loc[every["letter"] == letter, list(COMPARISON)] for letter in others}
+    return {letter: own.reset_index(drop=True).astype(dict(COMPARISON)) for letter, own in rows.items()}
+
+
+def _compared(a: Side, b: Side) -> pd.DataFrame:
     matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
     table = _joined(_rows(a), _rows(b, {(match.mix, match.b): match.a for match in matched}))
     masks = {(match.mix, match.a): match.masks for match in matched}
     table["masks"] = [masks.get(key, "") for key in zip(table["mix"], table["partition"], strict=True)]
     table.loc[table["where"] != BOTH, "masks"] = ""
-    return _estimated(table, units(a.windows), units(b.windows), margin)
+    return _estimated(table, units(a.windows), units(b.windows))
+
+
+def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """Adjust p over the rows of each baseline, those under partitions by themselves, and give the verdicts."""
+    families = table.groupby(["platform_a", "baseline", table["partition"] != UNMANAGED])
+    table["p_holm"] = families["p_value"].transform(holm)
+    table["verdict"] = comparison_verdicts(table, margin)
+    return table
 
 
 def _rows(side: Side, names: dict[tuple[str, str], str] | None = None) -> pd.DataFrame:
@@ -85,7 +106,7 @@ def _ordered(table: pd.DataFrame, order: list[tuple[object, ...]], key: list[str
     return table.iloc[np.argsort(at, kind="stable")].reset_index(drop=True)
 
 
-def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str], margin: float) -> pd.DataFrame:
+def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, str]) -> pd.DataFrame:
     table = table.assign(**{f"{name}_{side}": table[f"{name}_{side}"].fillna(0) for name in _COUNTS for side in "ab"})
     table = table.assign(**{f"platform_{side}": table[f"platform_{side}"].fillna("") for side in "ab"})
     sides = {side: {name: _of(table, name, side) for name in ("loss", "baseline", "scene")} for side in "ab"}
@@ -93,9 +114,6 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
     comparable = (table["where"] == BOTH) & (table["platform_a"] == table["platform_b"])
     difference = welch(sides["a"]["loss"], sides["b"]["loss"])
     table = table.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
-    partitioned = table["partition"] != UNMANAGED
-    table["p_holm"] = table.groupby(["platform_a", "baseline", partitioned])["p_value"].transform(holm)
-    table["verdict"] = comparison_verdicts(table, margin)
     columns = {
         "ratio": ratio(table["log"]),
         "ratio_low": ratio(table["log_low"]),
@@ -113,7 +131,7 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
         columns |= {
             f"{name}_rate_ratio{end}": ratio(rates[f"log{end}"].where(counted_alike)) for end in ("", "_low", "_high")
         }
-    return table.assign(**columns)[list(COMPARISON)].astype(dict(COMPARISON))
+    return table.assign(**columns)
 
 
 def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:

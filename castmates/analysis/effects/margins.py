@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, quantile, ratio
+from castmates.analysis.statistics.intervals import ratio
 from castmates.analysis.statistics.pairs import pair, planned
+from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.study import MARGINS, frame
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -63,19 +64,6 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
 
 
 def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The sum over companies of their launches' means, with Welch and Satterthwaite's degrees of freedom."""
-    company = launches.groupby([*by, "company"], observed=True)["value"].agg(["mean", "var", "size"])
-    company["square"] = company["var"] / company["size"]
-    company["spread"] = company["square"] ** 2 / (company["size"] - 1)
-    company["freedom"] = company["size"] - 1
-    company["few"] = company["size"] < FEWEST_BLOCKS
-    groups = company.groupby(by, observed=True)
-    sums = groups[["mean", "square", "spread", "freedom", "size"]].sum()
-    few = groups["few"].any().to_numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = sums["square"].to_numpy() ** 2 / sums["spread"].to_numpy()
-    # Launches that agree to the last bit have no degrees by the formula: they get all of them.
-    freedom = np.where(sums["square"] > 0, freedom, sums["freedom"])
-    half = quantile(np.where(few, np.nan, freedom)) * np.sqrt(sums["square"].to_numpy())
-    logs = {"log": sums["mean"], "log_low": sums["mean"] - half, "log_high": sums["mean"] + half}
-    return pd.DataFrame(logs).assign(blocks=sums["size"])
+    """The sum over companies of their launches' means."""
+    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "blocks": ("value", "size")}
+    return summed(launches.groupby([*by, "company"], observed=True).agg(**asked), by).drop(columns="p_value")

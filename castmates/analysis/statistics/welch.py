@@ -1,4 +1,6 @@
-"""Two independent groups of launches -> the difference of their means with Welch's interval and p-value."""
+"""Independent groups of launches -> differences and sums of their means, with Welch's interval and p-value."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,36 @@ def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
             "p_value": two_sided(difference, error, freedom),
         },
         index=first.index,
+    )
+
+
+def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The sum of independent means in each group, with Welch and Satterthwaite's degrees of freedom.
+
+    A row of `parts` is the `mean` over so many launches (`blocks`) and their `variance`. Where one of a group's parts
+    has fewer than three launches, the group has neither an interval nor a p-value.
+    """
+    square, freedom = parts["variance"] / parts["blocks"], parts["blocks"] - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = parts.assign(square=square, freedom=freedom, spread=square**2 / freedom)
+    groups = terms.assign(few=parts["blocks"] < FEWEST_BLOCKS).groupby(list(by), observed=True)
+    sums = groups[["mean", "square", "spread", "freedom", "blocks"]].sum(skipna=False)  # no part may be missing
+    total = _floats(sums, "square")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = total**2 / _floats(sums, "spread")
+    # Launches that agree to the last bit have no degrees by the formula: they get all of them.
+    degrees = np.where(total > 0, degrees, _floats(sums, "freedom"))
+    error = np.where(groups["few"].any().to_numpy(), np.nan, np.sqrt(total))
+    mean, half = _floats(sums, "mean"), quantile(degrees) * error
+    return pd.DataFrame(
+        {
+            "log": mean,
+            "log_low": mean - half,
+            "log_high": mean + half,
+            "p_value": two_sided(mean, error, degrees),
+            "blocks": sums["blocks"],
+        },
+        index=sums.index,
     )
 
 

@@ -1,42 +1,88 @@
-"""Two studies on disk -> their comparison."""
+"""Studies on disk -> their comparison with the first of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
+from string import ascii_uppercase
 
 from castmates.analysis.comparison import comparison_partitions as partitions
-from castmates.analysis.comparison.comparison import Side, compare
+from castmates.analysis.comparison.comparison import Side, against
 from castmates.analysis.comparison.dependence import shared_blocks
+from castmates.analysis.comparison.means import geometric_means
 from castmates.errors import CastmatesError
-from castmates.report.comparison.compared import Compared, Described
+from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.differences import SetUp, differences, other_work
 from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
 
+LETTERS = ascii_uppercase
 
-def compare_studies(a: Path, b: Path, margin: float | None) -> Compared:
-    """Read both, refuse what cannot be compared, and compare."""
-    in_a, in_b = read_measured(a), read_measured(b)
-    for side in (in_a, in_b):
-        _refuse_failures_alone(side)
-    _refuse_shared_blocks(in_a, in_b)
-    chosen = margin if margin is not None else _margin(in_a, in_b)
-    table = compare(Side(in_a.plan, in_a.windows), Side(in_b.plan, in_b.windows), chosen)
-    compared = Compared(
-        a=_described("A", in_a),
-        b=_described("B", in_b),
-        table=table,
-        margin=chosen,
-        differences=differences(_set_up(in_a), _set_up(in_b)),
-        work=other_work(in_a.plan, in_b.plan),
-        masks=_other_masks(in_a, in_b),
-    )
-    if compared.both.empty:
-        raise CastmatesError(
-            f"{in_a.folder} and {in_b.folder} have no mix, member and baseline in common (A has {_mixes(in_a)}; B has "
-            f"{_mixes(in_b)}); compare studies whose leads and antagonists have the same names."
+
+def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
+    """Read all, refuse what cannot be compared, and hold each against the first, which is the baseline."""
+    _refuse_too_many(named)
+    studies = dict(zip(LETTERS, map(read_measured, named), strict=False))
+    for study in studies.values():
+        _refuse_failures_alone(study)
+    for one, other in combinations(studies, 2):
+        _refuse_shared_blocks((one, studies[one]), (other, studies[other]))
+    chosen = margin if margin is not None else _margin(studies.values())
+    sides = {letter: Side(study.plan, study.windows) for letter, study in studies.items()}
+    tables = against(sides["A"], {letter: side for letter, side in sides.items() if letter != "A"}, chosen)
+    described = {letter: _described(letter, study) for letter, study in studies.items()}
+    set_ups = {letter: _set_up(study) for letter, study in studies.items()}
+    pairs = []
+    for letter, table in tables.items():
+        both = [studies["A"], studies[letter]]
+        pair = Compared(
+            a=described["A"],
+            b=described[letter],
+            table=table,
+            margin=chosen,
+            differences=differences([set_ups["A"], set_ups[letter]]),
+            work=other_work([study.plan for study in both]),
+            masks=_other_masks(studies["A"], studies[letter], letter),
         )
-    return compared
+        _refuse_nothing_in_common(pair, *both)
+        pairs.append(pair)
+    return Several(
+        pairs=pairs,
+        means=geometric_means(sides, chosen),
+        differences=differences(list(set_ups.values())),
+        work=other_work([study.plan for study in studies.values()]),
+    )
+
+
+def with_baseline(named: Sequence[Path], baseline: str) -> list[Path]:
+    """The studies with the one in front that `baseline` names: its path, or the name of its folder or file."""
+    wanted = [path for path in named if baseline in (str(path), path.name, path.stem)] or [
+        path for path in named if path.resolve() == Path(baseline).resolve()
+    ]
+    if len(wanted) != 1:
+        many = "more than one" if wanted else "none"
+        raise CastmatesError(
+            f"--baseline is '{baseline}', which is {many} of the studies that are compared: "
+            f"{', '.join(map(str, named))}; give one of these."
+        )
+    return [*wanted, *(path for path in named if path is not wanted[0])]
+
+
+def _refuse_too_many(named: Sequence[Path]) -> None:
+    if not 2 <= len(named) <= len(LETTERS):
+        raise CastmatesError(
+            f"compare takes 2 to {len(LETTERS)} studies, and {len(named)} {'is' if len(named) == 1 else 'are'} given; "
+            "give the baseline first, then the others."
+        )
+
+
+def _refuse_nothing_in_common(pair: Compared, a: Measured, b: Measured) -> None:
+    if pair.both.empty:
+        raise CastmatesError(
+            f"{a.folder} and {b.folder} have no mix, member and baseline in common (A has {_mixes(a)}; "
+            f"{pair.b.letter} has {_mixes(b)}); compare studies whose leads and antagonists have the same names."
+        )
 
 
 def _set_up(study: Measured) -> SetUp:
@@ -50,7 +96,7 @@ def _records(study: Measured) -> list[BlockRecord]:
 def _refuse_failures_alone(study: Measured) -> None:
     if all(record.failed for record in _records(study)):
         raise CastmatesError(
-            f"{study.folder}: each of its {len(study.records)} blocks failed{_failures(study)}; put that right, and "
+            f"{study.folder}: each of its {len(study.records)} launches failed{_failures(study)}; put that right, and "
             "run `castmates retry` and the sweep again."
         )
 
@@ -61,21 +107,22 @@ def _failures(study: Measured) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _refuse_shared_blocks(a: Measured, b: Measured) -> None:
-    shared = shared_blocks(a.records, b.records)
-    if shared or a.folder.path.resolve() == b.folder.path.resolve():
-        which = f"{len(shared)} of A's {len(a.records)} blocks are B's too" + (
-            f", such as {shared[0]}" if shared else ""
+def _refuse_shared_blocks(one: tuple[str, Measured], other: tuple[str, Measured]) -> None:
+    (a, ours), (b, theirs) = one, other
+    shared = shared_blocks(ours.records, theirs.records)
+    if shared or ours.folder.path.resolve() == theirs.folder.path.resolve():
+        which = f"{len(shared)} of {a}'s {len(ours.records)} launches are {b}'s too" + (
+            f", for example {shared[0]}" if shared else ""
         )
         raise CastmatesError(
-            f"{a.folder} and {b.folder} are not independent: {which}. Compare studies that were measured apart "
-            "(modelled ones need seeds of their own)."
+            f"{ours.folder} and {theirs.folder} are not independent: {which}. Compare studies that were measured apart "
+            "(modelled ones need different seeds)."
         )
 
 
-def _margin(a: Measured, b: Measured) -> float:
-    """The stricter of both studies' margins; the usual one where no study file is known."""
-    known = [side.study.margin for side in (a, b) if side.study]
+def _margin(studies: Iterable[Measured]) -> float:
+    """The strictest of all studies' margins; the usual one where no study file is known."""
+    known = [measured.study.margin for measured in studies if measured.study]
     return min(known) if known else float(Study.model_fields["margin"].default)
 
 
@@ -91,14 +138,29 @@ def _described(letter: str, study: Measured) -> Described:
         platforms=tuple(sorted(platforms)),
         hosts=tuple(sorted(hosts)),
         failed=tuple(record.reason for record in _records(study) if record.failed),
+        date=_date(measured),
     )
 
 
-def _other_masks(a: Measured, b: Measured) -> Sequence[str]:
+def _date(records: Sequence[BlockRecord]) -> str:
+    """When the middle one of these launches began, in UTC, to the second; "" where none has a time."""
+    times = sorted(filter(None, (_time(record.started) for record in records)))
+    return times[len(times) // 2].isoformat(timespec="seconds") if times else ""
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+
+
+def _other_masks(a: Measured, b: Measured, letter: str) -> Sequence[str]:
     ours, theirs = partitions.gifts(a.plan), partitions.gifts(b.plan)
     return [
         f"{match.a} of {match.mix} gives {partitions.gift_words(ours[match.mix, match.a])} in A, "
-        f"{partitions.gift_words(theirs[match.mix, match.b])} in B"
+        f"{partitions.gift_words(theirs[match.mix, match.b])} in {letter}"
         for match in partitions.matches(ours, theirs)
         if match.masks == partitions.DIFFER
     ]

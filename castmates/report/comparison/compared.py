@@ -1,4 +1,4 @@
-"""Two studies side by side: what terminal, figure and page of a comparison are made of."""
+"""Studies side by side: what terminal, figures and page of a comparison are made of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,26 +8,30 @@ import pandas as pd
 
 from castmates.analysis.effects.stamps import origin_word
 from castmates.report.comparison.differences import Difference
+from castmates.report.text.words import counted
+from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
+from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
 
 
 @dataclass(frozen=True)
 class Described:
-    """One of the two, in words."""
+    """One of the studies, in words."""
 
-    letter: str  # A, B
+    letter: str  # A, B, …: A is the baseline
     name: str  # of the study
     folder: str
     blocks: int
     platforms: tuple[str, ...]
     hosts: tuple[str, ...]
     failed: tuple[str, ...] = ()  # why each block failed that did
+    date: str = ""  # ISO 8601, UTC: the middle of its launches; "" where none was recorded
 
     @property
     def sentence(self) -> str:
-        """A is quick (results/quick): 9 blocks, measured, on vm."""
+        """A is quick (results/quick): 9 launches, measured, on vm."""
         where = f", on {' and '.join(self.hosts)}" if self.hosts and self.platforms == ("measured",) else ""
-        count = f"{self.blocks} block{'' if self.blocks == 1 else 's'}"
+        count = counted(self.blocks, "launch")
         facts = ", ".join([count, *([" and ".join(self.platforms)] if self.platforms else [])])
         return f"{self.letter} is {self.name} ({self.folder}): {facts}{where}{self._failures}."
 
@@ -40,7 +44,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Compared:
-    """The table of the comparison and what stands around it."""
+    """Two studies: the table of their comparison and what stands around it."""
 
     a: Described
     b: Described
@@ -52,7 +56,7 @@ class Compared:
 
     @cached_property
     def origin(self) -> str:
-        """What is said first where not all is measured: modelled (not measured)."""
+        """What comes first where not all is measured: modelled (not measured)."""
         return origin_word({*self.a.platforms, *self.b.platforms})
 
     @property
@@ -69,3 +73,58 @@ class Compared:
         """The leads' rows of both against one baseline, with or without a partition."""
         rows = self.both[(self.both["role"] == "lead") & (self.both["baseline"] == baseline)]
         return rows[(rows["partition_a"] != UNMANAGED) == partitioned]
+
+
+@dataclass(frozen=True)
+class Several:
+    """A baseline with one study or more beside it."""
+
+    pairs: Sequence[Compared]  # the baseline, always A, with each of the others
+    means: pd.DataFrame  # geometric means over the pairs that all have
+    differences: Sequence[Difference]  # of all studies, in the order of `studies`
+    work: Sequence[Difference]
+
+    @cached_property
+    def studies(self) -> list[Described]:
+        """The baseline, then the others."""
+        return [self.pairs[0].a, *(pair.b for pair in self.pairs)]
+
+    @cached_property
+    def origin(self) -> str:
+        """What comes first where not all is measured."""
+        return origin_word({name for study in self.studies for name in study.platforms})
+
+    @property
+    def margin(self) -> float:
+        """The largest change that counts as none."""
+        return self.pairs[0].margin
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The rows of all pairs of studies, one below the other."""
+        parts = [
+            pair.table.assign(letter=pair.b.letter, study_a=pair.a.name, study_b=pair.b.name) for pair in self.pairs
+        ]
+        return pd.concat(parts, ignore_index=True)[list(COMPARISONS)].astype(dict(COMPARISONS))
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """What each study's leads lose against solo, in the order of time; studies without a date are left out."""
+        parts = [self._losses(study) for study in self.studies if study.date]
+        if not parts:
+            return frame([], COMPARISON_HISTORY)
+        table = pd.concat(parts, ignore_index=True).sort_values("date", kind="stable", ignore_index=True)
+        return table[list(COMPARISON_HISTORY)].astype(dict(COMPARISON_HISTORY))
+
+    def _losses(self, study: Described) -> pd.DataFrame:
+        """One study's own losses, of every lead beside every antagonist."""
+        side = "a" if study is self.pairs[0].a else "b"
+        own = self.pairs if side == "a" else [pair for pair in self.pairs if pair.b is study]
+        rows = pd.concat([pair.table for pair in own]).drop_duplicates(
+            ["mix", "member", "baseline", f"partition_{side}"]
+        )
+        wanted = (rows["role"] == "lead") & (rows["baseline"] == "solo") & (rows[f"partition_{side}"] == UNMANAGED)
+        rows = rows[wanted & rows[f"slowdown_{side}"].notna()]
+        numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}
+        about = {"letter": study.letter, "study": study.name, "date": study.date, "host": " and ".join(study.hosts)}
+        return rows.assign(**numbers, **about, platform=rows[f"platform_{side}"], blocks=rows[f"blocks_{side}"])

@@ -1,4 +1,4 @@
-"""What two studies were measured with, side by side: only what differs, and only what was recorded."""
+"""What studies were measured with, side by side: only what differs, and only what was recorded."""
 
 import json
 import shlex
@@ -12,8 +12,8 @@ from castmates.report.text.machine import described
 from castmates.report.text.words import listed
 from castmates.study.spec import Member, Plan
 
-Difference = tuple[str, str, str]  # what, in A, in B
-NOT_RECORDED = "not recorded"
+Difference = tuple[str, ...]  # what, then a text for each study, the baseline first
+NOT_RECORDED, NOT_THERE = "not recorded", "–"
 NEVER_THE_SAME = {"Read at", "CPU time stolen since boot"}
 SHORT = 90  # letters of a command that are shown
 
@@ -26,23 +26,23 @@ class SetUp:
     records: Sequence[BlockRecord]
 
 
-def differences(a: SetUp, b: SetUp) -> list[Difference]:
-    """Machines, kernels, versions and designs."""
-    sides = [dict(described(side.machine)) | _model(side.machine) | _of_blocks(side.records) for side in (a, b)]
-    names = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if name not in NEVER_THE_SAME]
-    pairs = [(name, sides[0].get(name, NOT_RECORDED), sides[1].get(name, NOT_RECORDED)) for name in names]
-    return [pair for pair in pairs if pair[1] != pair[2]]
+def differences(set_ups: Sequence[SetUp]) -> list[Difference]:
+    """Machines, kernels, versions and designs that are not the same in all studies."""
+    sides = [dict(described(side.machine)) | _model(side.machine) | _of_blocks(side.records) for side in set_ups]
+    names = [name for name in dict.fromkeys(name for side in sides for name in side) if name not in NEVER_THE_SAME]
+    rows = [(name, *(side.get(name, NOT_RECORDED) for side in sides)) for name in names]
+    return [row for row in rows if len(set(row[1:])) > 1]
 
 
-def other_work(a: Plan, b: Plan) -> list[Difference]:
-    """Members of mixes that both have, whose program, input or place is not the same in both."""
-    ours, theirs = _members(a), _members(b)
+def other_work(plans: Sequence[Plan]) -> list[Difference]:
+    """Members that several studies have, whose program, input or place is not the same in all of them."""
+    members = [_members(plan) for plan in plans]
     changed = []
-    for name in (name for name in ours if name in theirs):
-        for what, tell in (("command", _command), ("program", _program), ("model", _model_of), ("CPUs", _cpus)):
-            pair = tell(ours[name]), tell(theirs[name])
-            if pair[0] != pair[1]:
-                changed.append((f"{name}: {what}", *pair))
+    for name in dict.fromkeys(name for own in members for name in own):
+        for what, words in (("command", _command), ("program", _program), ("model", _model_of), ("CPUs", _cpus)):
+            texts = [words(own[name]) if name in own else None for own in members]
+            if len({text for text in texts if text is not None}) > 1:
+                changed.append((f"{name}: {what}", *(NOT_THERE if text is None else text for text in texts)))
     return changed
 
 

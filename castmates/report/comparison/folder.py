@@ -1,26 +1,30 @@
-"""Writes a comparison into a folder: its table, its figure and its page."""
+"""Writes a comparison into a folder: its tables, its figures and its page."""
 
 from pathlib import Path
 
-from castmates.files import refuse_foreign, replace, writing
-from castmates.report.comparison import figure, page
-from castmates.report.comparison.compared import Compared
+from castmates.files import refuse_foreign
+from castmates.report.comparison import figure, history_figure, page, several_figure
+from castmates.report.comparison.compared import Several
 from castmates.report.figures import style
+from castmates.results.tables import write_table
 
 TABLE = "comparison.csv"
 
 
 def may_write(folder: Path) -> None:
-    """Refuse a folder that holds what no comparison wrote, such as a study's own report."""
+    """Refuse a folder that holds what no comparison wrote, for example a study's report."""
     refuse_foreign(folder, TABLE, lambda text: "slowdown_a" in text, "castmates compare")
 
 
-def write(compared: Compared, folder: Path) -> list[Path]:
-    """Write table, figure and page."""
-    table, html = folder / TABLE, folder / "index.html"
-    with writing(table):
-        replace(table, lambda file: compared.table.to_csv(file, index=False))
-    drawing, source = figure.draw(compared)
-    style.write(drawing, source, folder / "comparison-figure")
-    page.write_page(compared, folder / "comparison-figure.svg", html)
-    return [html, table, folder / "comparison-figure.svg"]
+def write(several: Several, folder: Path) -> list[Path]:
+    """Write tables, figures and page; of two studies the figure that has both beside each other."""
+    for name, table in (("comparison", several.table), ("means", several.means), ("history", several.history)):
+        write_table(table, folder / name)
+    drawings = {
+        "comparison": several_figure.draw(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
+        "history": history_figure.draw(several),
+    }
+    for name, drawn in drawings.items():
+        style.write(*drawn, folder / f"{name}-figure")
+    page.write_page(several, folder, folder / "index.html")
+    return [folder / "index.html", folder / TABLE, folder / "comparison-figure.svg"]

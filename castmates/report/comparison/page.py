@@ -1,68 +1,92 @@
 """The page of a comparison: one self-contained HTML file with the look of a study's report."""
 
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 import castmates
 from castmates.files import replace_text, writing
-from castmates.report.comparison.compared import Compared
+from castmates.report.comparison import overview, several_words, words
+from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.rows import rows
-from castmates.report.comparison.words import sentences
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import TEMPLATES, environment, inline_svg
 from castmates.study.spec import UNMANAGED
 
 
-def write_page(compared: Compared, drawing: Path, output: Path) -> None:
-    """Write the page, whole or not at all, with the drawn figure inside."""
-    content = page(compared, inline_svg(drawing))
+def write_page(several: Several, drawings: Path, output: Path) -> None:
+    """Write the page, whole or not at all, with the figures drawn in the folder `drawings` inside."""
+    content = page(several, {name: inline_svg(drawings / f"{name}-figure.svg") for name in ("comparison", "history")})
     with writing(output):
         replace_text(output, content)
 
 
-def page(compared: Compared, drawing: str) -> str:
+def page(several: Several, drawings: dict[str, str]) -> str:
     """The page's HTML."""
     parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js")}
-    words = sentences(compared)
-    return folded(
-        environment()
-        .get_template("comparison.html.j2")
-        .render(
-            compared=compared,
-            title=f"{compared.a.name} against {compared.b.name}",
-            css=parts["report.css"],
-            script=parts["report.js"],
-            first=first_words(compared),
-            sentences=words,
-            rows=rows(compared),
-            partitioned=bool((compared.both["partition_a"] != UNMANAGED).any()),
-            differences=compared.differences,
-            drawing=Markup(drawing),
-            caption=caption(compared),
-            alternative=first_words(compared) + " ".join(words),
-            version=castmates.__version__,
-        )
-    )
+    common = {
+        "css": parts["report.css"],
+        "script": parts["report.js"],
+        "first": first_words(several),
+        "drawings": {name: Markup(drawing) for name, drawing in drawings.items()},
+        "studies": several.studies,
+        "version": castmates.__version__,
+    }
+    two = len(several.pairs) == 1
+    name, own = ("comparison.html.j2", _of_two(several)) if two else ("comparisons.html.j2", _of_several(several))
+    return folded(environment().get_template(name).render(common | own))
 
 
-def first_words(compared: Compared) -> str:
+def _of_two(several: Several) -> dict[str, Any]:
+    compared = several.pairs[0]
+    sentences = [*words.sentences(compared), *several_words.mean_sentences(several)]
+    return {
+        "compared": compared,
+        "title": f"{compared.a.name} against {compared.b.name}",
+        "sentences": sentences,
+        "rows": rows(compared),
+        "partitioned": bool((compared.both["partition_a"] != UNMANAGED).any()),
+        "differences": compared.differences,
+        "caption": caption(compared),
+        "alternative": first_words(several) + " ".join(sentences),
+    }
+
+
+def _of_several(several: Several) -> dict[str, Any]:
+    sentences = several_words.sentences(several)
+    lines, history = overview.lines(several), several.history
+    dated = history["date"].nunique() > 1
+    return {
+        "several": several,
+        "title": f"{several.studies[0].name} and {len(several.pairs)} studies against it",
+        "sentences": sentences,
+        "lines": lines,
+        "mean": overview.mean_line(several),
+        "partitioned": any(line.partition for line in lines),
+        "dated": dated,
+        "alternative": first_words(several) + " ".join(sentences),
+    }
+
+
+def first_words(several: Several) -> str:
     """What a caption begins with: "" where all is measured."""
-    origin = compared.origin
+    origin = several.origin
     return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
 
 
 def caption(compared: Compared) -> str:
-    """What stands below the figure."""
+    """What stands below the figure of two studies."""
     rows = compared.leads(partitioned=False)
     counts = {letter: sorted({int(count) for count in rows[f"blocks_{letter}"]}) for letter in "ab"}
     many = " and ".join(
         f"{'–'.join(map(str, dict.fromkeys((launches[0], launches[-1]))))} of {letter.upper()}" if launches else "none"
         for letter, launches in counts.items()
     )
+    origin = compared.origin
     return (
-        f"{first_words(compared)}Left: degradation of each lead against its own solo rate, in A and in B, with 95 % t "
-        f"intervals between launches ({many} without a partition). Right: how much larger B's slowdown is than A's, "
-        f"with Welch's 95 % interval over the launches of both, and the margin of ±{100 * compared.margin:.3g} %. "
-        "Losses are ratios inside each study, so that a faster machine loses no less for it."
+        f"{f'{origin[:1].upper()}{origin[1:]}. ' if origin else ''}Left: loss of each program against its own solo "
+        f"rate, in A and in B, with 95 % t intervals between launches ({many} without a partition). Right: by how much "
+        f"B's slowdown is above A's, with Welch's 95 % interval over the launches of both, and the margin of "
+        f"±{100 * compared.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."
     )

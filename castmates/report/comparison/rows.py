@@ -20,19 +20,21 @@ def _row(row: Row) -> dict[str, Any]:
         "partition": name if name == row["partition_b"] else f"{name} / {row['partition_b']}",
         "loss_a": as_degradation(row["slowdown_a"]),
         "loss_b": as_degradation(row["slowdown_b"]),
-        "said_a": _loss(row, "a"),
-        "said_b": _loss(row, "b"),
-        "said_ratio": _with_ends(row, "ratio"),
-        "said_rate": _with_ends(row, "baseline_rate_ratio"),
+        "said_a": loss(row, "a"),
+        "said_b": loss(row, "b"),
+        "said_ratio": with_ends(row, "ratio"),
+        "said_rate": with_ends(row, "baseline_rate_ratio"),
         "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
     }
 
 
-def _loss(row: Row, letter: str) -> str:
+def loss(row: Row, letter: str) -> str:
+    """What one side loses in per cent, with its interval where there is one."""
     value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
     return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
-def _with_ends(row: Row, name: str) -> str:
+def with_ends(row: Row, name: str) -> str:
+    """A ratio with its interval where there is one."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")

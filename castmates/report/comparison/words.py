@@ -1,4 +1,4 @@
-"""A comparison -> plain sentences; pure, so that what they claim can be tested."""
+"""The comparison of two studies -> plain sentences; pure, so that what they claim can be tested."""
 
 import math
 from collections import Counter
@@ -9,20 +9,20 @@ from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
 
-VERBS = ("loses", "gains", "lost", "gained")  # that are said once of A and B
+VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
 YET = {
     MORE: "B is faster alone, but loses more beside",
     LESS: "B is slower alone, but loses less beside",
 }
 NOT_PAIRED = (
-    "Losses are paired within seconds inside each study; rates of A and B were taken at different times, so that the "
-    "intervals of their ratios speak of launches and not of what else changed in between."
+    "Losses are paired within seconds inside each study. Rates of A and B were taken at different times, so the "
+    "intervals of their ratios cover launches, not what else changed in between."
 )
 
 
 def sentences(compared: Compared) -> list[str]:
-    """Everything that is said before the table, the weightiest first."""
+    """What stands before the table, the most important first."""
     return [
         compared.a.sentence,
         compared.b.sentence,
@@ -41,22 +41,22 @@ def _platforms(compared: Compared) -> Iterator[str]:
     if compared.mixed:
         yield (
             f"A is {' and '.join(compared.a.platforms)} and B is {' and '.join(compared.b.platforms)}: what was "
-            "measured and what was not stand side by side here, and are never put into one interval."
+            "measured and what was not stand side by side, and no interval contains both."
         )
     elif compared.origin:
-        yield f"Both are {compared.origin}: the difference is one of models, and of no machine."
+        yield f"Both are {compared.origin}: they show a difference between models, not between machines."
 
 
 def _work(compared: Compared) -> Iterator[str]:
-    """That not the same programs ran weighs more than any interval."""
+    """Other programs outweigh any interval."""
     if compared.work:
         names = [what for what, _, _ in compared.work]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; a difference may be theirs."
+        yield f"Not the same in A and B: {', '.join(names[:SHOWN])}{more}; they may be behind a difference."
 
 
 def _settings(compared: Compared) -> Iterator[str]:
-    """What else differs, by name: who reads no further must know that it does."""
+    """What else differs, by name, for those who read no further."""
     if compared.differences:
         names = [what for what, _, _ in compared.differences]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -72,7 +72,7 @@ def _loss(row: Row, margin: float) -> str:
     if row["verdict"] == NO_DATA:
         return f"{losses} ({many})."
     if row["verdict"] == PLATFORMS_DIFFER:
-        return f"{losses}, in {many}; they are not compared, for their platforms differ."
+        return f"{losses}, in {many}; they are not compared because their platforms differ."
     value, ends = change(row)
     if row["verdict"] == TOO_FEW:
         return f"{losses}; too few launches ({many}) to compare them."
@@ -82,7 +82,7 @@ def _loss(row: Row, margin: float) -> str:
         MORE: f"its slowdown is {amount} in B",
         LESS: f"its slowdown is {amount} in B",
         EQUIVALENT: f"its slowdown differs by no more than {percent_of(margin)} ({amount} in B)",
-    }.get(row["verdict"], f"whether they differ the data cannot tell ({amount} in B)")
+    }.get(row["verdict"], f"no answer yet ({amount} in B)")
     return f"{losses}, in {many}: {finding}."
 
 

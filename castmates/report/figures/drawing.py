@@ -6,7 +6,7 @@ from pathlib import Path
 
 from castmates.files import replace_text, writing
 from castmates.parallel import side_by_side
-from castmates.report.figures.index import FIGURES
+from castmates.report.figures.index import all_figures
 from castmates.report.figures.page_svg import key_of, page_svg
 from castmates.report.figures.style import write
 from castmates.report.figures.texts import texts_for, whole_caption, write_texts
@@ -15,7 +15,7 @@ from castmates.report.results import Results
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
     """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, its texts, and STEM.page.svg for the page."""
-    figure, source = FIGURES[name].module.draw(results)
+    figure, source = all_figures()[name].module.draw(results)
     write(figure, source, stem)
     with writing(file := stem.with_name(f"{stem.name}.page.svg")):
         replace_text(file, page_svg(figure, stem.name))

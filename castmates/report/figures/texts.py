@@ -7,7 +7,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
-from castmates.report.figures.index import FIGURES
+from castmates.report.figures.index import all_figures
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words, source
 
@@ -24,7 +24,7 @@ class Texts:
 
 def texts_for(name: str, results: Results, key: str = "") -> Texts:
     """Made from the numbers; what is read aloud begins with the platform, unless all is measured."""
-    module = FIGURES[name].module
+    module = all_figures()[name].module
     alternative = first_words(results) + module.alternative(results)
     return Texts(module.caption(results).strip(), alternative, key, module.lacking(results))
 

@@ -13,13 +13,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 import castmates
+from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import answer
 from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
-from castmates.report.figures.index import FIGURES, figure_names
+from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
@@ -64,7 +65,7 @@ def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Text
 
 def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
     """The title of each figure that has nothing to show, and why."""
-    return [(FIGURES[name].title, own.lacking) for name, own in texts.items() if own.lacking]
+    return [(all_figures()[name].title, own.lacking) for name, own in texts.items() if own.lacking]
 
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
@@ -166,7 +167,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "resources_lacking": resources.lacking(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
-        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "system_headings": system.headings(results),
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
@@ -231,6 +232,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
         rows.append(("Seed", str(results.study.seed)))
     rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
+    rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}
     for record in results.records:
         for name, version in record.versions.items():

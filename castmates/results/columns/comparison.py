@@ -1,8 +1,8 @@
-"""The data contract of a comparison of two studies: add columns at the end, never rename or reorder."""
+"""The data contract of a comparison of studies: add columns at the end, never rename or reorder."""
 
 from castmates.results.columns.block import Columns
 
-# What `castmates compare A B --output FOLDER` writes: a row per mix × member × baseline × partition of either study.
+# A row per mix × member × baseline × partition of either of two studies, of which A is the baseline.
 COMPARISON: Columns = {
     "mix": "str",
     "lead": "str",
@@ -43,4 +43,44 @@ COMPARISON: Columns = {
     "scene_rate_ratio": "float64",  # the same of the scene, such as the co-run
     "scene_rate_ratio_low": "float64",
     "scene_rate_ratio_high": "float64",
+}
+
+# comparison.csv and .parquet of `castmates compare --output FOLDER`: these rows for each study beside the baseline.
+COMPARISONS: Columns = {
+    **COMPARISON,  # p_holm is adjusted over the rows of all studies
+    "letter": "str",  # of the study that is B in this row: B, C, …
+    "study_a": "str",
+    "study_b": "str",
+}
+
+# means.csv and .parquet: a row per study, the baseline first. Leads against solo, without a partition.
+COMPARISON_MEANS: Columns = {
+    "letter": "str",  # A is the baseline
+    "platform": "str",  # "" where a study has numbers of several: it has no mean
+    "pairs": "int64",  # that all studies have: a lead and its antagonists
+    "blocks": "int64",  # launches in which all pairs of their company were measured
+    "slowdown": "float64",  # geometric mean over the pairs
+    "slowdown_low": "float64",  # 95 % between launches of these pairs; NaN below three of a company
+    "slowdown_high": "float64",
+    "ratio": "float64",  # to the baseline's; none across platforms
+    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both
+    "ratio_high": "float64",
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the other studies
+    "verdict": "str",  # baseline; else as in comparison.csv
+}
+
+# history.csv and .parquet: a row per study and pair, in the order of time. Leads against solo, without a partition.
+COMPARISON_HISTORY: Columns = {
+    "letter": "str",
+    "study": "str",
+    "date": "str",  # ISO 8601, UTC: the middle of the study's launches
+    "platform": "str",
+    "host": "str",  # several are joined by " and "
+    "lead": "str",
+    "antagonists": "str",
+    "slowdown": "float64",
+    "slowdown_low": "float64",  # 95 % between launches, t
+    "slowdown_high": "float64",
+    "blocks": "int64",
 }

@@ -1,0 +1,100 @@
+"""The geometric mean of the leads' slowdowns over the pairs that all studies have, and its ratio to the baseline's.
+
+The pairs are fixed and no sample of others: an interval covers what varies between launches of exactly these pairs.
+The mixes of one company share their launches, so a launch gives one value, the mean over them; companies are
+independent of each other. A launch that lacks one of its pairs is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.comparison.comparison import BOTH, Side
+from castmates.analysis.comparison.launches import launch_means, questions
+from castmates.analysis.effects.verdicts import comparison_verdicts
+from castmates.analysis.statistics.intervals import BLOCK, holm, ratio
+from castmates.analysis.statistics.welch import summed
+from castmates.results.columns.comparison import COMPARISON_MEANS
+from castmates.results.columns.study import frame
+from castmates.study.spec import UNMANAGED
+
+_ENDS = ("", "_low", "_high")
+
+
+def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
+    """A row per study, the baseline first; p is adjusted over the other studies.
+
+    Empty where the studies have no pair in common. A study with numbers of several platforms has no mean.
+    """
+    losses = pd.concat({letter: _losses(side) for letter, side in studies.items()}, names=["letter"]).reset_index()
+    known = losses.groupby("mix")["letter"].nunique()
+    pairs = known.index[known == len(studies)]
+    if pairs.empty:
+        return frame([], COMPARISON_MEANS)
+    shared = losses[losses["mix"].isin(pairs)]
+    platforms = shared.groupby("letter")["platform"].unique().map(lambda names: names[0] if len(names) == 1 else "")
+    parts = company_means(shared[shared["letter"].map(platforms) != ""], ["letter"])
+    own = summed(parts, ["letter"]).reindex(list(studies))
+    first = next(iter(studies))
+    table = pd.DataFrame({"letter": list(studies), "platform": [platforms[letter] for letter in studies]})
+    table = table.assign(pairs=len(pairs), blocks=own["blocks"].fillna(0).to_numpy())
+    table = table.assign(**{f"slowdown{end}": np.exp(own[f"log{end}"].to_numpy()) for end in _ENDS})
+    return _judged(table, _differences(parts, first, list(studies)[1:]), margin)
+
+
+def company_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Each company's part of the mean over pairs, from a `loss` per group, mix, company and launch.
+
+    `summed` adds up the parts of a group. A pair that several companies measured is shared out among them, so that no
+    pair weighs more than another. A group in which a company lost all its launches has a part without a value.
+    """
+    by = list(by)
+    homes = losses.groupby([*by, "mix"])["company"].transform("nunique")
+    pairs = losses.groupby(by)["mix"].transform("nunique")
+    places = losses.drop_duplicates([*by, "mix", "company"]).groupby([*by, "company"]).size().rename("places")
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *BLOCK])
+    values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
+    whole = values["part"].where(values["present"] == values["places"])
+    means = whole.groupby([*by, "company"]).agg(["mean", "var", "count"])
+    return means.set_axis(["mean", "variance", "blocks"], axis=1)
+
+
+def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """`second` minus `first`, group by group, from the companies' parts of both."""
+    return summed(pd.concat([second, first.assign(mean=-first["mean"])]), by)
+
+
+def _losses(side: Side) -> pd.DataFrame:
+    """What each launch shows of each lead beside its antagonists against solo, without a partition."""
+    asked = questions(side.plan)
+    wanted = (asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["partition"] == UNMANAGED)
+    pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
+    launches = launch_means(side.plan, side.windows).reset_index()
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *BLOCK, "loss"]]
+
+
+def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:
+    """Each other study's mean minus the baseline's, by letter."""
+    by_letter = parts.reset_index()
+    ours = by_letter[by_letter["letter"] == first]
+    repeated = pd.concat([ours.assign(letter=letter) for letter in others])
+    theirs = by_letter[by_letter["letter"].isin(others)]
+    return difference_of_means(repeated, theirs, ["letter"])
+
+
+def _judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """Ratios to the baseline's mean, and their verdicts; none across platforms."""
+    baseline = table.iloc[0]
+    compared = (table.index > 0) & (table["platform"] == baseline["platform"]) & (table["platform"] != "")
+    logs = differences.reindex(table["letter"]).set_axis(table.index)
+    table = table.assign(**{name: logs[name].where(compared) for name in ("log", "log_low", "log_high", "p_value")})
+    table = table.assign(**{f"ratio{end}": ratio(table[f"log{end}"]) for end in _ENDS})
+    table["p_holm"] = holm(table["p_value"])
+    sides = {"where": BOTH, "platform_a": baseline["platform"], "platform_b": table["platform"]}
+    # The number of launches of all companies does not show whether each has enough for an interval.
+    counted = table["blocks"].where(table["slowdown_low"].notna(), table["blocks"].clip(upper=1))
+    counts = {"blocks_a": counted.iloc[0], "blocks_b": counted}
+    words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
+    table["verdict"] = words.where(table.index > 0, "baseline")
+    return table[list(COMPARISON_MEANS)].astype(dict(COMPARISON_MEANS))

@@ -1,0 +1,77 @@
+"""Several studies in one table, for terminal and page: a row per pair, a column per study, the baseline first."""
+
+import math
+from dataclasses import dataclass
+
+from castmates.report.comparison.compared import Several
+from castmates.report.comparison.rows import loss, with_ends
+from castmates.report.comparison.several_words import pair_name, verdict_in
+from castmates.report.results import records
+from castmates.report.text.words import Row, as_degradation, interval, number
+from castmates.study.spec import UNMANAGED
+
+ABSENT = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one study shows of one pair."""
+
+    loss: str  # 12.6 [2.0, 22.2]
+    ratio: str = ""  # of its slowdown to the baseline's: 1.046 [1.020, 1.073]; "" of the baseline
+    verdict: str = ""
+    value: float = math.nan  # the loss in per cent, to sort by
+    launches: int = 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A pair, and what each study shows of it."""
+
+    pair: str
+    partition: str  # as the baseline calls it; "" without one
+    cells: tuple[Cell, ...]
+
+
+def lines(several: Several) -> list[Line]:
+    """The leads against solo, of every pair that the baseline and another study have."""
+    found: dict[tuple[str, str], dict[str, Row]] = {}
+    for pair in several.pairs:
+        rows = pair.both
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+            found.setdefault((row["mix"], row["partition_a"]), {})[pair.b.letter] = row
+    letters = [study.letter for study in several.studies[1:]]
+    return [_line(by_letter, letters) for by_letter in found.values()]
+
+
+def mean_line(several: Several) -> Line | None:
+    """The geometric mean over the pairs that all studies have, where these are several."""
+    means = records(several.means)
+    if not means or means[0]["pairs"] < 2:
+        return None
+    return Line(f"geometric mean of {means[0]['pairs']} pairs", "", tuple(_mean(row) for row in means))
+
+
+def _line(by_letter: dict[str, Row], letters: list[str]) -> Line:
+    first = next(iter(by_letter.values()))
+    partition = "" if first["partition_a"] == UNMANAGED else str(first["partition_a"])
+    others = [_other(by_letter[letter], letter) if letter in by_letter else Cell(ABSENT) for letter in letters]
+    return Line(pair_name(first), partition, (_baseline(first), *others))
+
+
+def _baseline(row: Row) -> Cell:
+    return Cell(loss(row, "a"), value=as_degradation(row["slowdown_a"]), launches=int(row["blocks_a"]))
+
+
+def _other(row: Row, letter: str) -> Cell:
+    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    value, launches = as_degradation(row["slowdown_b"]), int(row["blocks_b"])
+    return Cell(loss(row, "b"), ratio, verdict_in(row["verdict"], letter), value, launches)
+
+
+def _mean(row: Row) -> Cell:
+    value, low, high = (as_degradation(row[f"slowdown{end}"]) for end in ("", "_low", "_high"))
+    text = number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
+    ratio = "" if math.isnan(row["ratio"]) else with_ends(row, "ratio")
+    verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
+    return Cell(text, ratio, verdict, value, int(row["blocks"]))

@@ -1,0 +1,181 @@
+"""The figure `comparison` of several studies: a group of lines per pair, a line per study, the baseline first.
+
+On the left what each study loses, on the right its slowdown against the baseline's. Colour and marker are those of
+the neighbour.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from castmates.report.comparison.compared import Several
+from castmates.report.comparison.several_words import pair_name, verdict_in
+from castmates.report.figures.panels import NOTE, axes_at, finish, lines_across, small_print, without_axis
+from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, looks_of, squeezed, styled
+from castmates.report.results import records
+from castmates.report.text.words import Row, as_degradation
+from castmates.study.spec import UNMANAGED
+
+LINES = 60  # of studies, over all pairs
+ROW, HEAD, GAP = 0.17, 0.2, 0.1  # inches: a study's line, a pair's heading, between pairs
+LEFT, BETWEEN, RIGHT = 1.55, 0.3, 1.15
+NAME = 24  # letters of a study's name
+BAND = "#dcebf5"
+MEAN: Look = (INK, "D")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one study shows of a pair, or of the mean over pairs: per cent."""
+
+    name: str  # of the study
+    loss: tuple[float, float, float]  # value, low, high
+    change: tuple[float, float, float]  # of the slowdown against the baseline's
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A pair with its studies."""
+
+    title: str
+    look: Look
+    points: tuple[Point, ...]
+
+
+def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data: the leads of all studies against solo, without a partition."""
+    source = several.table
+    source = source[(source["where"] == "both") & (source["role"] == "lead") & (source["baseline"] == "solo")]
+    source = source[source["partition_a"] == UNMANAGED]
+    groups = _groups(several, records(source))
+    with styled():
+        if not groups:
+            return empty_figure("The studies have no lead's loss against solo in common.", several.origin), source
+        room = max(1, LINES // len(several.studies))
+        return _figure(several, groups[:room], len(groups)), source
+
+
+def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
+    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows))
+    pairs: dict[str, list[Row]] = {}
+    for row in rows:
+        pairs.setdefault(row["mix"], []).append(row)
+    groups = [
+        Group(
+            pair_name(own[0]),
+            looks[own[0]["antagonists"]],
+            (_point(several.pairs[0].a.letter, several.pairs[0].a.name, own[0], "a"), *(_other(row) for row in own)),
+        )
+        for own in pairs.values()
+    ]
+    groups.sort(key=lambda group: -group.points[0].loss[0] if not math.isnan(group.points[0].loss[0]) else math.inf)
+    return [*_mean(several), *groups]
+
+
+def _mean(several: Several) -> list[Group]:
+    """The geometric means, first; none of a single pair."""
+    rows = records(several.means)
+    if not rows or rows[0]["pairs"] < 2:
+        return []
+    names = {study.letter: study.name for study in several.studies}
+    points = []
+    for row in rows:
+        verdict = "" if row["verdict"] == "baseline" else verdict_in(row["verdict"], row["letter"])
+        points.append(Point(f"{row['letter']}  {names[row['letter']]}", _losses(row, ""), _change(row), verdict))
+    return [Group(f"geometric mean of {rows[0]['pairs']} pairs", MEAN, tuple(points))]
+
+
+def _other(row: Row) -> Point:
+    point = _point(row["letter"], row["study_b"], row, "b")
+    return Point(point.name, point.loss, _change(row), verdict_in(row["verdict"], row["letter"]))
+
+
+def _point(letter: str, name: str, row: Row, side: str) -> Point:
+    return Point(f"{letter}  {name}", _losses(row, f"_{side}"), (math.nan,) * 3, "")
+
+
+def _losses(row: Row, side: str) -> tuple[float, float, float]:
+    value, low, high = (as_degradation(row[f"slowdown{side}{end}"]) for end in ("", "_low", "_high"))
+    return value, low, high
+
+
+def _change(row: Row) -> tuple[float, float, float]:
+    value, low, high = (100 * (row[f"ratio{end}"] - 1) for end in ("", "_low", "_high"))
+    return value, low, high
+
+
+def _figure(several: Several, groups: list[Group], known: int) -> Figure:
+    notes = small_print(PAGE, _key(several, groups, known))
+    head, foot = 0.12 + badge_room(several.origin, PAGE), 0.5 + NOTE * len(notes)
+    body = sum(HEAD + ROW * len(group.points) + GAP for group in groups)
+    height, width = head + body + foot, (PAGE - LEFT - BETWEEN - RIGHT) / 2
+    figure = Figure(figsize=(PAGE, height))
+    panels = [axes_at(figure, left, foot, width, body) for left in (LEFT, LEFT + width + BETWEEN)]
+    panels[1].axvspan(100 * (1 / (1 + several.margin) - 1), 100 * several.margin, color=BAND, linewidth=0, zorder=0)
+    top = 0.0
+    for group in groups:
+        _draw_group(panels, top, group)
+        top += HEAD + ROW * len(group.points) + GAP
+    for axes in panels:
+        _frame(axes, body)
+    panels[0].set_xlabel("loss of the program against solo (%)")
+    panels[1].set_xlabel("slowdown above the baseline's (%)")
+    return finish(figure, notes, several.origin)
+
+
+def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
+    labels = panels[0].get_yaxis_transform()
+    left = -(LEFT - 0.1) / ((PAGE - LEFT - BETWEEN - RIGHT) / 2)
+    panels[0].text(
+        left, top + HEAD / 2, group.title, transform=labels, va="center", fontsize=7.2, fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )  # fmt: skip
+    for place, point in enumerate(group.points):
+        y = top + HEAD + ROW * (place + 0.5)
+        name = squeezed(point.name, NAME, 1)
+        panels[0].text(-0.03, y, name, transform=labels, va="center", ha="right", fontsize=6.8)
+        _dot(panels[0], y, point.loss, group.look)
+        _dot(panels[1], y, point.change, group.look)
+        weight = "bold" if point.verdict.startswith("loses") else "normal"
+        words = "baseline" if not place else point.verdict
+        panels[1].text(
+            1.03, y, words, transform=panels[1].get_yaxis_transform(), va="center", fontsize=6.8, fontweight=weight,
+            color=INK if place else GREY,
+        )  # fmt: skip
+
+
+def _dot(axes: Axes, y: float, numbers: tuple[float, float, float], look: Look) -> None:
+    """A value with its interval; hollow where it has none."""
+    value, low, high = numbers
+    colour, marker = look
+    if math.isnan(value):
+        return
+    if not math.isnan(low):
+        axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
+    face = "white" if math.isnan(low) else colour
+    axes.plot([value], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+
+
+def _frame(axes: Axes, body: float) -> None:
+    axes.set_ylim(body, 0)
+    axes.set_yticks([])
+    without_axis(axes)
+    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    lines_across(axes, "x")
+    axes.locator_params(axis="x", nbins=6)
+    axes.margins(x=0.06)
+
+
+def _key(several: Several, groups: list[Group], known: int) -> str:
+    parts = ["bars: 95 % between launches, on the right Welch's t over the launches of both studies"]
+    parts.append(f"band: margin of ±{100 * several.margin:.3g} %")
+    parts.append("words: p < 0.05 after Holm's adjustment over pairs and studies, or inside the margin")
+    hollow = any(math.isnan(point.loss[1]) for group in groups for point in group.points)
+    parts += ["hollow: fewer than three launches, no interval"] if hollow else []
+    parts += [f"{known - len(groups)} more pairs are in the CSV"] if known > len(groups) else []
+    return "; ".join(parts)
