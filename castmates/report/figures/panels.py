@@ -21,6 +21,21 @@ KEY, SOURCE = "key", "source"  # what the two parts of the small print are calle
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a figure's file says of all its numbers: what speaks against them, and where they come from."""
+
+    caveat: str
+    source: str = ""
+
+    @staticmethod
+    def of(results: "Results | Origin") -> "Origin":
+        """Of a study; a comparison has its own."""
+        if isinstance(results, Origin):
+            return results
+        return Origin(caveat(results), stamp(results.platforms, results.name))
+
+
+@dataclass(frozen=True)
 class SmallPrint:
     """Lines at the foot of a figure: the key to its marks, and where its numbers come from."""
 
@@ -65,7 +80,7 @@ class Drawn:
                 )
 
 
-def drawn_grid(titles: Sequence[str], key: str, results: Results, room: Grid) -> Drawn:
+def drawn_grid(titles: Sequence[str], key: str, results: Results | Origin, room: Grid) -> Drawn:
     """Places for as many panels as have a title; two stand beside each other where there are several."""
     shown = list(titles[:PANELS])
     across = min(2, len(shown))
@@ -74,7 +89,7 @@ def drawn_grid(titles: Sequence[str], key: str, results: Results, room: Grid) ->
     more = f"{len(titles) - PANELS} more panels are in the CSV; " if len(titles) > PANELS else ""
     notes = small_print(width, more + key, results)
     foot = 0.22 + NOTE * len(notes)
-    head = 0.02 + badge_room(caveat(results), width)
+    head = 0.02 + badge_room(Origin.of(results).caveat, width)
     title = 0.12 * max(words.count("\n") + 1 for words in shown)
     row = title + room.above + room.axes + room.below
     height = head + down * row + foot
@@ -92,14 +107,13 @@ def drawn_grid(titles: Sequence[str], key: str, results: Results, room: Grid) ->
     return Drawn(figure, places, room, foot)
 
 
-def small_print(width: float, key: str, results: Results) -> SmallPrint:
+def small_print(width: float, key: str, results: Results | Origin) -> SmallPrint:
     """What stands at the foot of a figure so wide."""
     letters = int((width - 0.2) / SMALL_LETTER)
-    source = stamp(results.platforms, results.name)
-    return SmallPrint(textwrap.wrap(key, letters), textwrap.wrap(source, letters))
+    return SmallPrint(textwrap.wrap(key, letters), textwrap.wrap(Origin.of(results).source, letters))
 
 
-def finish(figure: Figure, notes: SmallPrint, results: Results) -> Figure:
+def finish(figure: Figure, notes: SmallPrint, results: Results | Origin) -> Figure:
     """Write the small print at the foot, and what speaks against the whole study into the corner."""
     width, height = figure.get_size_inches()
     below = {SOURCE: 0.05, KEY: 0.05 + NOTE * len(notes.source)}
@@ -108,7 +122,7 @@ def finish(figure: Figure, notes: SmallPrint, results: Results) -> Figure:
             figure.text(
                 0.1 / width, below[name] / height, "\n".join(lines), fontsize=SMALL, color=GREY, va="bottom", gid=name
             )
-    badge(figure, caveat(results))
+    badge(figure, Origin.of(results).caveat)
     return figure
 
 
