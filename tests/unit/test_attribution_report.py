@@ -179,7 +179,11 @@ def test_a_total_has_the_number_of_its_loss_or_the_rounds_that_it_is_made_of(cho
     figure, _ = attribution_figure.draw(chosen)
     said = texts(figure)
     assert {"total (3 of 5 launches)", "total"} <= set(said)
-    assert "those in which every stage was measured" in " ".join(" ".join(said).split())
+    assert "the others chose the partition" in " ".join(" ".join(said).split())
+    effects = chosen.effects.assign(rounds=chosen.effects["rounds"] + 3)
+    one = Results(**{**vars(chosen), "effects": effects, "attribution": chosen.attribution.assign(blocks_choosing=0)})
+    said = " ".join(" ".join(texts(attribution_figure.draw(one)[0])).split())
+    assert "those in which every stage was measured" in said
 
 
 def test_what_pairs_have_in_common_is_said_once():

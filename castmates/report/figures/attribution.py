@@ -226,7 +226,9 @@ def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel],
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []
     if any(panel.fewer for panel in panels):
-        parts.append("in brackets: of how many rounds or launches a total is, those in which every stage was measured")
+        chosen = any(total["blocks_choosing"] for total, _ in known)
+        which = "the others chose the partition" if chosen else "those in which every stage was measured"
+        parts.append(f"in brackets: of how many {'launches' if chosen else 'rounds'} a total is, {which}")
     parts += ["†: possibly biased by rejected measurements"] if any(row["possibly_biased"] for row in rows) else []
     parts += [f"the {len(known) - left_out} largest losses; {left_out} more are in the CSV"] if left_out else []
     parts += how if len(how) == 1 else []
