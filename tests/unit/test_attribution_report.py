@@ -1,6 +1,7 @@
 """What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -181,7 +182,7 @@ def test_a_total_has_the_number_of_its_loss_or_the_rounds_that_it_is_made_of(cho
     assert {"total (3 of 5 launches)", "total"} <= set(said)
     assert "the others chose the partition" in " ".join(" ".join(said).split())
     effects = chosen.effects.assign(rounds=chosen.effects["rounds"] + 3)
-    one = Results(**{**vars(chosen), "effects": effects, "attribution": chosen.attribution.assign(blocks_choosing=0)})
+    one = replace(chosen, effects=effects, attribution=chosen.attribution.assign(blocks_choosing=0))
     said = " ".join(" ".join(texts(attribution_figure.draw(one)[0])).split())
     assert "those in which every stage was measured" in said
 
