@@ -60,5 +60,5 @@ class FigureFiles:
 
 def drawn_figures(folder: StudyFolder) -> Mapping[str, FigureFiles]:
     """Every figure that lies in the folder of a study, by name."""
-    names = sorted(file.stem for file in folder.figures.glob("*.svg"))
+    names = sorted(file.stem for file in folder.figures.glob("*.svg") if not file.match("*.page.svg"))
     return {name: FigureFiles(name, folder.figures) for name in names}

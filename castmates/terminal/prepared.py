@@ -42,7 +42,8 @@ def size(amount: object) -> str:
 
 def report_words(folder: StudyFolder) -> str:
     """What was made of the launches."""
-    figures, tables = list(folder.figures.glob("*.svg")), list(folder.tables.glob("*.csv"))
+    drawn, tables = list(folder.figures.glob("*.svg")), list(folder.tables.glob("*.csv"))
+    figures = [file for file in drawn if not file.match("*.page.svg")]
     return ", ".join([counted(len(figures), "figure")] * bool(figures) + [counted(len(tables), "table")])
 
 

@@ -14,6 +14,20 @@ COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelect
   return [seen("body").backgroundColor, seen("body").color, seen(".drawing").backgroundColor]; })()"""
 FOCUSED = """(() => { const one = document.activeElement, look = getComputedStyle(one);
   return [one.textContent.trim().slice(0, 40), look.outlineStyle, one.getBoundingClientRect().left >= 0]; })()"""
+LETTERS = "[...document.querySelectorAll('.drawing text')].map(one => getComputedStyle(one).fill)"
+READING = "document.querySelector('.heatmap .reading').textContent"
+POINTED = """(() => { const mark = document.querySelector('.heatmap .value');
+  mark.scrollIntoView({ block: 'center' });
+  const { left, top, width, height } = mark.getBoundingClientRect();
+  const place = { clientX: left + width / 2, clientY: top + height / 2, bubbles: true };
+  document.elementFromPoint(place.clientX, place.clientY).dispatchEvent(new PointerEvent('pointermove', place));
+  return document.querySelector('.heatmap .reading').textContent; })()"""
+PLACE = "document.querySelector('.heatmap .reading').getBoundingClientRect().toJSON()"
+BEYOND = """[...document.querySelectorAll('.drawing svg')].flatMap(svg => {
+  const frame = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(one => { const box = one.getBoundingClientRect();
+    return Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom) > 2;
+  }).map(one => one.textContent); })"""
 PRINTED = """[...document.querySelectorAll(".tools, nav, .skip")].filter(one => one.offsetHeight).length"""
 
 
@@ -28,14 +42,59 @@ def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, usual, width, 
     assert tab.ask(f"{wide} > innerWidth + 0.5).map(one => one.outerHTML.slice(0, 80))") == []
 
 
-def test_light_and_dark_differ_and_drawings_keep_their_white_card(tab, usual):
+def test_light_and_dark_differ_and_so_do_drawings(tab, usual):
     tab.open(usual)
     page, ink, card = tab.ask(COLOURS)
+    letters = tab.ask(LETTERS)
     tab.media(dark=True)
     dark_page, dark_ink, dark_card = tab.ask(COLOURS)
-    assert card == dark_card == "rgb(255, 255, 255)"
     assert _brightness(page) > 200 > 60 > _brightness(ink)
     assert _brightness(dark_page) < 60 < 200 < _brightness(dark_ink)
+    assert _brightness(card) == 255
+    assert _brightness(dark_card) < 60
+    dark_letters = tab.ask(LETTERS)
+    assert len(letters) == len(dark_letters) > 100
+    assert ink in letters
+    assert dark_ink in dark_letters
+    assert ink not in dark_letters, "dark letters on dark ground"
+
+
+def test_letters_of_drawings_are_text_that_can_be_searched(tab, usual):
+    tab.open(usual)
+    words = tab.ask("[...document.querySelectorAll('.heatmap .drawing text')].map(one => one.textContent)")
+    assert {"dlrm-train", "stream"} <= set(words)
+    assert tab.ask("find('against solo', true, false, true)"), "as the browser's own search finds it"
+
+
+def test_the_value_of_a_mark_is_shown_at_the_pointer_and_read_with_the_arrow_keys(tab, usual):
+    tab.open(usual)
+    assert tab.ask("document.querySelectorAll('.value title').length") == 0, "or a second one would be shown"
+    assert tab.ask(READING) == ""
+    words = tab.ask(POINTED)
+    assert re.fullmatch(r"\S+ beside \S+: .* launches", words)
+    assert tab.ask(READING) == words
+    box = tab.ask(PLACE)
+    assert box["left"] >= 0
+    assert box["right"] <= 1280
+    tab.ask("document.querySelector('.heatmap .drawing').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert tab.ask(READING) == ""
+    tab.ask("document.querySelector('.heatmap .drawing').focus()")
+    seen = []
+    for _ in range(3):
+        tab.press("ArrowRight")
+        seen.append(tab.ask(READING))
+    assert len(set(seen)) == 3
+    assert tab.ask("document.querySelector('.heatmap .drawing + .unread').textContent") == seen[-1]
+    tab.press("ArrowLeft")
+    assert tab.ask(READING) == seen[1]
+    tab.press("Escape")
+    assert tab.ask(READING) == ""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_words_of_a_drawing_do_not_leave_it(tab, usual, width):
+    tab.open(usual, width)
+    assert tab.ask(BEYOND) == []
 
 
 def test_links_to_what_lies_beside_the_page_are_words_where_it_was_moved(tab, usual, tmp_path):

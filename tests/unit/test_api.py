@@ -47,6 +47,7 @@ def test_plan_machine_and_figures_come_with_it(folder):
     results = castmates.load(folder)
     assert results.plan.study == results.name == "study"
     assert results.machine.cpu_model == "Synthetic CPU @ 2.0 GHz"
+    assert not [name for name in results.figures if name.endswith(".page")], "the page has a drawing of its own"
     figure = results.figures["heatmap"]
     assert figure.pdf.read_bytes().startswith(b"%PDF")
     assert "<svg" in figure._repr_svg_()

@@ -1,6 +1,7 @@
 """What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
 from castmates.report.page.page import environment
-from castmates.report.results import Results
+from castmates.report.results import Results, records
 from castmates.report.text import attribution
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
@@ -107,7 +108,8 @@ def test_the_page_has_a_line_for_each_part(chosen):
 def test_bars_begin_where_those_above_end(chosen):
     figure, source = attribution_figure.draw(chosen)
     said = texts(figure)
-    assert {"dlrm beside stream", "bert beside chase", "own smaller share", "sharing", "total"} <= set(said)
+    assert {"dlrm beside stream", "bert beside chase", "own smaller share", "sharing"} <= set(said)
+    assert said.count("loss, % of the rate alone (log scale)") == 1, "one axis for all"
     assert any(text.startswith("modelled (not measured)") for text in said)
     dlrm = source[source["mix"] == "dlrm+stream"].set_index("part")["log"]
     leaves = ["busy neighbour", "own smaller share", "despite own ways", "cache capacity"]
@@ -140,7 +142,7 @@ def test_a_part_that_may_be_biased_has_a_dagger():
     flagged = Results(**{**vars(one), "attribution": one.attribution.assign(possibly_biased=part)})
     said = texts(attribution_figure.draw(flagged)[0])
     assert "cache capacity †" in said
-    assert "†: possibly biased by rejected windows" in " ".join(" ".join(said).split())
+    assert "†: possibly biased by rejected measurements" in " ".join(" ".join(said).split())
     assert all("possibly biased" in text for text in attribution.given_back(flagged).values())
     page = attribution_section(flagged)
     assert page.count("†") == 2
@@ -158,8 +160,36 @@ def test_a_study_without_any_loss_says_so():
 
 
 def test_of_too_many_mixes_the_largest_losses_are_drawn(chosen):
-    known = list(attribution.mixes(chosen))
+    known = attribution_figure._known(chosen)
     many = [({**total, "points": points}, own) for points in range(60) for total, own in known[:1]]
     drawn = attribution_figure._drawn(many)
-    assert [total["points"] for total, _ in drawn] == list(range(60 - attribution_figure.MIXES, 60))
-    assert attribution_figure._drawn(many[:24]) == many[:24]
+    assert 5 < len(drawn) < 60
+    assert [total["points"] for total, _ in drawn] == list(range(60 - len(drawn), 60))
+    assert attribution_figure._drawn(many[:5]) == many[:5]
+
+
+def test_a_total_has_the_number_of_its_loss_or_the_rounds_that_it_is_made_of(chosen):
+    totals = chosen.attribution.query("part == 'total'").set_index("mix")
+    losses = chosen.lead_effects("solo").set_index("mix")
+    fewer = {total["mix"]: attribution.fewer_rounds(chosen, total) for total, _ in attribution.mixes(chosen)}
+    assert fewer == {"dlrm+stream": "3 of 5 launches", "bert+chase": ""}
+    whole = records(chosen.attribution.query("part == 'total' and mix == 'bert+chase'"))[0]
+    loss = losses.loc["bert+chase"]
+    assert totals.loc["bert+chase", "points"] == pytest.approx(loss["degradation_pct"])
+    assert attribution.ends(whole) == pytest.approx((loss["degradation_low"], loss["degradation_high"]))
+    figure, _ = attribution_figure.draw(chosen)
+    said = texts(figure)
+    assert {"total (3 of 5 launches)", "total"} <= set(said)
+    assert "the others chose the partition" in " ".join(" ".join(said).split())
+    effects = chosen.effects.assign(rounds=chosen.effects["rounds"] + 3)
+    one = replace(chosen, effects=effects, attribution=chosen.attribution.assign(blocks_choosing=0))
+    said = " ".join(" ".join(texts(attribution_figure.draw(one)[0])).split())
+    assert "those in which every stage was measured" in said
+
+
+def test_what_pairs_have_in_common_is_said_once():
+    one = results(atoms(ways=(), sensitivity=()), atoms("bert@0", "chase@1", ways=(), sensitivity=()))
+    said = " ".join(" ".join(texts(attribution_figure.draw(one)[0])).split())
+    assert said.count("no partition gives the lead") == 1
+    page = attribution_section(one)
+    assert page.count("no partition gives the lead") == 2, "once a pair, beside its total"

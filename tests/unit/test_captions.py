@@ -1,5 +1,6 @@
 """Captions of figures with intervals say how those were made, and of how many launches. Synthetic results."""
 
+import json
 import re
 
 import pytest
@@ -16,6 +17,7 @@ from tests.unit.results_maker import make
 from tests.unit.test_figure_shares import results as of_shares
 
 WITHOUT = {"windows", "layers", "evolution", "timeline"}  # figures that draw no interval
+LONGEST = 60  # words
 METHOD = r"95 % t intervals? between launches[^.]*"
 UNDER = ("partitions", "heatmap_partitions", "sensitivity", "pareto")
 
@@ -30,13 +32,26 @@ def with_topdown(folder, blocks):
     return read_results(made)
 
 
+def with_phases_of(folder, blocks):
+    return with_phases(folder, blocks=blocks)
+
+
+def with_costs(folder, blocks):
+    make(folder, leads=["a"], blocks=blocks)
+    for place in folder.glob("blocks/*/*/block.json"):
+        record = json.loads(place.read_text())
+        place.write_text(json.dumps(record | {"costs": {"perf": {"logs": [0.01, 0.02], "seconds": 0.1}}}))
+    return read_results(folder)
+
+
 MADE = {
-    **dict.fromkeys(("heatmap", "attribution", "health", "control"), usual),
+    **dict.fromkeys(("heatmap", "attribution", "control"), usual),
+    "health": with_costs,
     **dict.fromkeys(UNDER, lambda _, blocks: of_shares(atoms(), blocks=blocks)),
     "steptimes": lambda folder, blocks: steptimes.results(folder, blocks=blocks),
     "counters": lambda folder, blocks: counted.results(folder, *counted.made_up(blocks)),
     "topdown": with_topdown,
-    "phases": lambda folder, blocks: with_phases(folder, blocks=blocks),
+    "phases": with_phases_of,
 }
 
 
@@ -46,8 +61,18 @@ def test_every_figure_with_intervals_is_looked_at():
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tmp_path, name):
-    told = texts_for(name, MADE[name](tmp_path / "study", 4)).caption
+    texts = texts_for(name, MADE[name](tmp_path / "study", 4))
+    assert texts.lacking == ""
+    told = texts.caption
     assert re.search(METHOD + r"\((\d to )?4 launches[;)]", told), told
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_caption_is_short_and_has_no_command(tmp_path, name):
+    makers = MADE | {"timeline": usual, "windows": usual, "layers": usual, "evolution": with_phases_of}
+    texts = texts_for(name, makers[name](tmp_path / "study", 4))
+    assert len(texts.caption.split()) <= LONGEST, texts.caption
+    assert not re.search(r"`|pip install|Source:|stamped", texts.caption)
 
 
 @pytest.mark.parametrize("name", ["pareto", "heatmap_partitions"])

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
 
 from castmates.report.figures import (
     attribution,
+    control,
     counters,
     evolution,
     health,
@@ -19,8 +18,8 @@ from castmates.report.figures import (
     timeline,
 )
 from castmates.report.figures import windows as over_time
+from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import fitting
-from castmates.report.figures.steptimes_axes import Curve, Panel, _looks
 from castmates.report.figures.timeline_rows import Span
 from castmates.report.results import read_results
 from castmates.results.columns.block import LAYERS
@@ -80,14 +79,14 @@ def test_long_names_in_the_figures_of_phases_and_evolution(tmp_path):
     assert "in a rejected window" in texts(figure)
 
 
-def test_windows_under_partitions_look_like_those_without_and_titles_tell_companies_apart():
+def test_windows_under_partitions_look_like_those_without():
     one = of_effects(atoms(ways=(2,), sensitivity=()), atoms("dlrm@0", "chase@1", ways=(2,), sensitivity=()), blocks=1)
     figure, source = over_time.draw(one)
     said = texts(figure)
     assert "hollow: under a partition" in said
     assert not any(text.endswith("partitioned") for text in said)
     assert source["what"].str.endswith("partitioned").any()
-    assert {"dlrm, block 1 of c1", "dlrm, block 1 of c2"} <= set(said)
+    assert said.count("dlrm") == 1, "a panel for the program, whatever its groups"
 
 
 @pytest.mark.parametrize(("across", "down", "found"), [(2, 2, (False, 12)), (4, 20, (True, 4))])
@@ -119,8 +118,8 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
     told.blocks["windows_rejected"] = told.blocks["windows"]
     told.windows["valid"], told.windows["reasons"] = False, "steal: 9 %"
     figure, _ = health.draw(told)
-    labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
-    names = [label for label in labels if label.startswith("A/A resnet50")]
+    labels = [label.get_text() for axes in control.draw(told)[0].axes for label in axes.get_yticklabels()]
+    names = [label for label in labels if label.startswith("resnet50")]
     assert len(names) == len(set(names)) == 2
     blocks = next(axes for axes in figure.axes if axes.get_title("left") == health_rows.BLOCKS)
     assert max(blocks.get_yticks()) == pytest.approx(100)
@@ -133,13 +132,9 @@ def test_ticks_of_a_wide_attribution_stand_apart(tmp_path):
     assert problems(attribution.draw(replace(told, attribution=wide))[0]) == []
 
 
-def test_step_times_of_a_panel_have_colours_of_their_own():
-    def curve(name):
-        return Curve(f"beside {name}", name, pd.DataFrame(), np.empty((0, 2)), np.empty((0, 2)), [])
-
-    panels = [
-        Panel(f"lead-{n}", "", "measured", "step", [curve(f"spec-{5 * n + m}") for m in range(5)]) for n in (0, 2)
-    ]
-    looks = _looks(panels)
-    for panel in panels:
-        assert len({to_hex(looks[one.label][0]) for one in panel.curves}) == 5
+def test_seven_neighbours_have_colours_of_their_own_and_forty_two_have_looks_of_their_own(tmp_path):
+    names = [f"spec-{number}" for number in range(42)]
+    told = read_results(make(tmp_path / "study", leads=["dlrm"], antagonists=names, blocks=1, rounds=1))
+    found = looks(told, names)
+    assert len(set(found.values())) == 42
+    assert len({colour for colour, _ in list(found.values())[:7]}) == 7

@@ -18,7 +18,7 @@ from castmates.report.results import read_results
 from tests.unit.results_maker import make
 
 ROOT = Path(__file__).parents[2]
-SUFFIXES = ["alt.txt", "csv", "pdf", "png", "rst", "svg", "txt"]
+SUFFIXES = ["alt.txt", "csv", "page.json", "page.svg", "pdf", "png", "rst", "svg", "txt"]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.report.figures import heatmap, heatmap_partitions, partitions
-from castmates.report.figures import windows as over_time
+from castmates.report.figures import windows_rows as over_time
+from castmates.report.figures.neighbours import looks, neighbours
 from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
@@ -84,15 +85,31 @@ def test_a_panel_for_each_mix_with_the_sensitivity_of_its_lead():
     assert {"dlrm beside stream", "bert beside chase"} <= set(said)
     assert any(text.startswith("modelled (not measured)") for text in said)
     assert {"split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS, "without a partition", "cap-2"} <= set(said)
-    assert "ways of the lead (1.5 MiB each)" in said
+    assert "ways of the program (1.5 MiB each)" in said
     assert len(figure.axes) == 2
     assert list(source.columns) == partitions.SHOWN
     assert "not measured" not in " ".join(texts(partitions.draw(results(atoms()))[0]))
 
 
+def test_the_legend_and_the_curves_have_the_same_lines_and_no_colour_of_a_neighbour():
+    one = results(atoms(), noise=0.01)
+    figure, _ = partitions.draw(one)
+    keys = {line.get_label(): line for line in figure.legends[0].legend_handles}
+    curves = {
+        (line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines
+        if len(set(line.get_xdata())) > 1 and set(line.get_xdata()) != {0, 1}
+    }  # fmt: skip
+    for name in ("split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS):
+        assert (keys[name].get_color(), keys[name].get_linestyle()) in curves, name
+    assert keys[partitions.OWN].get_linestyle() == "--"
+    assert keys["split"].get_linestyle() == "-"
+    beside = {look[0] for look in looks(one, neighbours(one)).values()}
+    assert not beside & {line.get_color() for name, line in keys.items() if name not in partitions.GREYS}
+
+
 def test_few_launches_are_said_to_speak_of_themselves():
     figure, source = partitions.draw(results(atoms(), noise=0.01, blocks=2))
-    assert any("within launch only" in text for text in texts(figure))
+    assert "within launch only" in " ".join(texts(figure)).replace("\n", " ")
     assert source.loc[source["series"] == "split", "within_launch"].all()
 
 
@@ -100,9 +117,9 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     one = results([mix for mix in atoms() if not mix.antagonists])
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
-    assert texts_for("partitions", one).alternative == "Degradation under partitions: dlrm from 6.4 to 18.1 %."
-    assert texts_for("heatmap", one).alternative == "The study sweep has no mix without a partition."
-    assert "has no mix without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
+    assert texts_for("partitions", one).alternative == "Losses under partitions: dlrm from 6.4 to 18.1 %."
+    assert texts_for("heatmap", one).alternative == "No pair of the study sweep was measured without a partition."
+    assert "was measured without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 
 def test_the_other_figures_show_what_holds_without_partitions():

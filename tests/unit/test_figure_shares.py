@@ -57,7 +57,7 @@ def test_the_frontier_the_limit_and_what_is_confirmed_are_drawn():
     pareto = pd.concat([one.pareto, fresh], ignore_index=True)
     figure, source = pareto_figure.draw(replace(one, pareto=pareto))
     said = [text.replace("\n", " ") for text in texts(figure)]
-    assert any("filled: fresh blocks" in text for text in said)
+    assert any("filled: fresh launches" in text for text in said)
     assert any("the limit of 25 %" in text for text in said)
     assert "no partition" in said
     assert source is pareto
@@ -104,8 +104,8 @@ def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_a
     said, panels = texts(figure), [axes for axes in figure.axes if axes.texts]
     assert len(panels) == said.count("not reached") == 2
     for axes in panels:
-        colours = [text.get_color() for text in axes.texts if text.get_text().startswith("beside")]
-        assert len(set(colours)) == len(colours)
+        lines = [text.arrow_patch.get_edgecolor() for text in axes.texts if text.get_text().startswith("beside")]
+        assert len(set(lines)) == len(lines)
     assert problems(figure) == []
 
 

@@ -7,14 +7,17 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from castmates.errors import CastmatesError
-from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows
+from castmates.report.figures import control, heatmap, heatmap_cells, heatmap_grid, windows, windows_rows
 from castmates.report.figures.index import FIGURES
-from castmates.report.figures.style import broken, own_ids, squeezed
+from castmates.report.figures.style import ALARM, broken, own_ids, squeezed
 from castmates.report.results import read_results
 from castmates.report.text.words import plain
+from castmates.results.columns.block import SAMPLES
+from castmates.results.columns.study import frame
 from tests.unit.legible import problems
 from tests.unit.results_maker import make
 
@@ -43,7 +46,8 @@ VARIANTS = {
 # Each figure with the results that are hard for it; what all have in common (files, bytes) is in test_figure_files.py.
 HARD = [
     *[("heatmap", variant) for variant in ("one-mix", "twenty", "matrix", "long", "missing")],
-    ("windows", "wide"), ("windows", "one-mix"), ("control", "long"), ("control", "emulated"), ("control", "wide"),
+    ("windows", "wide"), ("windows", "one-mix"), ("windows", "long"), ("windows", "matrix"),
+    ("control", "long"), ("control", "emulated"), ("control", "wide"),
     ("attribution", "usual"), ("attribution", "long"), ("health", "missing"), ("health", "long"),
 ]  # fmt: skip
 ODD = [(figure, variant) for figure in FIGURES for variant in ("failed", "nothing")]
@@ -79,11 +83,13 @@ def test_a_figure_without_numbers_says_so_and_has_its_columns(made, figure, vari
         assert drawn.axes == []
     else:  # its mixes are known, and have no number
         assert why or "no data" in sentences(drawn)
+    assert bool(why) == bool(FIGURES[figure].module.lacking(made(variant)))
 
 
 def test_each_figure_has_a_sentence_of_its_own_for_results_without_numbers(made):
     said = [sentences(FIGURES[figure].module.draw(made("nothing"))[0])[-1] for figure in FIGURES]
     assert len(set(said)) == len(said)
+    assert said == [FIGURES[figure].module.lacking(made("nothing")) for figure in FIGURES]
 
 
 def test_the_legibility_check_finds_what_is_wrong():
@@ -140,7 +146,7 @@ def test_the_controls_that_must_not_differ_are_drawn_and_the_positive_one_is_tol
     figure, source = control.draw(read_results(make(tmp_path / "study", leads=["a"])))
     said = " ".join(texts(figure))
     assert all(name in said for name in ("compute+compute", "(negative)", "(of a control)"))
-    assert "positive control chase+stream, solo over co-run: 1.31 [1.30, 1.32], sensitive" in said.replace("\n", " ")
+    assert "positive control chase+stream, alone over beside: 1.31 [1.30, 1.32], sensitive" in said.replace("\n", " ")
     assert set(source["control"].dropna()) == {"A/A", "positive", "negative"}
 
 
@@ -154,7 +160,7 @@ def test_colours_are_symmetric_around_no_change():
 
 def test_rates_are_relative_to_the_valid_solo_windows_of_the_same_block(tmp_path):
     results = read_results(make(tmp_path / "study"))
-    shown = windows.relative_rates(results.windows)
+    shown = windows_rows.relative_rates(results.windows)
     solo = shown[(shown["what"] == "solo") & shown["valid"]].groupby(["company", "block"])["relative_rate"].median()
     assert np.allclose(solo, 1.0)
     assert set(shown["what"]) == {"solo", "solo-again", "placebo", "beside stream", "beside compute", "beside chase"}
@@ -163,24 +169,86 @@ def test_rates_are_relative_to_the_valid_solo_windows_of_the_same_block(tmp_path
 def test_a_block_whose_solo_windows_were_all_rejected_is_still_shown(tmp_path):
     table = read_results(make(tmp_path / "study", leads=["a"], blocks=1)).windows
     table["valid"] = False
-    shown = windows.relative_rates(table)
+    shown = windows_rows.relative_rates(table)
     assert shown["relative_rate"].notna().all()
     assert shown[shown["what"] == "solo"]["relative_rate"].median() == pytest.approx(1.0)
 
 
-def test_at_most_twelve_blocks_are_drawn_the_first_and_the_last_among_them(tmp_path):
-    shown = windows.relative_rates(read_results(make(tmp_path / "study", blocks=20, rounds=2)).windows)
-    chosen = windows.chosen_blocks(shown)
-    assert len(chosen) == len(set(chosen)) == 12
-    assert chosen[0] == ("dlrm-train-0000abcd", 1)
-    assert chosen[-1] == ("resnet-infer-0000abcd", 20)
+def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_start(tmp_path):
+    results = read_results(make(tmp_path / "study", blocks=200, rounds=1))
+    blocks = results.blocks.assign(
+        started=[f"2026-01-{32 - row.block % 31:02d}" for row in results.blocks.itertuples()]
+    )
+    shown = windows_rows.relative_rates(results.windows)
+    chosen = windows_rows.chosen_blocks(shown, blocks)
+    assert len(chosen) == len(set(chosen)) == windows_rows.LAUNCHES
+    started = blocks.set_index(["company", "block"])["started"]
+    assert [started[place] for place in chosen] == sorted(started[place] for place in chosen)
+    assert {started[chosen[0]], started[chosen[-1]]} == {min(started), max(started)}
+    drawn = windows_rows.in_a_row(shown, chosen)
+    ends = drawn.groupby("launch")["minutes"].agg(["min", "max"])
+    assert (ends["min"].iloc[1:].to_numpy() > ends["max"].iloc[:-1].to_numpy()).all(), "launches do not overlap"
 
 
-def test_many_antagonists_have_looks_of_their_own(tmp_path):
-    shown = windows.relative_rates(read_results(make(tmp_path / "study", **VARIANTS["twenty"])).windows)
-    looks = windows._looks(shown)
-    assert len(looks) == 23
-    assert len(set(looks.values())) == 23
+def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["b"], blocks=2)
+    results = read_results(folder)
+    table = results.windows
+    table["valid"], table["reasons"] = True, ""
+    lost = (table["block"] == 1) & (table["window"] == 2)
+    table.loc[lost, ["valid", "reasons"]] = (
+        False,
+        "foreign load: others took 24% of CPU 1 (limit 5%), mostly make (pid 7)",
+    )
+    other = (table["block"] == 2) & (table["window"] == 1)
+    table.loc[other, ["valid", "reasons"]] = False, "governor changed: to powersave"
+    children = "children of make (pid 9)"
+    for place in folder.glob("blocks/*/*"):
+        head = {
+            "study": "study",
+            "company": place.parent.name,
+            "block": int(place.name),
+            "t_ns": 1,
+            "source": "culprits",
+        }
+        rows = [
+            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.2, "note": "make (pid 7)"},
+            head | {"window": 2, "subject": "cpu1", "metric": "foreign_s", "value": 0.1, "note": children},
+            head | {"window": 3, "subject": "cpu0", "metric": "steal_s", "value": 0.05, "note": ""},
+        ]  # fmt: skip
+        frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
+    found = windows_rows.taken(results, [("a-0000abcd", 1), ("a-0000abcd", 2)])
+    shares = found.set_index(["block", "window", "who"])["share_pct"]
+    opened = table.set_index(["block", "window"])["open_s"]
+    assert shares[1, 2, "make"] == pytest.approx(100 * 0.3 / opened[1, 2])
+    assert shares[2, 3, "hypervisor"] == pytest.approx(100 * 0.05 / opened[2, 3])
+    assert np.isnan(shares[2, 1, "governor changed"])
+    assert len(found) == 5, "what the samples name is not named once more by the reason"
+    figure, source = windows.draw(results)
+    lanes = figure.axes[-1]
+    assert lanes.get_title("left") == "Who else took time"
+    assert {label.get_text() for label in lanes.get_yticklabels()} == {"make", "hypervisor", "governor changed"}
+    assert source.set_index(["block", "window"])["disturbed_by"][1, 2] == "make"
+    at = source.set_index(["block", "window"])["minutes"][1, 2]
+    red = [lines for lines in lanes.collections if to_hex(lines.get_color()[0]) == ALARM]
+    assert at in [segment[0][0] for lines in red for segment in lines.get_segments()]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "who"),
+    [
+        ("steal: the hypervisor took 4.0% of CPU 1 (limit 1.0%)", ["hypervisor"]),
+        ("foreign load: others took 9% of CPU 2 (limit 5%), mostly children of make (pid 7); swapping: 3 pages",
+         ["make", "swapping"]),
+        ("too few cycles: 2 of 8 are left (limit 50%; foreign load, steal)", ["too few cycles left"]),
+        ("neighbours: others took 20% of the CPU time around cache l3:0 (limit 10%), by nobody whom /proc shows",
+         ["nobody seen"]),
+        ("foreign load: others took 9% of CPU 2 (limit 5%), mostly interrupts", ["interrupts"]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_a_reason_names_its_culprit(reasons, who):
+    assert windows_rows.culprits(reasons) == who
 
 
 def test_block_ratios_pair_the_two_solo_scenes_inside_rounds():
@@ -222,17 +290,29 @@ def test_a_missing_table_is_a_sentence(tmp_path):
         read_results(folder)
 
 
-def test_the_heatmap_has_means_of_whole_rows_and_columns_and_a_row_of_controls(tmp_path):
-    results = read_results(make(tmp_path / "study", missing=[("dlrm-train", "chase")]))
+def test_the_heatmap_has_means_from_three_rows_and_columns_on_and_no_control(tmp_path):
+    leads = ["dlrm-train", "resnet-infer", "bert"]
+    results = read_results(make(tmp_path / "study", leads=leads, missing=[("dlrm-train", "chase")]))
     figure, source = heatmap.draw(results)
-    assert source["row"].value_counts().to_dict() == {"mix": 10, "sensitivity": 4, "contentiousness": 6, "A/A": 2}
+    assert source["row"].value_counts().to_dict() == {"mix": 16, "sensitivity": 6, "contentiousness": 6}
     means = source[source["row"] == "sensitivity"].set_index(["lead", "baseline"])["degradation_pct"]
     assert np.isnan(means["dlrm-train", "solo"])
     assert f"{means['resnet-infer', 'solo']:.1f}" in texts(figure)
-    again = source[source["row"] == "A/A"].set_index("lead")["degradation_pct"]
-    ratio = results.controls.query("control == 'A/A' and lead == 'resnet-infer'")["ratio"].iloc[0]
-    assert again["resnet-infer"] == pytest.approx(100 * (1 - 1 / ratio))
-    assert {"A/A: solo again", "sensitivity (mean)"} <= set(texts(figure))
+    assert "sensitivity (mean)" in texts(figure)
+    assert not any("A/A" in text for text in texts(figure)), "grey means one thing"
+    few, _ = heatmap.draw(read_results(make(tmp_path / "few", leads=leads[:2])))
+    assert not any("(mean)" in text.replace("\n", " ") for text in texts(few))
+
+
+def test_the_heaviest_neighbours_stand_above_and_what_is_missing_below():
+    losses = {"a": 1.0, "b": 9.0, "c": float("nan"), "d": 4.0}
+    rows = [
+        {"panel": "solo", "antagonists": name, "lead": "x", "degradation_pct": loss} for name, loss in losses.items()
+    ]
+    assert heatmap_grid.grid(pd.DataFrame(rows), ["solo"], means=False).rows == ["b", "d", "a", "c"]
+    many = {name: 2.0 * place for place, name in enumerate("abcdefg")}
+    rows = [{"panel": "solo", "antagonists": name, "lead": "x", "degradation_pct": loss} for name, loss in many.items()]
+    assert heatmap_grid.grid(pd.DataFrame(rows), ["solo"], means=False).rows == list("gfedcba")
 
 
 def test_rows_that_lose_alike_stand_side_by_side_and_a_missing_cell_pulls_nowhere():

@@ -41,7 +41,7 @@ def test_tables_and_texts_that_cannot_be_written_are_sentences(tmp_path):
     with pytest.raises(CastmatesError, match=r"a cannot be written \(Is a directory\)"):
         write_table(frame([], WINDOWS), tmp_path / "a")
     with pytest.raises(CastmatesError, match=r"a.txt cannot be written \(Is a directory\)"):
-        texts.write_texts(texts.Texts("a", "b"), tmp_path / "a")
+        texts.write_texts(texts.Texts("a", "b"), "a", tmp_path / "a")
 
 
 def test_who_has_more_to_say_still_gets_the_system_s_error(tmp_path):

@@ -108,7 +108,8 @@ def test_the_same_antagonist_on_two_seats_has_two_looks():
 
 
 def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_blocks):
-    for told in dataclasses.astuple(texts_for("layers", two_blocks)):
+    texts = texts_for("layers", two_blocks)
+    for told in (texts.caption, texts.alternative):
         assert "rofiled, not measured" in told
     assert "convolution, backward 45.1 ms" in texts_for("layers", two_blocks).alternative
 

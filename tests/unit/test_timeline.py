@@ -90,8 +90,8 @@ def test_what_is_drawn_adds_up_and_a_missing_sample_is_a_gap_and_no_zero(tmp_pat
     assert set(np.round(tops, 6)) == {1.0, 3.0}
     assert source.loc[(source["window"] == window) & (source["member"] == STREAM), "value"].isna().any()
     words = " ".join(text.get_text() for text in figure.texts)
-    assert "the median of 4 by the lead's total rate" in words.replace("\n", " ")
     assert "a sample every" in words.replace("\n", " ")
+    assert "the one with the median total rate" in timeline_figure.caption(whole.one)
 
 
 def test_without_samples_the_figure_says_so():

@@ -125,7 +125,7 @@ def test_the_picture_is_stamped_and_names_what_changed_most(tmp_path, blocks):
     assert f"Backend Bound +{row['points']:.1f} [{row[low]:.1f}, {row[high]:.1f}]" in said
     assert "Memory Bound +" in said
     assert f"dlrm-train beside compute: Backend Bound +{row['points']:.1f}" in topdown.alternative(results)
-    assert topdown.caption(results).startswith("Top-Down analysis")
+    assert topdown.caption(results).startswith("Where the issue slots")
 
 
 def test_where_nothing_was_counted_the_picture_says_why(tmp_path):

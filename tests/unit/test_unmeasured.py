@@ -7,7 +7,7 @@ import pytest
 from castmates.analysis.effects.stamps import origin_word, stamps_table
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.style import COLUMN, badge, badge_room, empty_figure
-from castmates.report.figures.texts import texts_for
+from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.text.stamps import GOOD, caveat, first_words, stamped, stamps
@@ -46,7 +46,7 @@ def test_stamps_and_captions_begin_with_it(unmeasured):
     assert first_words(results) == first
     for name in FIGURES:
         texts = texts_for(name, results)
-        assert texts.caption.startswith(first)
+        assert whole_caption(texts, results).startswith(first)
         assert texts.alternative.startswith(first)
 
 

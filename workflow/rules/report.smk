@@ -22,7 +22,16 @@ rule draw_figures:
         expand(
             "results/{{study}}/figures/{figure}.{suffix}",
             figure=FIGURES,
-            suffix=["pdf", "png", "csv", "txt", "alt.txt", "rst"],
+            suffix=[
+                "pdf",
+                "png",
+                "csv",
+                "txt",
+                "alt.txt",
+                "rst",
+                "page.svg",
+                "page.json",
+            ],
         ),
     log:
         "logs/draw_figures/{study}.log",
@@ -47,7 +56,7 @@ rule write_report:
         figures=expand(
             "results/{{study}}/figures/{figure}.{suffix}",
             figure=FIGURES,
-            suffix=["svg", "txt", "alt.txt"],
+            suffix=["page.svg", "page.json"],
         ),
     output:
         report(

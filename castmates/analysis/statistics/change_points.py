@@ -17,10 +17,8 @@ FEWEST = 60  # points that can have a change at all
 FEWEST_GROUPS = 6
 MOST_MEMORY = 0.9
 MAD_TO_SD = 1.4826
-MISSING = (
-    "No change points and no end of a warm-up are shown: the package ruptures is not installed here; "
-    "`pip install castmates[phases]` brings it (for Python below 3.14)."
-)
+MISSING = "no changes of level are looked for: the package ruptures is not installed here"
+INSTALL = ".venv/bin/pip install 'ruptures>=1.1.10'"  # for Python below 3.14
 
 
 def available() -> bool:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
-from castmates.report.figures.panels import Grid, drawn_grid, lines_across, spread_labels
+from castmates.report.figures.panels import Grid, Origin, drawn_grid, lines_across, spread_labels
 from castmates.report.figures.style import GREY, PAGE, SMALL, Look, broken, empty_figure, looks_of, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
@@ -40,7 +40,7 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
     looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows))
     places, dated = _places(rows)
-    grid = drawn_grid(leads, NOTES + ("" if dated else EVENLY), several.origin, ROOM)
+    grid = drawn_grid(leads, NOTES + ("" if dated else EVENLY), Origin(several.origin), ROOM)
     low, high = _reach(rows)
     for axes, lead in zip(grid.places, leads, strict=False):
         axes.set_ylim(low, high)

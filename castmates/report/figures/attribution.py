@@ -1,7 +1,7 @@
-"""The figure `attribution`: a waterfall for each mix of what its lead loses, in log terms that are read in per cent."""
+"""The figure `attribution`: a waterfall for each pair of what its program loses, in log terms read in per cent."""
 
 import math
-import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,134 +10,119 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.analysis.partitions import attribution_parts
-from castmates.report.figures.panels import axes_at, finish, inches_of
-from castmates.report.figures.style import (
-    COLOURS,
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    SMALL_LETTER,
-    badge_room,
-    empty_figure,
-    stamp,
-    styled,
-)
+from castmates.analysis.partitions.attribution_parts import TOTAL
+from castmates.report.figures.neighbours import looks, user_first
+from castmates.report.figures.panels import SmallPrint, axes_at, finish, fitting, inches_of, small_print
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text import attribution
-from castmates.report.text.attribution import Row
+from castmates.report.text.attribution import WORDS, Row
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, number, units
+from castmates.report.text.words import counted, interval, number, units
 
-MIXES, LONE_COLUMN = 24, 6  # drawn at most; in a single column at most
-LINE, GAP = 0.155, 0.1  # inches: a bar's line, between two mixes
-NUMBERS = 1.17  # inches for the numbers beside the bars
-MOST_TOLD = 8  # mixes in the alternative text
+LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
+WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
+LETTERS = 32  # of a line of a pair's name
+HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
+MOST_TOLD = 8  # pairs in the alternative text
 HOLLOW = {  # verdicts of bars that claim nothing
     "too few blocks": "too few launches to tell",
-    "unclear": "unclear (Holm-adjusted)",
+    "unclear": "not clear (Holm-adjusted)",
     "equivalent": "within the margin",
 }
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
-MOST_TICKS, TICK = 6, 0.27  # at most; inches between two
-LOOKS = {
-    attribution_parts.BUSY: COLOURS[4],
-    attribution_parts.NEIGHBOUR: COLOURS[4],
-    attribution_parts.NOT_GIVEN_BACK: COLOURS[1],
-    attribution_parts.OWN: COLOURS[5],
-    attribution_parts.DESPITE: COLOURS[1],
-    attribution_parts.CAPACITY: COLOURS[0],
-    attribution_parts.SHARING: COLOURS[3],
-    attribution_parts.TOTAL: "#7f7f7f",
-}
+MOST_TICKS, TICK = 7, 0.3  # at most; inches between two
+TOTAL_COLOUR = "#7f7f7f"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One mix on one platform: its bars from above, each with the loss at which it begins."""
+    """One pair on one platform: its bars from above, each with the loss at which it begins."""
 
-    title: list[str]
-    about: list[str]
+    who: str
+    about: str  # how its parts were told apart, where pairs differ in that
+    colour: str
     bars: list[tuple[float, Row]]
-
-    @property
-    def lines(self) -> int:
-        """Lines of text above the bars."""
-        return len(self.title) + len(self.about)
+    fewer: str  # of how many of the rounds the total is
 
     @property
     def height(self) -> float:
         """Inches that it takes."""
-        return GAP + LINE * 0.8 * self.lines + LINE * len(self.bars)
+        return GAP + LINE * len(self.bars)
+
+    def name(self, row: Row) -> str:
+        """What stands beside a bar."""
+        few = f" ({self.fewer})" if self.fewer and row["part"] == TOTAL else ""
+        return f"{row['part']}{few}" + (" †" if row["possibly_biased"] else "")
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    table = results.attribution
-    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
     with styled():
-        if not known:
-            return empty_figure(f"No loss is known in the study {results.name}.", caveat(results)), table
-        return _figure(known, results), table
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), results.attribution
+        return _figure(_known(results), results), results.attribution
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    return "" if _known(results) else f"No loss is known in the study {results.name}."
+
+
+def _known(results: Results) -> list[tuple[Row, list[Row]]]:
+    """The pairs with a loss, by program in the study's order."""
+    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
+    order = user_first(results, [total["lead"] for total, _ in known])
+    return sorted(known, key=lambda pair: order.index(pair[0]["lead"]))
 
 
 def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> Figure:
-    across = 1 if len(known) <= LONE_COLUMN else 2
-    width = COLUMN if across == 1 else PAGE
-    letters = int((width / across - 0.15) / SMALL_LETTER)
-    drawn = _drawn(known)
-    abouts = {attribution.isolation(total) for total, _ in drawn}
-    common = abouts.pop() if len(drawn) > 1 and len(abouts) == 1 else ""  # said once, at the foot
-    panels = [_panel(total, own, 0 if common else letters, int(letters * 0.85), results) for total, own in drawn]
-    cut = math.ceil(len(panels) / across)
-    columns = [panels[begin : begin + cut] for begin in range(0, len(panels), cut)]
-    tall = max(sum(panel.height for panel in column) for column in columns)
-    notes = textwrap.wrap("; ".join(filter(None, [common, _key(known, results)])), int((width - 0.15) / SMALL_LETTER))
-    head, foot = 0.2 + badge_room(caveat(results), width), 0.5 + 0.11 * len(notes)
+    panels = _panels(_drawn(known), results)
+    notes = _key(known, len(known) - len(panels), panels, results)
+    head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
+    tall = sum(panel.height for panel in panels)
     height = head + tall + foot
-    figure = Figure(figsize=(width, height))
-    names = SMALL_LETTER * max(len(_name(row)) for panel in panels for _, row in panel.bars) + 0.12
-    low, high = _reach(panels)
-    for number_, column in enumerate(columns):
-        left = number_ * width / across
-        inches = sum(panel.height for panel in column)
-        axes = axes_at(figure, left + names, height - head - inches, width / across - names - NUMBERS, inches)
-        _ticks(axes, low, high)
-        _column(axes, column, inches, names)
-        figure.text(
-            (left + width / across - 0.05) / width, 1 - (head - 0.04) / height, "points of the solo rate",
-            fontsize=SMALL, color=GREY, ha="right", va="bottom",
-        )  # fmt: skip
-        figure.text(
-            (left + (names + width / across - NUMBERS) / 2) / width, (height - head - inches - 0.24) / height,
-            "loss of the solo rate (%), log scale", fontsize=7, ha="center", va="top",
-        )  # fmt: skip
-    return finish(figure, notes, caveat(results), left=0.07)
+    figure = Figure(figsize=(PAGE, height))
+    axes = axes_at(figure, WHO + PART, height - head - tall, PAGE - WHO - PART - NUMBERS, tall)
+    _ticks(axes, *_reach(panels))
+    _paint(axes, panels, tall)
+    axes.set_xlabel("loss, % of the rate alone (log scale)", labelpad=2)
+    figure.text(
+        1 - 0.05 / PAGE, 1 - (head - 0.04) / height, "points of the rate alone", fontsize=SMALL, color=GREY, ha="right",
+        va="bottom",
+    )  # fmt: skip
+    return finish(figure, notes, results)
 
 
 def _drawn(known: list[tuple[Row, list[Row]]]) -> list[tuple[Row, list[Row]]]:
-    """All mixes in their order; of too many those with the largest losses."""
-    if len(known) <= MIXES:
+    """All pairs in their order; if they do not fit on a page those with the largest losses."""
+    heights = [GAP + LINE * (1 + len(attribution.leaves(own))) for _, own in known]
+    room = fitting(sorted(heights, reverse=True), around=1.2)
+    if room >= len(known):
         return known
-    least = sorted((total["points"] for total, _ in known), reverse=True)[MIXES - 1]
-    return [mix for mix in known if mix[0]["points"] >= least][:MIXES]
+    least = sorted((total["points"] for total, _ in known), reverse=True)[room - 1]
+    return [pair for pair in known if pair[0]["points"] >= least][:room]
 
 
-def _panel(total: Row, own: list[Row], letters: int, width: int, results: Results) -> Panel:
-    """A mix with a title of so many letters, and so many (or no line at all) for how it was told apart."""
+def _panels(drawn: list[tuple[Row, list[Row]]], results: Results) -> list[Panel]:
+    colours = looks(results, [total["antagonists"] for total, _ in drawn])
     several = len(results.platforms) > 1
-    title = attribution.who(total) + (f" ({total['platform']})" if several else "")
-    bars, begin = [], 0.0
-    for row in attribution.leaves(own):
-        bars.append((begin, row))
-        begin += row["log"]
-    about = textwrap.wrap(attribution.isolation(total), letters) if letters else []
-    return Panel(textwrap.wrap(title, width), about, [*bars, (0.0, total)])
+    how = {attribution.isolation(total) for total, _ in drawn}
+    panels = []
+    for total, own in drawn:
+        bars, begin = [], 0.0
+        for row in attribution.leaves(own):
+            bars.append((begin, row))
+            begin += row["log"]
+        who = attribution.who(total) + (f" ({total['platform']})" if several else "")
+        about = f"{total['partition']} ({attribution.ways(total)})" if total["partition"] and len(how) > 1 else ""
+        colour = colours[total["antagonists"]][0]
+        panels.append(Panel(who, about, colour, [*bars, (0.0, total)], attribution.fewer_rounds(results, total)))
+    return panels
 
 
-def _reach(panels: list[Panel]) -> tuple[float, float]:
+def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     """The smallest and the largest log that is drawn, with what leaves whiskers whole."""
     ends = [0.0]
     for panel in panels:
@@ -154,47 +139,53 @@ def _whisker(row: Row) -> tuple[float, float]:
     return row["log_low"], row["log_high"]
 
 
-def _column(axes: Axes, panels: list[Panel], inches: float, names: float) -> None:
-    """Draw mixes from above; heights are in inches."""
+def _paint(axes: Axes, panels: Sequence[Panel], inches: float) -> None:
+    """Draw the pairs from above; heights are in inches."""
     axes.set_ylim(inches, 0)
     axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color="#e4e4e4", linewidth=0.5, zorder=0)
+    axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
     place, ticks, labels = 0.0, [], []
-    for panel in panels:
+    for number_, panel in enumerate(panels):
+        if number_:
+            axes.axhline(place + GAP / 2, xmin=-3, xmax=2, color="#e4e4e4", linewidth=0.5, clip_on=False)
         place += GAP
-        for line, grey in [*((text, False) for text in panel.title), *((text, True) for text in panel.about)]:
-            axes.annotate(
-                line, (0, place), xycoords=("axes fraction", "data"), xytext=(-72 * (names - 0.07), -1),
-                textcoords="offset points", fontsize=SMALL if grey else 7.5, color=GREY if grey else INK, va="top",
-                annotation_clip=False,
-            )  # fmt: skip
-            place += LINE * 0.8
-        below = place + LINE * len(panel.bars)
-        axes.vlines(axes.get_xticks(), place, below, color="#e4e4e4", linewidth=0.5, zorder=0)
-        axes.vlines(0.0, place, below, color=GREY, linewidth=0.6, zorder=1)
+        _who(axes, panel, place)
         for index, (begin, row) in enumerate(panel.bars):
-            middle = place + LINE / 2
-            last = index + 1 == len(panel.bars)
-            _bar(axes, begin, row, middle, "-" if not last else "")
-            ticks.append(middle)
-            labels.append(_name(row))
+            _bar(axes, panel, begin, row, place + LINE / 2, linked=index + 1 < len(panel.bars))
+            ticks.append(place + LINE / 2)
+            labels.append(panel.name(row))
             place += LINE
     axes.set_yticks(ticks, labels, fontsize=SMALL)
     axes.tick_params(axis="y", length=0, pad=2)
+    axes.set_axisbelow(True)
 
 
-def _name(row: Row) -> str:
-    return f"{row['part']} †" if row["possibly_biased"] else str(row["part"])
+def _who(axes: Axes, panel: Panel, place: float) -> None:
+    """The pair, at the left edge of the figure."""
+    lines = len(panel.bars)
+    name = squeezed(panel.who, LETTERS, max(1, lines - bool(panel.about)))
+    at: dict[str, Any] = {
+        "xycoords": ("axes fraction", "data"),
+        "textcoords": "offset points",
+        "va": "top",
+        "annotation_clip": False,
+    }
+    left = -72 * (WHO + PART - 0.1)
+    axes.annotate(name, (0, place), xytext=(left, -2), fontsize=7.5, **at)
+    if panel.about:
+        below = place + LINE * (name.count("\n") + 1)
+        axes.annotate(panel.about, (0, below), xytext=(left, -2), fontsize=SMALL, color=GREY, **at)
 
 
-def _bar(axes: Axes, begin: float, row: Row, middle: float, link: str) -> None:
-    colour = LOOKS[row["part"]]
-    hollow = row["verdict"] in HOLLOW
+def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked: bool) -> None:
+    colour = TOTAL_COLOUR if row["part"] == TOTAL else panel.colour
     end = begin + row["log"]
-    axes.barh(
-        middle, row["log"], left=begin, height=LINE * 0.62, color="white" if hollow else colour, edgecolor=colour,
-        linewidth=0.8, zorder=2,
+    (bar,) = axes.barh(
+        middle, row["log"], left=begin, height=LINE * 0.62, color="white" if row["verdict"] in HOLLOW else colour,
+        edgecolor=colour, linewidth=0.8, zorder=2,
     )  # fmt: skip
-    if link:
+    if linked:
         axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)
     low, high = _whisker(row)
     if not math.isnan(low):
@@ -202,6 +193,8 @@ def _bar(axes: Axes, begin: float, row: Row, middle: float, link: str) -> None:
         axes.plot([begin + low, begin + high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
     ends = attribution.ends(row)
     words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
+    verdict = HOLLOW.get(row["verdict"], WORDS.get(row["verdict"], row["verdict"]))
+    with_value(bar, f"{panel.who}, {panel.name(row)}: {words} points, {verdict}")
     axes.annotate(
         words, (1, middle), xycoords=("axes fraction", "data"), xytext=(72 * (NUMBERS - 0.05), 0),
         textcoords="offset points", fontsize=SMALL, ha="right", va="center", annotation_clip=False,
@@ -217,52 +210,60 @@ def _ticks(axes: Axes, low: float, high: float) -> None:
         values = [step * place for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
         places = [-math.log1p(-value / 100) for value in values]
         apart = min((right - left for left, right in pairwise(places)), default=math.inf)
-        if len(values) <= MOST_TICKS + 1 and apart >= TICK * inch:
+        if len(values) <= MOST_TICKS and apart >= TICK * inch:
             break
     axes.set_xticks(places, [number(value, 0 if step >= 1 else 1) for value in values])
 
 
-def _key(known: list[tuple[Row, list[Row]]], results: Results) -> str:
-    rows: list[Any] = [row for total, own in known for row in (total, *own)]
-    parts = ["bars add up from above to the total"]
+def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel], results: Results) -> SmallPrint:
+    rows: list[Row] = [row for total, own in known for row in (total, *own)]
+    how = {attribution.isolation(total) for total, _ in known}
+    parts = ["the bars of a pair add up from above to its total"]
     parts += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
     parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []
-    parts += ["†: possibly biased by rejected windows"] if any(row["possibly_biased"] for row in rows) else []
-    parts += [f"the {MIXES} largest losses; {len(known) - MIXES} more are in the CSV"] if len(known) > MIXES else []
-    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+    if any(panel.fewer for panel in panels):
+        chosen = any(total["blocks_choosing"] for total, _ in known)
+        which = "the others chose the partition" if chosen else "those in which every stage was measured"
+        parts.append(f"in brackets: of how many {'launches' if chosen else 'rounds'} a total is, {which}")
+    parts += ["†: possibly biased by rejected measurements"] if any(row["possibly_biased"] for row in rows) else []
+    parts += [f"the {len(known) - left_out} largest losses; {left_out} more are in the CSV"] if left_out else []
+    parts += how if len(how) == 1 else []
+    return small_print(PAGE, "; ".join(parts), results)
 
 
 def caption(results: Results) -> str:
-    """What the figure shows, with what its intervals are."""
-    known = [total for total, _ in attribution.mixes(results) if total["blocks"]]
+    """What stands below the figure: what its parts are, and how many launches."""
+    known = [total for total, _ in _known(results)]
     launches = units(total["blocks"] for total in known)
     chosen = any(total["blocks_choosing"] for total in known)
+    masked = any(total["partition"] for total in known)
+    parts = (
+        "Own smaller share: fewer ways, nobody beside it. Despite own ways: what is lost to a neighbour that has ways "
+        "of its own elsewhere. Cache capacity: what ways of its own give back. "
+        if masked
+        else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "
+    )
     return (
-        "What each lead loses against solo, and to what: bars begin where those above end and add up to the total, "
-        "on a log scale that is read in per cent of the solo rate. Busy neighbour: from solo to register-only loops on "
-        "the antagonists' CPUs. Own smaller share: from there to the same with no more ways than under the isolating "
-        "partition. Despite own ways: from there to the antagonists themselves under that partition, memory bandwidth "
-        "for one. Cache capacity: from there to no partition, which is what that partition gives back. Where a stage "
-        "is missing, the parts beside it are one. Lines are 95 % t intervals between launches, the numbers percentage "
-        f"points of the solo rate with theirs ({launches}). "
+        f"In points of the rate alone, with 95 % t intervals between launches ({launches})."
+        f" Busy neighbour: an idle loop on the neighbour's CPUs. {parts}"
         + ("The partition was chosen on other launches than those. " if chosen else "")
     )
 
 
 def alternative(results: Results) -> str:
     """The figure in words."""
-    known = [(total, own) for total, own in attribution.mixes(results) if total["blocks"]]
+    known = _known(results)
     parts = []
     for total, own in known[:MOST_TOLD]:
         pieces = [f"{row['part']} {number(row['points'])}" for row in attribution.leaves(own)]
         parts.append(f"{attribution.who(total)} {number(total['points'])} points: {', '.join(pieces) or 'not divided'}")
-    more = f"; and {len(known) - MOST_TOLD} more mixes" if len(known) > MOST_TOLD else ""
+    more = f"; and {counted(len(known) - MOST_TOLD, 'more pair')}" if len(known) > MOST_TOLD else ""
     return (
-        f"What the losses consist of, in points of the solo rate. {'; '.join(parts)}{more}."
+        f"What the losses consist of, in points of the rate alone. {'; '.join(parts)}{more}."
         if parts
         else "No loss is known."
     )

@@ -8,24 +8,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
-from castmates.report.figures.style import (
-    COLOURS,
-    COLUMN,
-    GREY,
-    INK,
-    badge_room,
-    broken,
-    empty_figure,
-    stamp,
-    styled,
-)
+from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, broken, empty_figure, styled
+from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.health import control_name
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 
-COLOUR = COLOURS[0]
 BESIDE = 0.9  # inches: for the verdicts
 NAME = 17  # letters of a line beside the axis
 KINDS = ["solo", "solo-again"]
@@ -38,21 +29,26 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     points = by_block.assign(what="one block", study=results.name, platform=", ".join(results.platforms))
     source = pd.concat([summary, points], ignore_index=True) if len(points) else summary
     with styled():
-        same = summary[summary["control"] != "positive"]
-        if same["ratio"].isna().all():
-            message = f"No A/A control could be computed in the study {results.name}."
-            return empty_figure(message, caveat(results)), source
-        return _figure(records(same), by_block, results), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        same = records(summary[summary["control"] != "positive"])
+        order = user_first(results, summary["lead"])
+        return _figure(sorted(same, key=lambda row: order.index(row["lead"])), by_block, results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    same = results.controls[results.controls["control"] != "positive"]
+    return "" if same["ratio"].notna().any() else f"No control could be computed in the study {results.name}."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     of = units(results.controls.loc[results.controls["control"] != "positive", "blocks"])
     return (
-        "Each lead's rate in its solo windows over its rate in an independent second set of solo windows; of the "
-        "negative control, its rate beside placebos over its rate beside an antagonist that cannot disturb it. "
-        "Nothing differs between the two, so the interval should contain one and lie inside the margin. Bars are "
-        f"95 % t intervals between launches ({of}); dashed ones speak of these launches only. "
+        "The same program measured twice: its rate alone over its rate alone again; of the negative control beside an "
+        "idle loop over beside a neighbour that cannot disturb it. Each interval should hold one and lie inside the "
+        f"margin. Bars: 95 % t intervals between launches ({of}). "
     )
 
 
@@ -60,7 +56,7 @@ def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     rows = records(results.controls)
     if not rows:
-        return "No A/A control could be computed."
+        return lacking(results)
     parts = [f"{row['control']} {control_name(row)} {number(row['ratio'], 3)}, {row['verdict']}" for row in rows]
     return f"Ratios of the controls: {'; '.join(parts)}."
 
@@ -83,7 +79,7 @@ def _figure(rows: list[dict[str, Any]], by_block: pd.DataFrame, results: Results
     labels = [_label(row) for row in rows]
     left = 0.15 + 0.062 * max(len(line) for label in labels for line in label.split("\n"))
     width = COLUMN
-    notes = small_print(width, _key(rows, results), stamp(results.platforms, results.name))
+    notes = small_print(width, _key(rows, results), results)
     foot = 0.5 + NOTE * len(notes)
     row_height = max(0.42, 0.05 + 0.125 * max(label.count("\n") + 1 for label in labels))
     height = 0.1 + badge_room(caveat(results), width) + row_height * len(rows) + foot
@@ -100,7 +96,7 @@ def _figure(rows: list[dict[str, Any]], by_block: pd.DataFrame, results: Results
     without_axis(axes)
     _limits(axes, rows, by_block, results.margin)
     axes.set_xlabel("ratio, which must be one")
-    return finish(figure, notes, caveat(results))
+    return finish(figure, notes, results)
 
 
 def _label(row: dict[str, Any]) -> str:
@@ -117,8 +113,10 @@ def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
     if math.isnan(row["ratio"]):
         return
     low, high, dashed = _interval(row)
-    axes.plot([low, high], [y, y], color=COLOUR, linewidth=1.6, linestyle=(0, (2, 1.2)) if dashed else "-", zorder=3)
-    axes.plot([row["ratio"]], [y], "o", color=COLOUR, markersize=4.5, zorder=4)
+    axes.plot([low, high], [y, y], color=INK, linewidth=1.6, linestyle=(0, (2, 1.2)) if dashed else "-", zorder=3)
+    (point,) = axes.plot([row["ratio"]], [y], "o", color=INK, markersize=4.5, zorder=4)
+    ends = "" if math.isnan(low) else f" {interval(low, high, 3)}"
+    with_value(point, f"{row['control']} {control_name(row)}: {number(row['ratio'], 3)}{ends}, {row['verdict']}")
 
 
 def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
@@ -142,8 +140,8 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
     dashed = {_interval(row)[2] for row in rows if not math.isnan(row["ratio"])}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
-    parts.append("rings: blocks")
-    parts += ["negative: beside its placebo over beside its antagonist"] if "negative" in controls else []
+    parts.append("rings: launches")
+    parts += ["negative: beside an idle loop over beside its neighbour"] if "negative" in controls else []
     if results.margin is not None:
         parts.append(f"band: margin of ±{100 * results.margin:.3g} %")
     return "; ".join(parts + _positive(results))
@@ -153,7 +151,7 @@ def _positive(results: Results) -> list[str]:
     """The positive control lies far outside of these axes, as it must: it is told in words."""
     rows = [row for row in records(results.controls) if row["control"] == "positive"]
     return [
-        f"positive control {control_name(row)}, solo over co-run: {number(row['ratio'], 2)} "
+        f"positive control {control_name(row)}, alone over beside: {number(row['ratio'], 2)} "
         f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
         for row in rows
         if not math.isnan(row["ratio"])

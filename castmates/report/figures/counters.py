@@ -12,8 +12,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.counters import NAMES, NEEDED, USER_ONLY
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
+from castmates.report.figures.neighbours import beside as beside_of
+from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
+    SmallPrint,
     columns_for,
     finish,
     fitting,
@@ -22,22 +25,12 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import (
-    COLOURS,
-    GREY,
-    MARKERS,
-    PAGE,
-    Look,
-    badge_room,
-    broken,
-    empty_figure,
-    stamp,
-    styled,
-)
+from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import plain, units
+from castmates.report.text.words import interval, plain, units
 from castmates.study.spec import UNMANAGED
 
 LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
@@ -52,14 +45,14 @@ NAMED = 3  # events that a status names in a sentence; the CSV has the others
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the changes, then the events that are in none of them, with the reason."""
-    table, lacking = tables(results)
-    missing = lacking.rename(columns={"event": "metric"})
-    source = pd.concat([table, missing], ignore_index=True) if len(missing) else table
+    table, missing = tables(results)
+    left_out = missing.rename(columns={"event": "metric"})
+    source = pd.concat([table, left_out], ignore_index=True) if len(left_out) else table
     with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
         shown = table[table["partition"] == UNMANAGED]
-        if shown.empty:
-            return empty_figure(why_empty(results, lacking), caveat(results)), source
-        return _figure(most_changed(shown), len(shown), lacking, results), source
+        return _figure(most_changed(shown), len(shown), missing, results), source
 
 
 @once
@@ -68,10 +61,17 @@ def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     return changes_and_left_out(results.block_parts("counters", NEEDED, NAMES), results.windows)
 
 
-def why_empty(results: Results, lacking: pd.DataFrame) -> str:
-    """Why there is nothing to draw."""
-    sentence = f"No event could be compared between a co-run and solo in the study {results.name}."
-    return f"{sentence} {lacking_words(lacking)}".strip()
+def lacking(results: Results) -> str:
+    """Why there is nothing to show: nothing was counted, or nothing but time, which is the rate once more."""
+    table, missing = tables(results)
+    shown = table[table["partition"] == UNMANAGED] if len(table) else table
+    if shown.empty:
+        sentence = f"No event could be compared between beside and alone in the study {results.name}."
+    elif set(shown["metric"]) <= set(SECONDS):
+        sentence = "Only processor time could be counted, which is the rate once more."
+    else:
+        return ""
+    return f"{sentence} Not counted: {lacking_words(missing)}" if len(missing) else sentence
 
 
 def lacking_words(lacking: pd.DataFrame) -> str:
@@ -85,6 +85,14 @@ def lacking_words(lacking: pd.DataFrame) -> str:
     return "; ".join(parts) + ("." if parts else "")
 
 
+def ordered(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The user's programs first, and their neighbours in the study's order."""
+    leads = {name: place for place, name in enumerate(user_first(results, table["lead"]))}
+    others = {name: place for place, name in enumerate(neighbours(results))}
+    keys = pd.DataFrame({"lead": table["lead"].map(leads), "mix": table["mix"].map(beside_of).map(others)})
+    return table.loc[keys.sort_values(["lead", "mix"], kind="stable").index]
+
+
 def most_changed(table: pd.DataFrame) -> pd.DataFrame:
     """Each lead beside those with the largest change of some ratio: more of them would fit on no page."""
     lead, changes = ["lead", "member", "platform"], table.assign(change=table["ratio"].map(math.log).abs())
@@ -93,34 +101,22 @@ def most_changed(table: pd.DataFrame) -> pd.DataFrame:
     return table.merge(kept[[*lead, "mix"]], on=[*lead, "mix"])
 
 
-def _figure(table: pd.DataFrame, known: int, lacking: pd.DataFrame, results: Results) -> Figure:
+def _figure(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> Figure:
     """Draw these changes, of so many that are known."""
+    table = ordered(table.reset_index(drop=True), results)
     panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
     panels = panels[: fitting([HEAD + _height(rows) for rows in panels], around=2.0)]
     table, heights = pd.concat(panels), [_height(rows) for rows in panels]
-    looks = _looks(table)
-    notes = small_print(PAGE, _words_below(table, known, lacking, results), stamp(results.platforms, results.name))
-    columns = columns_for(looks, PAGE)
-    foot = 0.62 + 0.17 * math.ceil(len(looks) / columns) + NOTE * len(notes)
+    by_name = looks(results, table["mix"].map(beside_of))
+    notes = _words_below(table, known, missing, results)
+    columns = columns_for(by_name, PAGE)
+    foot = 0.62 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
     reach = _reach(table)
     for axes, rows in zip(places, panels, strict=True):
-        _panel(axes, rows, looks, reach, is_last=rows is panels[-1])
-    legend(figure, _keys(looks), (foot - 0.48) / figure.get_figheight(), columns)
-    return finish(figure, notes, caveat(results))
-
-
-def _looks(table: pd.DataFrame) -> dict[str, Look]:
-    """Colour and marker of everything that ran beside a lead."""
-    names = sorted({_beside(row) for row in records(table)})
-    return {
-        name: (COLOURS[index % len(COLOURS)], MARKERS[index // len(COLOURS) % len(MARKERS)])
-        for index, name in enumerate(names)
-    }
-
-
-def _beside(row: dict[str, Any]) -> str:
-    return plain(str(row["mix"])).partition("+")[2] or "alone"
+        _panel(axes, rows, by_name, reach, is_last=rows is panels[-1])
+    legend(figure, _keys(by_name), (foot - 0.48) / figure.get_figheight(), columns)
+    return finish(figure, notes, results)
 
 
 def _height(rows: pd.DataFrame) -> float:
@@ -139,8 +135,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float,
         ticks.append((begin + y) / 2)
         labels.append(_label(str(metric), records(group)))
         first = (begin + y) / 2 - LINE * (len(group) - 1) / 2
-        for number, row in enumerate(records(group)):
-            _point(axes, first + LINE * number, row, looks[_beside(row)])
+        for line, row in enumerate(records(group)):
+            _point(axes, first + LINE * line, row, looks[beside_of(row["mix"])])
     axes.set_xscale("log")
     axes.set_xlim(1 / reach, reach)
     axes.set_ylim(y, 0)
@@ -149,7 +145,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float,
     _ticks(axes, reach)
     axes.set_title(plain(str(rows["lead"].iloc[0])), loc="left", pad=4, fontweight="bold")
     if is_last:
-        axes.set_xlabel("beside antagonists / solo, per unit of progress")
+        axes.set_xlabel("beside neighbours / alone, per unit of progress")
 
 
 def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
@@ -160,7 +156,9 @@ def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
         axes.plot(
             [low, high], [y, y], color=colour, linewidth=1.4, linestyle=(0, (2, 1.2)) if within else "-", zorder=3
         )
-    axes.plot([row["ratio"]], [y], marker, color=colour, markersize=4.2, zorder=4)
+    (point,) = axes.plot([row["ratio"]], [y], marker, color=colour, markersize=4.2, zorder=4)
+    ends = "" if math.isnan(low) else f" {interval(low, high, 2)}"
+    with_value(point, f"{row['metric']} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone{ends}")
 
 
 def _label(metric: str, rows: list[dict[str, Any]]) -> str:
@@ -168,8 +166,8 @@ def _label(metric: str, rows: list[dict[str, Any]]) -> str:
     unit = rows[0]["unit"]
     solo = math.exp(sum(math.log(row["solo"]) for row in rows) / len(rows))
     if unit and solo < RARE and metric not in SECONDS:
-        return f"{broken(metric, 34)}\nsolo {amount(1e6 * solo)} per 10⁶ {unit}"
-    return f"{broken(metric, 34)}\nsolo {amount(solo, metric)}" + (f" per {unit}" if unit else "")
+        return f"{broken(metric, 34)}\nalone {amount(1e6 * solo)} per 10⁶ {unit}"
+    return f"{broken(metric, 34)}\nalone {amount(solo, metric)}" + (f" per {unit}" if unit else "")
 
 
 def amount(value: float, metric: str = "") -> str:
@@ -213,16 +211,16 @@ def _keys(looks: dict[str, Look]) -> list[Line2D]:
     ]
 
 
-def _words_below(table: pd.DataFrame, known: int, lacking: pd.DataFrame, results: Results) -> str:
+def _words_below(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> SmallPrint:
     dashed = {math.isnan(row["ratio_low"]) for row in records(table)}
     parts = ["bar: 95 % between launches"] if False in dashed else []
     parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
     parts += [way] if (way := how_counted(table)) else []
     if len(table) < known:
-        parts.append(f"the {BESIDE} co-runs of a lead that change most, as many leads as fit; the CSV has all")
-    parts += ["co-runs under partitions are in the CSV"] if results.partitioned else []
-    parts += [f"not shown: {lacking_words(lacking)}"] if len(lacking) else []
-    return "; ".join(parts)
+        parts.append(f"the {BESIDE} neighbours of a program that change most, as many programs as fit; the CSV has all")
+    parts += ["pairs under partitions are in the CSV"] if results.partitioned else []
+    parts += [f"not shown: {lacking_words(missing)}"] if len(missing) else []
+    return small_print(PAGE, "; ".join(parts), results)
 
 
 def how_counted(table: pd.DataFrame) -> str:
@@ -235,30 +233,25 @@ def how_counted(table: pd.DataFrame) -> str:
 
 
 def caption(results: Results) -> str:
-    """What the figure shows, and what is in it from where."""
-    table, lacking = tables(results)
-    way = how_counted(table)
+    """What stands below the figure, before what all captions say."""
+    table, _ = tables(results)
     of = units(table.loc[table["partition"] == UNMANAGED, "blocks"])
     return (
-        "What the counters count for each lead per unit of its own progress, beside its antagonists over solo, and the "
-        "ratios of two events that were counted in the same window; paired within rounds, mean of the blocks' "
-        "log-ratios with its 95 % t interval between launches "
-        f"({of}; dashed: within launch, where there are fewer than three launches). Events that were counted for less "
-        f"than {FULLY_COUNTED:.0%} of a member's time are in no ratio. "
-        + (f"{way[0].upper()}{way[1:]}. " if way else "")
-        + (f"Not shown: {lacking_words(lacking)} " if len(lacking) else "")
+        "What was counted for each program per unit of its own progress, beside its neighbours over alone, with 95 % t "
+        f"intervals between launches ({of}). Events that were counted for less than {FULLY_COUNTED:.0%} of the time "
+        "are left out. "
     )
 
 
 def alternative(results: Results) -> str:
     """The figure in words."""
-    table, lacking = tables(results)
-    shown = table[table["partition"] == UNMANAGED] if len(table) else table
-    if shown.empty:
-        return why_empty(results, lacking)
+    table, _ = tables(results)
+    if reason := lacking(results):
+        return reason
+    shown = ordered(table[table["partition"] == UNMANAGED].reset_index(drop=True), results)
     parts = [
-        f"{row['metric']} of {plain(row['lead'])} beside {_beside(row)} {row['ratio']:.3g} times solo"
+        f"{row['metric']} of {plain(row['lead'])} beside {beside_of(row['mix'])} {row['ratio']:.3g} times alone"
         for row in records(shown)[:DRAWN]
     ]
     more = f"; and {len(shown) - DRAWN} more" if len(shown) > DRAWN else ""
-    return f"Counters beside antagonists over solo: {'; '.join(parts)}{more}."
+    return f"Counters beside neighbours over alone: {'; '.join(parts)}{more}."

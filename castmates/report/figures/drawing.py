@@ -4,18 +4,23 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from castmates.files import replace_text, writing
 from castmates.parallel import side_by_side
 from castmates.report.figures.index import all_figures
+from castmates.report.figures.page_svg import key_of, page_svg
 from castmates.report.figures.style import write
-from castmates.report.figures.texts import texts_for, write_texts
+from castmates.report.figures.texts import texts_for, whole_caption, write_texts
 from castmates.report.results import Results
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
-    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and its texts."""
+    """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, its texts, and STEM.page.svg for the page."""
     figure, source = all_figures()[name].module.draw(results)
     write(figure, source, stem)
-    write_texts(texts_for(name, results), stem)
+    with writing(file := stem.with_name(f"{stem.name}.page.svg")):
+        replace_text(file, page_svg(figure, stem.name))
+    texts = texts_for(name, results, key_of(figure))
+    write_texts(texts, whole_caption(texts, results), stem)
 
 
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:

@@ -15,18 +15,9 @@ from matplotlib.ticker import EngFormatter
 
 from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.panels import axes_at, columns_for, finish, legend
-from castmates.report.figures.style import (
-    ALARM,
-    COLOURS,
-    GREY,
-    INK,
-    PAGE,
-    badge_room,
-    empty_figure,
-    stamp,
-    styled,
-)
+from castmates.report.figures.neighbours import BASELINES, looks, neighbours
+from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
+from castmates.report.figures.style import ALARM, GREY, PAGE, badge_room, empty_figure, styled
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
@@ -38,7 +29,7 @@ WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
 LOWEST, HIGHEST = 0.005, 0.995  # quantiles between which the axis shows every step
 PANEL, GAP = 1.25, 0.62  # inches
-BASELINES = {"solo": INK, "solo-again": GREY, "placebo": "#bdbdbd"}
+BESIDE = "beside "
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
 PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
 SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
@@ -49,8 +40,8 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the steps that are drawn, with the level that they belong to."""
     source, launches = evolution(results)
     with styled():
-        if source.empty:
-            return empty_figure(why_empty(results), caveat(results)), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
         return _figure(source, launches, results), source
 
 
@@ -82,6 +73,8 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     """The blocks that are shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
+    own = rows["workload"].isin(_of_study(results))
+    rows = rows[own] if own.any() else rows  # those of controls only where there are no others
     launches = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
     blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]
     if len(blocks) <= PANELS:
@@ -89,31 +82,30 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     return [blocks[round(place * (len(blocks) - 1) / (PANELS - 1))] for place in range(PANELS)], len(blocks)
 
 
-def why_empty(results: Results) -> str:
-    """Why there is nothing to draw."""
-    return f"No lead of the study {results.name} beat twice in a window, so no step has a length."
+def _of_study(results: Results) -> set[str]:
+    """The programs that the study is about."""
+    return set(results.effects["lead"])
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(evolution(results)[0]):
+        return ""
+    return f"No program of the study {results.name} completed two steps in a measurement, so no step has a length."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     _, seen = evolution(results)
     shown, launches = shown_launches(results)
-    which = "" if len(shown) == launches else f" {len(shown)} of {launches} launches are shown."
-    if not change_points.available():
-        looked = f" {change_points.MISSING}"
-    else:
-        looked = (
-            " Dashed lines: the level changes there, as the search for change points tells from each step over the "
-            "median of its scene in that launch (in simulated noise about one launch in twenty, at worst, has a false "
-            "alarm); shaded: the level is not steady yet, more than one per cent off that of the launch's second half."
-        )
-        if few := [launch for launch in seen if launch.note]:
-            looked += f" In {counted(len(few), 'launch')} of them too few steps were seen to look for changes."
+    which = f"{len(shown)} of {counted(launches, 'launch')} of the study's programs" if launches else "no launches"
+    looked = "" if change_points.available() else " No changes of level were looked for."
+    few = [launch for launch in seen if launch.note]
+    if few and change_points.available():
+        looked = f" In {counted(len(few), 'launch')} too few steps were seen to look for changes of level."
     return (
-        "Step time of the lead by iteration, counted from its first heartbeat: points are steps, a line is the "
-        f"rolling median of one scene in one round, whose slices alternate with those of other scenes."
-        f"{looked}{which} The slowest and the fastest "
-        "half per cent of the steps may lie beyond the axis. "
+        f"How long each step took, by its number since the program's start ({which}). Points: steps; lines: the "
+        f"rolling median beside one neighbour.{looked} "
     )
 
 
@@ -121,12 +113,12 @@ def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     source, launches = evolution(results)
     if source.empty:
-        return why_empty(results)
+        return lacking(results)
     if not change_points.available():
-        return f"Step times of {counted(len(launches), 'launch')}. {change_points.MISSING}"
+        return f"Step times of {counted(len(launches), 'launch')}; no changes of level were looked for."
     parts = []
     for launch in launches:
-        name = f"{plain(launch.member)}, block {launch.block}"
+        name = f"{plain(launch.member)}, launch {launch.block}"
         if launch.note:
             parts.append(f"{name}: {launch.note}")
             continue
@@ -140,35 +132,45 @@ def alternative(results: Results) -> str:
     return f"Step times by iteration. {'; '.join(parts)}."
 
 
-def _colours(source: pd.DataFrame) -> dict[str, str]:
-    """By what ran, without its partition: in the order in which they are drawn, so that those of a panel differ."""
-    scenes = dict.fromkeys(what.removesuffix(PARTITIONED) for what in source["what"])
-    others = [what for what in scenes if what not in BASELINES]
-    colours = {what: COLOURS[place % len(COLOURS)] for place, what in enumerate(others)}
-    return {what: colour for what, colour in BASELINES.items() if what in scenes} | colours
+def _colours(source: pd.DataFrame, results: Results) -> dict[str, str]:
+    """By what ran, without its partition: alone first, then neighbours in the study's order."""
+    scenes = {what.removesuffix(PARTITIONED) for what in source["what"]}
+    names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
+    known = neighbours(results)
+    order = sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+    colours = {what: look[0] for what, look in BASELINES.items() if what in scenes}
+    return colours | {f"{BESIDE}{name}": look[0] for name, look in looks(results, order).items()}
 
 
 def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -> Figure:
     drawn = [(launch, _of(source, launch)) for launch in launches]
-    colours = _colours(source)
+    colours = _colours(source, results)
     keys = _keys(source, colours, launches)
     columns = columns_for((key.get_label() for key in keys), PAGE, key=0.5, most=5)
-    foot = 0.34 + 0.16 * math.ceil(len(keys) / columns)
+    notes = _key(results)
+    foot = 0.2 + NOTE * len(notes) + 0.16 * math.ceil(len(keys) / columns)
     head = 0.28 + badge_room(caveat(results), PAGE)
     height = head + len(drawn) * (PANEL + GAP) - 0.15 + foot
     figure = Figure(figsize=(PAGE, height))
     y = height - head
-    for launch, steps in drawn:
+    for name, (launch, steps) in zip(_names(launches), drawn, strict=True):
         y -= PANEL
         axes = axes_at(figure, 0.62, y, PAGE - 0.77, PANEL)
-        _panel(axes, launch, steps, colours)
+        _panel(axes, name, launch, steps, colours)
         y -= GAP
     legend(figure, keys, foot / height, columns, handletextpad=0.4, columnspacing=1.3)
+    return finish(figure, notes, results)
+
+
+def _key(results: Results) -> SmallPrint:
+    hidden = "the slowest and the fastest half per cent of the steps may lie beyond the axis"
     if not change_points.available():
-        figure.text(
-            0.5, (foot + 0.02) / height, textwrap.shorten(change_points.MISSING, 130), ha="center", fontsize=6.5
-        )
-    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), va="baseline")
+        return small_print(PAGE, hidden, results)
+    changes = (
+        "dashed: the level changes, as a search for change points finds (one launch in twenty has a false alarm, at "
+        "worst); shaded: more than one per cent off the level of the launch's second half"
+    )
+    return small_print(PAGE, f"{changes}; {hidden}", results)
 
 
 def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
@@ -178,7 +180,16 @@ def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
     return source[own].copy()
 
 
-def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame, colours: Mapping[str, str]) -> None:
+def _names(launches: list[Evolution]) -> list[str]:
+    """dlrm, launch 3; with the end of its group's name where several groups have such a launch."""
+    short = [f"{plain(launch.member)}, launch {launch.block}" for launch in launches]
+    return [
+        f"{name} of {launch.company.rpartition('-')[2]}" if short.count(name) > 1 else name
+        for name, launch in zip(short, launches, strict=True)
+    ]
+
+
+def _panel(axes: Axes, name: str, launch: Evolution, steps: pd.DataFrame, colours: Mapping[str, str]) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
@@ -204,8 +215,7 @@ def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame, colours: Mapping[
     axes.set_ylabel(f"{unit} of a step")
     axes.set_xlabel("iteration", labelpad=1)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    name = textwrap.shorten(f"{plain(launch.member)}, block {launch.block} of {launch.company}", 60)
-    axes.set_title(name, loc="left", pad=3)
+    axes.set_title(textwrap.shorten(name, 60), loc="left", pad=3)
     note = textwrap.shorten(launch.note, 70) if change_points.available() else ""
     axes.set_title(note, loc="right", pad=3, fontsize=6.5, color=GREY)
 

@@ -14,9 +14,9 @@ from castmates.report.results import Results, records
 from castmates.report.text import costs
 from castmates.report.text.words import kinds_of, plain
 
-CONTROLS, REJECTED, BLOCKS = "Controls", "Rejected windows, by reason", "By block"
-COUNTED, COSTS, SETTLING = "Counters", "Cost of collectors", "After a change of scene"
-PANELS = (CONTROLS, REJECTED, BLOCKS, SETTLING, COSTS, COUNTED)
+REJECTED, BLOCKS = "Rejected, by reason", "By launch"
+COUNTED, COSTS, SETTLING = "Counters", "Cost of collectors", "After a switch"
+PANELS = (REJECTED, BLOCKS, SETTLING, COSTS, COUNTED)
 CURVES = (BLOCKS, SETTLING)  # panels that have a point for each place
 COLUMNS = ["study", "panel", "what", "place", "value", "low", "high", "within_launch", "verdict", "blocks", "platform"]
 MOST = 8  # lines of a panel
@@ -32,7 +32,7 @@ def rows(results: Results) -> pd.DataFrame:
     """All marks of all panels; `value` is NaN where there is none."""
     if not len(results.windows):
         return pd.DataFrame(columns=COLUMNS)
-    marks = [*_controls(results), *_rejected(results), *_by_block(results), *_settling(results), *_costs(results)]
+    marks = [*_rejected(results), *_by_block(results), *_settling(results), *_costs(results)]
     common = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
     empty = {"place": math.nan, "low": math.nan, "high": math.nan, "blocks": math.nan}
     return pd.DataFrame([common | empty | row for row in marks], columns=COLUMNS)
@@ -45,22 +45,6 @@ def looked_at(results: Results) -> list[tuple[str, int]]:
     if len(blocks) <= LOOKED_AT:
         return blocks
     return [blocks[round(place * (len(blocks) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
-
-
-def _controls(results: Results) -> list[Row]:
-    """Those that must be one, the one farthest from it first."""
-    same = [row for row in records(results.controls) if row["control"] != "positive"]
-    same.sort(key=lambda row: -abs(row["ratio"] - 1) if row["ratio"] == row["ratio"] else math.inf)
-    marks = []
-    for row in same:
-        few = math.isnan(row["ratio_low"])
-        low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
-        who = f"{row['control']} {plain(row['mix'] or row['lead'])}"
-        marks.append(
-            {"panel": CONTROLS, "what": who, "value": row["ratio"], "low": low, "high": high,
-             "within_launch": few, "verdict": row["verdict"], "blocks": row["blocks"]}
-        )  # fmt: skip
-    return marks
 
 
 def _rejected(results: Results) -> list[Row]:

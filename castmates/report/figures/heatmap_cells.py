@@ -11,19 +11,27 @@ from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
 
 from castmates.report.figures.style import INK, PALE, SHADES, SMALL
-from castmates.report.text.words import interval, number, percent_of, within
+from castmates.report.figures.values import with_value
+from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
 KEYS = {
     "slower": "▼ slower",
     "faster": "▲ faster",
     "equivalent": "≈ 0: within {margin}",
-    "unclear": "grey: unclear",
-    "passes": "grey A/A: passes",
+    "unclear": "grey: not clear",
     "too few blocks": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
 }
-SURE = ("slower", "faster", "unstable")
+IN_WORDS = {
+    "slower": "a loss",
+    "faster": "a gain",
+    "equivalent": "within the margin",
+    "unclear": "not clear",
+    "too few blocks": "within launch only",
+}
+SURE = ("slower", "faster")
 GREY_INK = "#555555"
+DARK, LIGHT = "#111111", "#fefefe"  # on a colour that is the same on every page, so the page's own ink will not do
 
 
 def round_limit(largest: float) -> float:
@@ -59,8 +67,8 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
                 x + 0.5, y + 0.5, "no data", ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
             )
         return
-    fill, ink = (PALE, GREY_INK) if verdict in ("unclear", "passes") else colours(row["degradation_pct"], limit)
-    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0))
+    fill, ink = (PALE, GREY_INK) if verdict == "unclear" else colours(row["degradation_pct"], limit)
+    axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
     _frame(axes, x, y, "white", dashed=False)
     if verdict == "too few blocks" and not close:
         _frame(axes, x, y, ink, dashed=True)
@@ -75,7 +83,7 @@ def colours(value: float, limit: float) -> tuple[str, str]:
     """Fill and ink of a cell."""
     red, green, blue, _ = mpl.colormaps[SHADES](0.5 + value / (2 * limit))
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5
-    return to_hex((red, green, blue)), INK if light else "white"
+    return to_hex((red, green, blue)), DARK if light else LIGHT
 
 
 def colour_bar(axes: Axes, limit: float) -> None:
@@ -87,7 +95,7 @@ def colour_bar(axes: Axes, limit: float) -> None:
     bar.outline.set_linewidth(0.4)
     bar.ax.set_xticklabels([number(tick, 0 if tick.is_integer() else 1) for tick in bar.get_ticks().tolist()])
     bar.ax.tick_params(length=2, pad=1.5)
-    bar.set_label("degradation of the lead (%)", labelpad=1.5)
+    bar.set_label("loss (%)", labelpad=1.5)
 
 
 def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
@@ -103,6 +111,16 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
             linestyle=(0, (3, 2)) if dashed else "-",
         )
     )
+
+
+def _value(row: dict[str, Any]) -> str:
+    """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
+    few = row["verdict"] == "too few blocks"
+    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
+    parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
+    parts += [IN_WORDS[row["verdict"]]] if row["verdict"] in IN_WORDS else []
+    return f"{who}: {', '.join([*parts, counted(int(row['blocks']), 'launch')])}"
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:

@@ -19,8 +19,8 @@ LETTER, TITLE_LETTER = 0.062, 0.08  # a letter of 7 points; a bold one of 8
 APART = 0.25  # of a cell: between the matrix and its margins
 CLUSTERED = 6  # rows or columns from which on those alike stand side by side
 MOST_ROWS, MOST_LEADS = 30, 18  # that are drawn; the CSV has all
+LEAST_MEANS = 3  # rows and columns from which on their means are drawn
 SENSITIVE, CONTENTIOUS = "sensitivity (mean)", "contentiousness (mean)"
-AGAIN = "A/A: solo again"
 Row = dict[str, Any]
 
 
@@ -32,8 +32,7 @@ class Grid:
     leads: list[str]
     panels: list[str]  # their names
     limit: float  # of the colours, in per cent
-    means: tuple[bool, bool]  # of rows of several cells, beside them; of columns of several, below them
-    again: bool  # whether there is a row of A/A
+    means: bool  # of the rows beside them, of the columns below them
     clustered: bool
     left_out: tuple[int, int]  # rows and columns that are not drawn
     crowded: bool = False  # panels that do not fit on a page with cells of the usual size
@@ -56,17 +55,17 @@ class Grid:
     @property
     def across(self) -> float:
         """Columns of a panel, that of the means included."""
-        return len(self.leads) + (1 + APART) * self.means[0]
+        return len(self.leads) + (1 + APART) * self.means
 
     @property
     def down(self) -> float:
-        """Rows of a panel, those of the means and of the A/A control included."""
-        return len(self.rows) + (self.means[1] or self.again) * APART + self.means[1] + self.again
+        """Rows of a panel, that of the means included."""
+        return len(self.rows) + (1 + APART) * self.means
 
     @property
     def left(self) -> float:
         """Room for the names of the antagonists."""
-        extra = [SENSITIVE] * self.means[1] + [AGAIN] * self.again
+        extra = [SENSITIVE] * self.means
         return 0.12 + LETTER * max(len(line) for label in [*self.row_labels, *extra] for line in label.split("\n"))
 
     @property
@@ -80,8 +79,8 @@ class Grid:
         further = LINE * max(title.count("\n") for title in self.titles)
         lines = [line for label in self.lead_labels for line in label.split("\n")]
         if self.close:
-            return further + 0.36 + LETTER * max(len(CONTENTIOUS) * self.means[0], *map(len, lines))
-        return further + 0.3 + LINE * max(3 * self.means[0], *(label.count("\n") + 1 for label in self.lead_labels))
+            return further + 0.36 + LETTER * max(len(CONTENTIOUS) * self.means, *map(len, lines))
+        return further + 0.3 + LINE * max(3 * self.means, *(label.count("\n") + 1 for label in self.lead_labels))
 
     @property
     def cell(self) -> tuple[float, float]:
@@ -101,21 +100,30 @@ class Grid:
         return max(1, min(len(self.panels), int((PAGE - self.left) / (self.panel[0] + GAP))))
 
 
-def grid(source: pd.DataFrame, panels: Sequence[str], means: bool, again: bool) -> Grid:
-    """The matrix of these effects: order of the study, or by likeness where there are many."""
+def grid(source: pd.DataFrame, panels: Sequence[str], means: bool) -> Grid:
+    """The matrix of these effects: the heaviest neighbours first; of many those that are alike side by side."""
     rows, leads = (list(dict.fromkeys(source[name])) for name in ("antagonists", "lead"))
     first = source[source["panel"] == panels[0]]
     clustered = max(len(rows), len(leads)) >= CLUSTERED
-    if len(rows) >= CLUSTERED:
-        rows = alike(first, rows, "antagonists", "lead")
+    rows = _ordered(first, rows, "antagonists", "lead")
     if len(leads) >= CLUSTERED:
-        leads = alike(first, leads, "lead", "antagonists")
+        leads = _ordered(first, leads, "lead", "antagonists")
     left_out = max(0, len(rows) - MOST_ROWS), max(0, len(leads) - MOST_LEADS)
     largest = source["degradation_pct"].abs().max()
     return Grid(
         rows[:MOST_ROWS], leads[:MOST_LEADS], list(panels), round_limit(float(largest)),
-        (means and len(leads) > 1, means and len(rows) > 1), again, clustered, left_out,
+        means and min(len(rows), len(leads)) >= LEAST_MEANS, clustered, left_out,
     )  # fmt: skip
+
+
+def _ordered(source: pd.DataFrame, names: list[str], side: str, other: str) -> list[str]:
+    """By what is lost, most first; from six on those that lose alike side by side, the heavier end first."""
+    means = source.groupby(side)["degradation_pct"].mean().reindex(names)
+    order = list(means.sort_values(ascending=False, kind="stable", na_position="last").index)
+    if len(names) < CLUSTERED:
+        return order
+    order, half = alike(source, order, side, other), len(names) // 2
+    return order if means[order[:half]].mean() >= means[order[half:]].mean() else order[::-1]
 
 
 def panelled(source: pd.DataFrame, by: str) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.panels import fitting, small_print
-from castmates.report.figures.style import empty_figure, stamp, styled
+from castmates.report.figures.panels import SmallPrint, fitting, small_print
+from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
@@ -23,15 +23,20 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = _source(results)
     with styled():
-        drawn, left_out = chosen(source)
-        if not drawn:
-            return empty_figure(_why_empty(results), caveat(results)), source
+        drawn, _ = chosen(source)
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
         rows, names = _panels(source, drawn)
-        cells = replace(grid(rows, names, means=False, again=False), crowded=_layout(source)[0])
+        cells = replace(grid(rows, names, means=False), crowded=_layout(source)[0])
         panels = [
             Panel(title, cells_of(rows[rows["panel"] == name])) for name, title in zip(names, cells.titles, strict=True)
         ]
-        return sheet(cells, panels, _notes(cells, rows, left_out, results), results), source
+        return sheet(cells, panels, _notes(cells, rows, results), results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    return "" if chosen(_source(results))[0] else f"No pair of the study {results.name} was measured under a partition."
 
 
 def caption(results: Results) -> str:
@@ -40,16 +45,15 @@ def caption(results: Results) -> str:
     drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
     rows, names = _panels(source, drawn)
-    panels, of = counted(len(names), "panel"), units(rows["blocks"])
-    if rows["degradation_low"].notna().any():
-        intervals = f"Intervals are 95 % t intervals between launches ({of}); grey cells"
-    else:
-        intervals = f"There are too few launches for intervals between them ({of}); grey cells"
+    of = units(rows["blocks"])
+    intervals = (
+        f"95 % t intervals between launches ({of})"
+        if rows["degradation_low"].notna().any()
+        else f"too few launches for intervals between them ({of})"
+    )
     return (
-        f"Degradation of the lead (columns) beside its antagonists (rows) against solo, in per cent, {panels}: "
-        "first without a partition, then under each; one scale of colours for all. "
-        f"{intervals} are not significant after Holm's adjustment, which is taken over all partitions, "
-        f"and those without one by themselves. Hatched: not measured.{more} "
+        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone, without a "
+        f"partition and under each: {counted(len(names), 'panel')}, one scale of colours, {intervals}.{more} "
     )
 
 
@@ -62,7 +66,7 @@ def alternative(results: Results) -> str:
         known = [row for row in records(rows[rows["panel"] == name]) if row["verdict"] != "no data"]
         losses = [row["degradation_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
-    return f"Heatmaps of degradation against solo: {'; '.join(parts)}." if parts else _why_empty(results)
+    return f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
 
 
 def chosen(source: pd.DataFrame) -> tuple[list[str], int]:
@@ -79,7 +83,7 @@ def chosen(source: pd.DataFrame) -> tuple[list[str], int]:
 def _layout(source: pd.DataFrame) -> tuple[bool, int]:
     """Whether cells must be small, and how many partitions then fit on a page."""
     names = list(dict.fromkeys(source["partition"]))[:PANELS]
-    usual = grid(source.assign(panel=source["partition"]), names, means=False, again=False)
+    usual = grid(source.assign(panel=source["partition"]), names, means=False)
     for cells in (usual, replace(usual, crowded=True)):
         lines = fitting([cells.panel[1] + cells.head] * len(names), around=1.0)
         if lines * cells.abreast >= len(names):
@@ -100,16 +104,11 @@ def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[
     ]
 
 
-def _why_empty(results: Results) -> str:
-    return f"No mix of the study {results.name} was measured under a partition."
-
-
-def _notes(cells: Grid, rows: pd.DataFrame, left_out: int, results: Results) -> list[str]:
+def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     seen = set(rows["verdict"])
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
         seen.add("no data")
-    parts = ["against solo", key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
-    parts += ["ordered by clustering"] if cells.clustered else []
-    parts += [f"{counted(left_out, 'more partition')} in the CSV"] if left_out else []
-    return small_print(width_of(cells), "; ".join(parts), stamp(results.platforms, results.name))
+    parts = [key(seen, results.margin, cells.close)]
+    parts += ["†: possibly biased by rejected measurements"] if rows["possibly_biased"].any() else []
+    parts += ["those that lose alike stand side by side"] if cells.clustered else []
+    return small_print(width_of(cells), "; ".join(parts), results)

@@ -1,4 +1,4 @@
-"""Panels of heatmap cells on a sheet, with their names, margins, A/A row, colour bar and notes."""
+"""Panels of heatmap cells on a sheet, with their names, means, colour bar and small print."""
 
 from dataclasses import dataclass, field
 
@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.figures.heatmap_cells import cell, colour_bar
-from castmates.report.figures.heatmap_grid import AGAIN, APART, CONTENTIOUS, GAP, SENSITIVE, Grid, Row, mean_cell
-from castmates.report.figures.panels import NOTE, axes_at, finish
+from castmates.report.figures.heatmap_grid import APART, CONTENTIOUS, GAP, SENSITIVE, Grid, Row, mean_cell
+from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, finish
 from castmates.report.figures.style import COLUMN, PAGE, badge_room
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
@@ -21,7 +21,6 @@ class Panel:
     cells: dict[tuple[str, str], Row]  # (antagonists, lead)
     rows: dict[str, Row] = field(default_factory=dict)  # means of the antagonists
     leads: dict[str, Row] = field(default_factory=dict)  # means of the leads
-    again: dict[str, Row] = field(default_factory=dict)  # A/A of the leads
 
 
 def width_of(grid: Grid) -> float:
@@ -29,7 +28,7 @@ def width_of(grid: Grid) -> float:
     return COLUMN if grid.left + grid.abreast * (grid.panel[0] + GAP) <= COLUMN else PAGE
 
 
-def sheet(grid: Grid, panels: list[Panel], notes: list[str], results: Results) -> Figure:
+def sheet(grid: Grid, panels: list[Panel], notes: SmallPrint, results: Results) -> Figure:
     """Draw the panels, as many abreast as fit."""
     width, height = grid.panel
     lines = -(-len(panels) // grid.abreast)
@@ -50,7 +49,7 @@ def sheet(grid: Grid, panels: list[Panel], notes: list[str], results: Results) -
         axes = below(x, top_room + grid.head + line * (height + grid.head), width, height)
         _panel(axes, grid, panel, names=column == 0)
     colour_bar(below(total_width * 0.2, total_height - foot + 0.16, total_width * 0.6, 0.09), grid.limit)
-    return finish(figure, notes, caveat(results), bottom=0.06)
+    return finish(figure, notes, results)
 
 
 def _panel(axes: Axes, grid: Grid, panel: Panel, names: bool) -> None:
@@ -60,31 +59,25 @@ def _panel(axes: Axes, grid: Grid, panel: Panel, names: bool) -> None:
     for y, antagonists in enumerate(grid.rows):
         for x, lead in enumerate(grid.leads):
             cell(axes, x, y, panel.cells.get((antagonists, lead)), grid.limit, close)
-        if grid.means[0]:
+        if grid.means:
             cell(axes, beside, y, mean_cell(panel.rows.get(antagonists)), grid.limit, close)
-    for x, lead in enumerate(grid.leads):
-        if grid.means[1]:
+    if grid.means:
+        for x, lead in enumerate(grid.leads):
             cell(axes, x, below, mean_cell(panel.leads.get(lead)), grid.limit, close)
-        if grid.again and panel.again:
-            cell(axes, x, below + grid.means[1], panel.again.get(lead), grid.limit, close)
-    _ticks(axes, grid, names, bool(panel.again))
+    _ticks(axes, grid, names)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_title(panel.title, fontweight="bold", pad=5)
 
 
-def _ticks(axes: Axes, grid: Grid, names: bool, again: bool) -> None:
+def _ticks(axes: Axes, grid: Grid, names: bool) -> None:
     across, down = [*grid.lead_labels], [*grid.row_labels]
     xs, ys = [x + 0.5 for x in range(len(across))], [y + 0.5 for y in range(len(down))]
-    if grid.means[0]:
+    if grid.means:
         xs.append(len(across) + APART + 0.5)
         across.append(CONTENTIOUS if grid.close else "contentious-\nness\n(mean)")
-    if grid.means[1]:
         ys.append(len(down) + APART + 0.5)
         down.append(SENSITIVE)
-    if grid.again and again:
-        ys.append(len(grid.rows) + APART + grid.means[1] + 0.5)
-        down.append(AGAIN)
     axes.xaxis.tick_top()
     axes.set_xticks(xs, across, rotation=90 if grid.close else 0, linespacing=0.95 if grid.close else 1.2)
     axes.set_yticks(ys, down if names else [""] * len(down))

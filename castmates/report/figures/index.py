@@ -26,8 +26,11 @@ class Drawing(Protocol):
     def draw(self, results: "Results", /) -> "tuple[figure.Figure, pd.DataFrame]":
         """The figure and its source data."""
 
+    def lacking(self, results: "Results", /) -> str:
+        """Why there is nothing to show, in a sentence; "" where there is something."""
+
     def caption(self, results: "Results", /) -> str:
-        """What stands below it, without the platform before and the source behind."""
+        """What stands below it, without the platform before and the source behind: what is what, and how many."""
 
     def alternative(self, results: "Results", /) -> str:
         """What is read aloud in its place, without the platform before."""
@@ -51,8 +54,8 @@ class Figure(NamedTuple):
 FIGURES = {
     row.name: row
     for row in (
-        Figure("heatmap", "Degradation", "losses"),
-        Figure("attribution", "Attribution", "losses"),
+        Figure("heatmap", "Loss of each pair", "losses"),
+        Figure("attribution", "What each loss consists of", "losses"),
         Figure("partitions", "Under partitions", "losses", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "losses", needs="partitions"),
         Figure("steptimes", "How long steps take", "losses"),
@@ -67,7 +70,7 @@ FIGURES = {
         Figure("evolution", "Step by step", "why", needs="programs"),
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
-        Figure("windows", "Windows over time", "health"),
+        Figure("windows", "The study over time", "health"),
     )
 }
 

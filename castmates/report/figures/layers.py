@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
     columns_for,
@@ -25,16 +26,8 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import (
-    INK,
-    PAGE,
-    Look,
-    badge_room,
-    empty_figure,
-    looks_of,
-    stamp,
-    styled,
-)
+from castmates.report.figures.style import PAGE, Look, badge_room, empty_figure, styled
+from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
@@ -59,26 +52,25 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
     with styled():
-        if shown.empty:
-            return empty_figure(why_empty(results), caveat(results)), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
         return _figure(shown, results), source
 
 
-def why_empty(results: Results) -> str:
-    """Why there is nothing to draw."""
-    return f"No lead of the study {results.name} was profiled: only jobs that say they can be are (docs/layers.md)."
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if (profiles(results)[0]["partition"] == UNMANAGED).any():
+        return ""
+    return f"No program of the study {results.name} was profiled: only jobs that can be are (docs/layers.md)."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     steps = profiles(results)[1]
-    which = f"{', '.join(map(str, steps))} steps of each scene and block. " if steps else ""
+    which = f", {', '.join(map(str, steps))} steps of each" if steps else ""
     return (
-        "Where a step of each lead spends its time, in ms, by kind of layer and direction, alone and beside "
-        f"antagonists: profiled, not measured. {which}TensorFlow's profiler was on, after the measured rounds, which "
-        "makes steps slower; the table of what measuring costs says by how much. Kinds, runtime (inside TensorFlow, "
-        "between two operations) and what is attributed to nothing add up to the step. Partitions are in the figure's "
-        "CSV. "
+        "Where a step of each program spends its time, in ms, by kind of layer, alone and beside neighbours: profiled, "
+        f"not measured{which}. TensorFlow's profiler was on, after the measured rounds, which makes steps slower. "
     )
 
 
@@ -87,7 +79,7 @@ def alternative(results: Results) -> str:
     source = profiles(results)[0]
     alone = source[(source["partition"] == UNMANAGED) & (source["beside"] == ALONE)]
     if alone.empty:
-        return why_empty(results)
+        return lacking(results)
     parts = []
     for lead, rows in panels_of(alone):
         largest = [
@@ -171,35 +163,41 @@ def _added(parts: Any) -> dict[str, Row]:  # noqa: ANN401 (an iterable of what l
 
 def _figure(table: pd.DataFrame, results: Results) -> Figure:
     known, table = len(table), most_changed(table)
-    looks = _looks(table)
-    panels = [(lead, lines_of(rows)) for lead, rows in panels_of(table)]
+    by_name = _looks(table, results)
+    order = user_first(results, table["lead"])
+    panels = [
+        (lead, lines_of(rows))
+        for lead, rows in sorted(panels_of(table), key=lambda one: order.index(one[1]["lead"].iloc[0]))
+    ]
     count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
-    left_out = [counted(more, "lead")] if more else []
-    left_out += [f"co-runs but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
-    note = (
-        f"{TITLE}: the lead's steps under TensorFlow's profiler after the measured rounds, which makes them slower. "
-        "Means over blocks, bars from the lowest to the highest block. What runs at the same moment shares it. "
-        + (f"Not drawn: {', '.join(left_out)}; the CSV has all. " if left_out else "")
-        + stamp(results.platforms, results.name)
+    left_out = [counted(more, "program")] if more else []
+    left_out += [f"neighbours but the {BESIDE} of a program that change its step most"] if len(table) < known else []
+    key = (
+        "means over launches, bars from the lowest to the highest; kinds, runtime and unattributed add up to the step; "
+        "what runs at the same moment shares it"
+        + (f"; not drawn: {', '.join(left_out)}; the CSV has all" if left_out else "")
     )
-    notes = small_print(PAGE, note)
-    columns = columns_for(looks, PAGE)
-    foot = 0.6 + 0.17 * math.ceil(len(looks) / columns) + NOTE * len(notes)
+    notes = small_print(PAGE, key, results)
+    columns = columns_for(by_name, PAGE)
+    foot = 0.6 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
     heights = [LINE * len(lines) for _, lines in panels]
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
     for axes, (lead, lines) in zip(places, panels, strict=True):
-        _panel(axes, lines, looks)
+        _panel(axes, lines, by_name)
         axes.set_title(f"{lead}, {TITLE}", loc="left", pad=4, fontweight="bold")
     places[-1].set_xlabel("ms of a step")
-    legend(figure, _keys(looks), (foot - 0.5) / figure.get_figheight(), columns)
-    return finish(figure, notes, caveat(results))
+    legend(figure, _keys(by_name), (foot - 0.5) / figure.get_figheight(), columns)
+    return finish(figure, notes, results)
 
 
-def _looks(table: pd.DataFrame) -> dict[str, Look]:
-    """Colour and marker of everything that ran beside a lead; alone is ink."""
+def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
+    """Colour and marker of everything that ran beside a lead, in the study's order; alone is ink."""
+    known = {name: place for place, name in enumerate(neighbours(results))}
     names = sorted({str(name) for name in table["beside"]} - {ALONE})
-    return {ALONE: (INK, "o")} | looks_of(names, 1)
+    return {ALONE: BASELINES[ALONE]} | looks(
+        results, sorted(names, key=lambda name: known.get(plain(name), len(known)))
+    )
 
 
 def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
@@ -213,7 +211,11 @@ def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[st
             if not math.isnan(row["lowest"]):
                 axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
             face = "white" if beside == ALONE else colour
-            axes.plot([row["ms_per_step"]], [y], marker, color=colour, markerfacecolor=face, markersize=4.0, zorder=4)
+            (point,) = axes.plot(
+                [row["ms_per_step"]], [y], marker, color=colour, markerfacecolor=face, markersize=4.0, zorder=4
+            )
+            who = beside if beside == ALONE else f"beside {beside}"
+            with_value(point, f"{name}, {who}: {number(row['ms_per_step'], 2)} ms")
     widest = max(row["ms_per_step"] for _, by_company in lines for row in by_company.values())
     axes.set_xlim(-0.012 * widest, 1.03 * widest)
     axes.set_ylim(len(lines) - 0.5, -0.5)

@@ -10,11 +10,40 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.report.figures.style import GREY, PAGE, SMALL, SMALL_LETTER, badge, badge_room
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER, badge, badge_room, stamp
+from castmates.report.results import Results
+from castmates.report.text.stamps import caveat
 
 PANELS = 12
 HIGHEST = 12.0  # inches of a figure, about: what is higher fits on no page
 NOTE = 0.115  # inches of a line of small print
+KEY, SOURCE = "key", "source"  # what the two parts of the small print are called in the SVG
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a figure's file says of all its numbers: what speaks against them, and where they come from."""
+
+    caveat: str
+    source: str = ""
+
+    @staticmethod
+    def of(results: "Results | Origin") -> "Origin":
+        """Of a study; a comparison has its own."""
+        if isinstance(results, Origin):
+            return results
+        return Origin(caveat(results), stamp(results.platforms, results.name))
+
+
+@dataclass(frozen=True)
+class SmallPrint:
+    """Lines at the foot of a figure: the key to its marks, and where its numbers come from."""
+
+    key: list[str]
+    source: list[str]
+
+    def __len__(self) -> int:
+        return len(self.key) + len(self.source)
 
 
 @dataclass(frozen=True)
@@ -51,16 +80,16 @@ class Drawn:
                 )
 
 
-def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Drawn:
+def drawn_grid(titles: Sequence[str], key: str, results: Results | Origin, room: Grid) -> Drawn:
     """Places for as many panels as have a title; two stand beside each other where there are several."""
     shown = list(titles[:PANELS])
     across = min(2, len(shown))
     down = math.ceil(len(shown) / across)
     width = room.width if across == 1 else PAGE
     more = f"{len(titles) - PANELS} more panels are in the CSV; " if len(titles) > PANELS else ""
-    lines = small_print(width, more + notes)
-    foot = 0.22 + NOTE * len(lines)
-    head = 0.02 + badge_room(caveat, width)
+    notes = small_print(width, more + key, results)
+    foot = 0.22 + NOTE * len(notes)
+    head = 0.02 + badge_room(Origin.of(results).caveat, width)
     title = 0.12 * max(words.count("\n") + 1 for words in shown)
     row = title + room.above + room.axes + room.below
     height = head + down * row + foot
@@ -74,22 +103,26 @@ def drawn_grid(titles: Sequence[str], notes: str, caveat: str, room: Grid) -> Dr
         top = (bottom + room.axes + room.above) / height
         figure.text((column * panel + 0.1) / width, top, words, fontsize=8, va="bottom", ha="left")
         places.append(axes)
-    finish(figure, lines, caveat)
+    finish(figure, notes, results)
     return Drawn(figure, places, room, foot)
 
 
-def small_print(width: float, *texts: str) -> list[str]:
-    """Texts in lines that fit at the foot of a figure so wide; each text begins a line."""
-    return [line for text in texts for line in textwrap.wrap(text, int((width - 0.2) / SMALL_LETTER))]
+def small_print(width: float, key: str, results: Results | Origin) -> SmallPrint:
+    """What stands at the foot of a figure so wide."""
+    letters = int((width - 0.2) / SMALL_LETTER)
+    return SmallPrint(textwrap.wrap(key, letters), textwrap.wrap(Origin.of(results).source, letters))
 
 
-def finish(
-    figure: Figure, notes: Sequence[str], caveat: str, left: float = 0.1, bottom: float = 0.05, va: str = "bottom"
-) -> Figure:
+def finish(figure: Figure, notes: SmallPrint, results: Results | Origin) -> Figure:
     """Write the small print at the foot, and what speaks against the whole study into the corner."""
     width, height = figure.get_size_inches()
-    figure.text(left / width, bottom / height, "\n".join(notes), fontsize=SMALL, color=GREY, va=va)
-    badge(figure, caveat)
+    below = {SOURCE: 0.05, KEY: 0.05 + NOTE * len(notes.source)}
+    for name, lines in ((SOURCE, notes.source), (KEY, notes.key)):
+        if lines:
+            figure.text(
+                0.1 / width, below[name] / height, "\n".join(lines), fontsize=SMALL, color=GREY, va="bottom", gid=name
+            )
+    badge(figure, Origin.of(results).caveat)
     return figure
 
 
@@ -181,9 +214,9 @@ def spread_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     centres = spaced([y for y, _, _ in ordered], heights, low, high)
     for (y, text, colour), centre in zip(ordered, centres, strict=True):
         axes.annotate(
-            text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(1.035, centre), fontsize=6.5, color=colour,
+            text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(1.05, centre), fontsize=6.5, color=INK,
             textcoords=("axes fraction", "data"), va="center", ha="left", annotation_clip=False, linespacing=1.15,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "relpos": (0, 0.5)},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.3, "shrinkA": 0, "relpos": (0, 0.5)},
         )  # fmt: skip
 
 

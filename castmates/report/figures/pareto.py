@@ -6,18 +6,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
-from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
-BEYOND = (
-    "A point that would squeeze all others together is an arrow at the edge of the axes, with its loss and what is "
-    "kept in brackets. "
-)
+BEYOND = "A point far from all others is an arrow at the edge of the axes, with its numbers in brackets. "
 MANY = 6  # panels, beyond which they are lower
 
 
@@ -25,18 +23,25 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = results.pareto
     with styled():
-        panels = _panels(records(source), records(results.recommendations))
-        if not panels:
-            message = f"No partition of a mix with an antagonist is known in the study {results.name}."
-            return empty_figure(message, caveat(results)), source
-        return _figure(panels, results), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(_panels(results), results), source
 
 
-def _panels(rows: list[Row], advice: list[Row]) -> list[Panel]:
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    return "" if _panels(results) else f"No partition of a pair is known in the study {results.name}."
+
+
+def _panels(results: Results) -> list[Panel]:
+    rows, advice = records(results.pareto), records(results.recommendations)
     platforms = {row["platform"] for row in rows}
     advice_of = {(row["mix"], row["platform"]): row for row in advice}
     panels = []
-    for key in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
+    lead = {row["mix"]: row["lead"] for row in rows}
+    order = user_first(results, lead.values())
+    mixes = dict.fromkeys((row["mix"], row["platform"]) for row in rows)
+    for key in sorted(mixes, key=lambda pair: order.index(lead[pair[0]])):
         own = [row for row in rows if (row["mix"], row["platform"]) == key and _known(row)]
         if not any(row["partition"] != UNMANAGED for row in own):
             continue
@@ -45,7 +50,8 @@ def _panels(rows: list[Row], advice: list[Row]) -> list[Panel]:
         title += f" ({key[1]})" if len(platforms) > 1 else ""
         limit = advised["limit_pct"] if advised else math.nan
         met = advised["partition"] if advised and advised["verdict"] == "met" else ""
-        panels.append(Panel(title, own, limit, met))
+        colour = looks(results, [own[0]["antagonists"]])[own[0]["antagonists"]][0]
+        panels.append(Panel(title, own, limit, met, colour))
     return panels
 
 
@@ -57,46 +63,43 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     many = len(panels) > MANY
     grid = drawn_grid(
         [broken(panel.title, 44) for panel in panels],
-        notes=_key(panels, results),
-        caveat=caveat(results),
+        key=_key(panels),
+        results=results,
         room=Grid(
             width=COLUMN, axes=1.4 if many else 2.1, above=0.12, below=0.34, left=0.72 if many else 0.58, right=0.12
         ),
     )
     for axes, panel in zip(grid.places, panels, strict=False):
         paint(axes, panel)
-    beside = "rate that the\nantagonists keep (%)" if many else "rate that the antagonists keep (%)"
-    grid.labels("loss of the lead against solo (%)", beside)
+    beside = "rate that the\nneighbours keep (%)" if many else "rate that the neighbours keep (%)"
+    grid.labels("loss of the program (%)", beside)
     return grid.figure
 
 
-def _key(panels: list[Panel], results: Results) -> str:
+def _key(panels: list[Panel]) -> str:
     rows = [row for panel in panels for row in panel.rows]
     crossed = any(not math.isnan(row["loss_low"]) for row in rows)
     parts = ["crosses: 95 % between launches" if crossed else "no crosses: too few launches for intervals"]
     parts += ["hollow: as found in the search; grey: dominated; stairs: the frontier; square: no partition"]
-    parts += ["filled: fresh blocks"] if any(row["stage"] == CONFIRMED for row in rows) else []
+    parts += ["filled: fresh launches"] if any(row["stage"] == CONFIRMED for row in rows) else []
     parts += ["arrow: beyond the axes, with its loss and what is kept"] if any(map(beyond, panels)) else []
     limits = [panel.limit for panel in panels if not math.isnan(panel.limit)]
     parts += [f"dashed: the limit of {limits[0]:g} %"] if limits else []
     parts += ["bold: recommended"] if any(panel.recommended for panel in panels) else []
-    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+    return "; ".join(parts)
 
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
     fresh = bool((results.pareto["stage"] == CONFIRMED).any())
-    panels = _panels(records(results.pareto), records(results.recommendations))
+    panels = _panels(results)
     return (
-        "Rate that the antagonists keep of theirs alone (mean over them) against what the lead loses against solo, "
-        "under every measured partition of a mix and without one. "
+        "What the neighbours keep of their rate alone (mean over them) against what the program loses, under each "
+        "partition and without one. "
         + _crosses(panels)
-        + "A partition is dominated if another loses less and keeps more, by the estimates. What stands out in a "
-        "search "
-        "does so partly by luck: "
-        + ("filled points are fresh blocks of a study of their own. " if fresh else "no point is confirmed yet. ")
+        + "What stands out in a search does so partly by luck: "
+        + ("filled points are fresh launches of a study of their own. " if fresh else "no point is confirmed yet. ")
         + (BEYOND if any(map(beyond, panels)) else "")
-        + "Labels that would overlap are left out; the CSV has every partition. "
     )
 
 

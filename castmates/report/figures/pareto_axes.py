@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.report.figures.panels import inches_of
-from castmates.report.figures.style import ALARM, COLOURS, GREY, INK, SMALL, SMALL_LETTER
+from castmates.report.figures.style import ALARM, GREY, INK, SMALL, SMALL_LETTER
+from castmates.report.figures.values import with_value
 from castmates.report.text.recommendation import count_of
-from castmates.report.text.words import counted, number
+from castmates.report.text.words import counted, interval, number
 from castmates.study.spec import UNMANAGED
 
-FAINT, LINE, FRESH = "#c2c2c2", COLOURS[0], COLOURS[1]
+FAINT, FRESH = "#c2c2c2", INK
 TALL = 0.105  # inches of a label's line
 EDGE = 0.05  # inches between the end of the axes and the arrow of a point beyond it
 FEW, SQUEEZE = 4, 4  # one in so many may lie beyond the axes, where the others reach so many times less far
@@ -35,6 +35,7 @@ class Panel:
     rows: list[Row]
     limit: float
     recommended: str
+    colour: str  # of its neighbour: the frontier has it
 
     def of(self, stage: str) -> list[Row]:
         """What was found in the search, or confirmed."""
@@ -64,22 +65,25 @@ def paint(axes: Axes, panel: Panel) -> None:
     """Draw a mix."""
     search, fresh = panel.of(SEARCH), {row["partition"]: row for row in panel.of(CONFIRMED)}
     frontier = sorted((row for row in search if row["frontier"]), key=lambda row: row["loss_pct"])
+    words = labels_of(search)
     for row in search:
-        _cross(axes, row, _colour(row), 2 + bool(row["frontier"]))
+        _cross(axes, row, _colour(row, panel), 2 + bool(row["frontier"]))
     axes.plot(
-        [row["loss_pct"] for row in frontier], [row["kept_pct"] for row in frontier], color=LINE, linewidth=0.8,
+        [row["loss_pct"] for row in frontier], [row["kept_pct"] for row in frontier], color=panel.colour, linewidth=0.8,
         drawstyle="steps-post", zorder=2,
     )  # fmt: skip
     for row in search:
         chosen = row["partition"] == panel.recommended
-        axes.scatter(
+        point = axes.scatter(
             row["loss_pct"], row["kept_pct"], s=26 if chosen else 17, zorder=5.5 if chosen else 5, facecolors="white",
-            marker="s" if row["partition"] == UNMANAGED else "o", edgecolors=INK if chosen else _colour(row),
+            marker="s" if row["partition"] == UNMANAGED else "o", edgecolors=INK if chosen else _colour(row, panel),
             linewidths=1.6 if chosen else 0.9,
         )  # fmt: skip
+        with_value(point, _value(row, words))
     for name, row in fresh.items():
         _cross(axes, row, FRESH, 4)
-        axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
+        point = axes.scatter(row["loss_pct"], row["kept_pct"], s=22, marker="o", c=FRESH, linewidths=0, zorder=6)
+        with_value(point, f"{_value(row, words)}, fresh launches")
         for before in (point for point in search if point["partition"] == name):
             axes.plot(
                 [before["loss_pct"], row["loss_pct"]], [before["kept_pct"], row["kept_pct"]], color=FRESH,
@@ -95,6 +99,17 @@ def paint(axes: Axes, panel: Panel) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
     _arrows(axes, panel)
     _labels(axes, panel)
+
+
+def _value(row: Row, words: dict[str, str]) -> str:
+    """A partition's name, with what is lost and kept under it."""
+    loss = f"{number(row['loss_pct'])} %" + (
+        "" if math.isnan(row["loss_low"]) else f" {interval(row['loss_low'], row['loss_high'])}"
+    )
+    kept = f"{number(row['kept_pct'])} %" + (
+        "" if math.isnan(row["kept_low"]) else f" {interval(row['kept_low'], row['kept_high'])}"
+    )
+    return f"{words.get(row['partition'], row['partition'])}: loses {loss}, neighbours keep {kept}"
 
 
 def _reach(panel: Panel, name: str) -> tuple[float, float]:
@@ -135,14 +150,15 @@ def _arrows(axes: Axes, panel: Panel) -> None:
         x, y = _place(axes, row, size)
         marker = "v" if row["kept_pct"] < low else "^" if row["kept_pct"] > high else ""
         marker = marker or ("<" if row["loss_pct"] < left else ">")
+        colour = _colour(row, panel)
         axes.scatter(
-            x / size[0], y / size[1], s=26, marker=marker, c=GREY if _colour(row) == FAINT else _colour(row),
-            linewidths=0, transform=axes.transAxes, zorder=6,
+            x / size[0], y / size[1], s=26, marker=marker, c=GREY if colour == FAINT else colour, linewidths=0,
+            transform=axes.transAxes, zorder=6,
         )  # fmt: skip
 
 
-def _colour(row: Row) -> str:
-    return LINE if row["frontier"] else INK if row["partition"] == UNMANAGED else FAINT
+def _colour(row: Row, panel: Panel) -> str:
+    return panel.colour if row["frontier"] else INK if row["partition"] == UNMANAGED else FAINT
 
 
 def _cross(axes: Axes, row: Row, colour: str, above: int) -> None:
@@ -177,8 +193,8 @@ def _labels(axes: Axes, panel: Panel) -> None:
         taken.append(box)
         axes.text(
             box[0] / size[0], box[1] / size[1], text, transform=axes.transAxes, fontsize=SMALL, va="bottom", ha="left",
-            color=INK if chosen else GREY, fontweight="bold" if chosen else "normal", zorder=7,
-            path_effects=[withStroke(linewidth=1.8, foreground="white")],
+            color=INK if chosen else GREY, fontweight="bold" if chosen else "normal", zorder=4.5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8},
         )  # fmt: skip
 
 

@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.partitions.families import family_of
+from castmates.report.figures.neighbours import BASELINES, other_looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
+    SmallPrint,
     beside_each_other,
     columns_for,
     finish,
@@ -23,22 +25,21 @@ from castmates.report.figures.panels import (
     small_print,
 )
 from castmates.report.figures.style import (
+    ALARM,
     COLUMN,
     GREY,
-    INK,
     PAGE,
     SMALL,
     Look,
     badge_room,
     broken,
     empty_figure,
-    looks_of,
-    stamp,
     styled,
 )
+from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import READ_ALOUD, as_degradation, number, plain, units
+from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 PANELS = 12
@@ -47,8 +48,9 @@ OWN = "own share, alone"
 OWN_BESIDE_PLACEBOS = "own share, beside placebos"
 ALL_WAYS = "the lead has all ways"
 WITHOUT = "without a partition"
-BAND, LINE = "#f1dcda", "#8c1d18"  # of what is lost without a partition
-GREYS = {OWN: (INK, "o"), OWN_BESIDE_PLACEBOS: ("#7f7f7f", "d")}
+BAND, LINE = "#f1dcda", ALARM  # of what is lost without a partition
+GREYS = {OWN: BASELINES["alone"], OWN_BESIDE_PLACEBOS: BASELINES["placebo"]}
+DASHES = (0, (3, 2))  # of the lead's own share
 PLACEBO_AT_MASK = "placebo@mask"
 DERIVED = "solo, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
@@ -73,25 +75,26 @@ class Panel:
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = losses(results)
-    drawn = source[source["degradation_pct"].notna() & (source["partition"] != UNMANAGED)]
     with styled():
-        if drawn.empty:
-            message = f"No loss under a partition is known in the study {results.name}."
-            return empty_figure(message, caveat(results)), source[SHOWN]
-        return _figure(_panels(source), results), source[SHOWN]
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source[SHOWN]
+        return _figure(_panels(source, results), results), source[SHOWN]
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    source = losses(results)
+    known = source["degradation_pct"].notna() & (source["partition"] != UNMANAGED)
+    return "" if known.any() else f"No loss under a partition is known in the study {results.name}."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
     of = units(losses(results)["blocks"])
     return (
-        "Degradation of the lead against solo, in per cent, over the ways of the last-level cache that a partition "
-        "gives it, a panel for each mix; partitions that leave it all ways stand beside the axis. The line with its "
-        "band is the same mix without a partition. Bars and bands are 95 % t intervals "
-        f"between launches ({of}); where there are fewer than three, the interval within launch. "
-        "The lead's own share is what it loses with no more ways than these "
-        "while nobody else uses the cache: alone, or beside placebos on the antagonists' CPUs; the latter is a ratio "
-        "of two effects and has no interval. "
+        "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
+        "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
+        f"launches ({of}). Own share: with no more ways, and nobody else in the cache. "
     )
 
 
@@ -106,7 +109,7 @@ def alternative(results: Results) -> str:
         values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
         parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
     more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
-    return f"Degradation under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
+    return f"Losses under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
 
 
 def losses(results: Results) -> pd.DataFrame:
@@ -150,12 +153,15 @@ def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
     return both[list(known.columns)]
 
 
-def _panels(source: pd.DataFrame) -> list[Panel]:
+def _panels(source: pd.DataFrame, results: Results) -> list[Panel]:
     rows = records(source)
     alone = {(row["member"], row["platform"]) for row in rows if row["antagonists"]}
     platforms = {row["platform"] for row in rows}
     panels = []
-    for mix, platform in dict.fromkeys((row["mix"], row["platform"]) for row in rows):
+    lead = {row["mix"]: row["lead"] for row in rows}
+    order = user_first(results, lead.values())
+    mixes = dict.fromkeys((row["mix"], row["platform"]) for row in rows)
+    for mix, platform in sorted(mixes, key=lambda pair: order.index(lead[pair[0]])):
         own = [row for row in rows if (row["mix"], row["platform"]) == (mix, platform)]
         under = [row for row in own if row["partition"] != UNMANAGED]
         if not own[0]["antagonists"] and (own[0]["member"], platform) in alone:
@@ -172,14 +178,14 @@ def _panels(source: pd.DataFrame) -> list[Panel]:
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     drawn = panels[:PANELS]
-    looks = _looks(row["series"] for panel in drawn for row in panel.rows)
+    looks = _looks((row["series"] for panel in drawn for row in panel.rows), results)
     across, down = beside_each_other(len(drawn))
     width = PAGE if across > 1 else COLUMN
     titles = [broken(panel.title, 34 if across > 1 else 40) for panel in drawn]
     lines = max(title.count("\n") + 1 for title in titles)
     names = max((len(line) for panel in drawn for name in panel.others for line in _tick(name)), default=0)
     under_axis = 0.24 + 0.055 * names
-    notes = small_print(width, _key(panels, results))
+    notes = _key(panels, width, results)
     columns = columns_for([*looks, WITHOUT], width, key=0.45)
     foot = 0.3 + 0.16 * math.ceil((len(looks) + 1) / columns) + NOTE * len(notes)
     head = 0.12 + badge_room(caveat(results), width)
@@ -194,16 +200,20 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
         _panel(axes, panel, looks)
         axes.set_title(title, loc="left", pad=3)
     middle = (foot + height - head) / 2 / height
-    figure.text(0.07 / width, middle, "degradation of the lead (%)", rotation=90, va="center", ha="left", fontsize=8)
-    figure.text(0.5, (foot + 0.02) / height, f"ways of the lead{_each(results)}", ha="center", va="bottom", fontsize=8)
+    figure.text(0.07 / width, middle, "loss (%)", rotation=90, va="center", ha="left", fontsize=8)
+    figure.text(
+        0.5, (foot + 0.02) / height, f"ways of the program{_each(results)}", ha="center", va="bottom", fontsize=8
+    )
     legend(figure, _keys(looks), foot / height, columns, handletextpad=0.8)
-    return finish(figure, notes, caveat(results))
+    return finish(figure, notes, results)
 
 
-def _looks(series: Iterable[str]) -> dict[str, Look]:
-    """Colour and marker of everything that is drawn; the lead's own share is grey."""
+def _looks(series: Iterable[str], results: Results) -> dict[str, Look]:
+    """Colour and marker of everything that is drawn: kinds of partitions are no neighbours; the own share is grey."""
     there = set(series)
-    return looks_of(sorted(there - set(GREYS))) | {name: look for name, look in GREYS.items() if name in there}
+    return other_looks(results, sorted(there - set(GREYS))) | {
+        name: look for name, look in GREYS.items() if name in there
+    }
 
 
 def _panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
@@ -243,23 +253,32 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
     own = bool(rows) and rows[0]["series"] in GREYS
     axes.plot(
         [x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=0.8,
-        linestyle=(0, (3, 2)) if own else "-", zorder=2,
+        linestyle=DASHES if own else "-", zorder=2,
     )  # fmt: skip
     for x, row in at:
         if not math.isnan(row["low"]):
             style = (0, (2, 1.2)) if row["within_launch"] else "-"
             axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=1.2, linestyle=style, zorder=3)
-    axes.scatter(
+    points = axes.scatter(
         [x for x, _ in at], [row["degradation_pct"] for _, row in at], s=13, marker=marker,
         c="white" if own else colour, edgecolors=colour, linewidths=0.8, zorder=4,
     )  # fmt: skip
+    if rows:
+        with_value(points, *(_value(row) for row in rows))
+
+
+def _value(row: Row) -> str:
+    loss = f"{number(row['degradation_pct'])} %" + (
+        "" if math.isnan(row["low"]) else f" {interval(row['low'], row['high'])}"
+    )
+    return f"{row['partition']}, {row['series']}: {loss}" if row["series"] in GREYS else f"{row['partition']}: {loss}"
 
 
 def _keys(looks: dict[str, Look]) -> list[Line2D]:
     keys = [
         Line2D(
             [], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=name,
-            markerfacecolor="white" if name in GREYS else colour,
+            markerfacecolor="white" if name in GREYS else colour, linestyle=DASHES if name in GREYS else "-",
         )
         for name, (colour, marker) in looks.items()
     ]  # fmt: skip
@@ -272,13 +291,12 @@ def _each(results: Results) -> str:
     return f" ({size / 2**20:.3g} MiB each)" if size else ""
 
 
-def _key(panels: list[Panel], results: Results) -> str:
+def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:
     rows = [row for panel in panels for row in panel.rows if not math.isnan(row["degradation_pct"])]
-    parts = ["against solo"]
     rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
     between = [row for row in rows if not row["within_launch"] and not math.isnan(row["low"])]
-    parts += ["bars and bands: 95 % between launches"] if between else []
+    parts = ["bars and bands: 95 % between launches"] if between else []
     within = any(row["within_launch"] for row in rows)
     parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
-    parts += [f"{len(panels) - PANELS} more mixes are in the CSV"] if len(panels) > PANELS else []
-    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+    parts += [f"{len(panels) - PANELS} more pairs are in the CSV"] if len(panels) > PANELS else []
+    return small_print(width, "; ".join(parts), results)

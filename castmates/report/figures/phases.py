@@ -10,19 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
-from castmates.report.figures.panels import axes_at, finish, fitting, legend, lines_across
-from castmates.report.figures.style import (
-    GREY,
-    INK,
-    PAGE,
-    Look,
-    badge_room,
-    broken,
-    empty_figure,
-    looks_of,
-    stamp,
-    styled,
-)
+from castmates.report.figures.neighbours import neighbours, other_looks, user_first
+from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
+from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
@@ -41,11 +32,10 @@ Row = dict[str, Any]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the table of losses by phase."""
     source = losses(results)
-    leads = _leads(source)
     with styled():
-        if not leads:
-            return empty_figure(why_empty(results), caveat(results)), source
-        return _figure(leads, results), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(_leads(results), results), source
 
 
 @once
@@ -54,36 +44,34 @@ def losses(results: Results) -> pd.DataFrame:
     return estimate_phases(results.block_parts("steps", categories=NAMES), results.windows)
 
 
-def why_empty(results: Results) -> str:
-    """Why there is nothing to draw."""
-    return f"No lead of the study {results.name} reported phases in a window with heartbeats (docs/phases.md)."
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    return (
+        ""
+        if _leads(results)
+        else f"No program of the study {results.name} reported phases of its steps (docs/phases.md)."
+    )
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    drawn = _leads(losses(results))
+    drawn = _leads(results)
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
     of = units(row["blocks"] for rows in drawn.values() for row in rows)
     mixes = max((len({row["mix"] for row in rows}) for rows in drawn.values()), default=0)
-    left_out = f" The {MIXES} mixes of each lead whose step changes most are drawn." if mixes >= MIXES else ""
-    within = (
-        " Where there are fewer than three launches the interval, dashed, is the one within launch." if some else ""
-    )
+    left_out = f" The {MIXES} pairs of each program whose step changes most are drawn." if mixes >= MIXES else ""
+    within = " Dashed: within launch, where there are fewer than three." if some else ""
     return (
-        "Left: the mean time that each phase of a step of the lead takes, alone and beside its antagonists; the rest "
-        "is what lies in no phase. Right: how much longer each phase takes than alone, in per cent of the whole step "
-        "alone, paired within rounds, with 95 % t intervals between launches "
-        f"({of}): the parts add up to the loss of the step.{within}{left_out} Phases inside phases, phases of other "
-        "threads and partitions are in the "
-        "figure's CSV. "
+        "Left: how long each phase of a program's step takes, alone and beside its neighbours. Right: how much longer "
+        f"than alone, in per cent of the whole step, with 95 % t intervals between launches ({of}).{within}{left_out} "
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    drawn = _leads(losses(results))
+    drawn = _leads(results)
     if not drawn:
-        return why_empty(results)
+        return lacking(results)
     parts = []
     for lead, rows in drawn.items():
         for mix in dict.fromkeys(row["mix"] for row in rows):
@@ -98,12 +86,14 @@ def alternative(results: Results) -> str:
     return f"Losses by phase of the step: {'; '.join(parts[:MIXES])}{more}."
 
 
-def _leads(source: pd.DataFrame) -> dict[str, list[Row]]:
+def _leads(results: Results) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
     leads: dict[str, list[Row]] = {}
-    shown = unmanaged_against_solo(source)
+    shown = unmanaged_against_solo(losses(results))
+    order, known = user_first(results, shown["lead"]), neighbours(results)
+    seats = {name: known.index(plain(name)) if plain(name) in known else len(known) for name in shown["antagonists"]}
     several = shown["platform"].nunique() > 1
-    for row in records(shown):
+    for row in sorted(records(shown), key=lambda row: (order.index(row["lead"]), seats[row["antagonists"]])):
         if row["outermost"] or row["phase"] == STEP:
             name = f"{row['lead']} ({row['platform']})" if several else row["lead"]
             leads.setdefault(name, []).append(row)
@@ -124,20 +114,22 @@ def _interval(row: Row) -> tuple[float, float, bool]:
     return row["loss_low"], row["loss_high"], False
 
 
-def _looks(leads: dict[str, list[Row]]) -> dict[str, Look]:
-    """Colour and marker of every part, the rest grey."""
+def _looks(leads: dict[str, list[Row]], results: Results) -> dict[str, Look]:
+    """Colour and marker of every part, which is no neighbour; the rest grey."""
     names = dict.fromkeys(row["phase"] for rows in leads.values() for row in rows)
     parts = [name for name in names if name not in (STEP, REST)]
-    return looks_of(parts) | {REST: (PALE_REST, "s")}
+    return other_looks(results, parts) | {REST: (PALE_REST, "s")}
 
 
 def _figure(leads: dict[str, list[Row]], results: Results) -> Figure:
-    looks = _looks(leads)
+    looks = _looks(leads, results)
     known = len(leads)
     heights = [_height(rows) for rows in leads.values()]
     count = min(PANELS, fitting([HEAD + height + UNDER for height in heights], around=1.0))
     leads = dict(list(leads.items())[:count])
-    foot = 0.42 + 0.16 * math.ceil((len(looks) + 1) / 6)
+    more = f"{counted(known - count, 'more program')} in the CSV" if known > count else ""
+    notes = small_print(PAGE, more, results)
+    foot = 0.3 + NOTE * len(notes) + 0.16 * math.ceil((len(looks) + 1) / 6)
     top = badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + own + UNDER for own in heights[: len(leads)]) + foot
     figure = Figure(figsize=(PAGE, height))
@@ -150,9 +142,7 @@ def _figure(leads: dict[str, list[Row]], results: Results) -> Figure:
         _panel(left, right, lead, rows, looks)
         y -= UNDER
     legend(figure, _keys(looks), (foot - 0.05) / height, columns=6)
-    more = f"{counted(known - len(leads), 'more lead')} in the CSV · " if known > len(leads) else ""
-    note = more + stamp(results.platforms, results.name)
-    return finish(figure, [note], caveat(results), va="baseline")
+    return finish(figure, notes, results)
 
 
 def _height(rows: list[Row]) -> float:
@@ -213,7 +203,11 @@ def _point(axes: Axes, at: float, row: Row) -> None:
         style = (0, (2, 1.5)) if within else "-"
         axes.plot([low, high], [at, at], color=colour, linewidth=1.1, linestyle=style, zorder=3)
     size = 5.5 if marker == "|" else 3.2
-    axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
+    (point,) = axes.plot([row["loss_pct"]], [at], linestyle="", color=colour, marker=marker, markersize=size, zorder=4)
+    ends = "" if math.isnan(low) else f" {interval(low, high)}"
+    with_value(
+        point, f"{row['phase']} beside {plain(row['antagonists'])}: {number(row['loss_pct'])} %{ends} of the step"
+    )
 
 
 def _keys(looks: dict[str, Look]) -> list[Line2D]:

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
     ALONE,
@@ -17,7 +18,7 @@ from castmates.report.figures.sensitivity_axes import (
     looks_by_panel,
     paint,
 )
-from castmates.report.figures.style import COLUMN, broken, empty_figure, stamp, styled
+from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
 from castmates.report.text.stamps import caveat
@@ -32,11 +33,16 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     keys = ["mix", "member", "curve", "platform"]
     source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
     with styled():
-        panels = _panels(results, records(points), records(knees))
-        if not panels:
-            message = f"No curve over the lead's ways is known in the study {results.name}."
-            return empty_figure(message, caveat(results)), source
-        return _figure(panels, results), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(_panels(results, records(points), records(knees)), results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(results.sensitivity_curves):
+        return ""
+    return f"No loss over a program's ways is known in the study {results.name}."
 
 
 def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel]:
@@ -50,7 +56,8 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     ends = {(row["lead"], row["platform"], row["antagonists"], row["curve"]): row for row in knees}
     platforms = {platform for _, platform in by_lead}
     panels = []
-    for (lead, platform), every in by_lead.items():
+    order = user_first(results, [lead for lead, _ in by_lead])
+    for (lead, platform), every in sorted(by_lead.items(), key=lambda one: order.index(one[0][0])):
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)
         parts = [keys[begin : begin + CURVES] for begin in range(0, len(keys), CURVES)]
@@ -66,13 +73,13 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
 def _figure(panels: list[Panel], results: Results) -> Figure:
     grid = drawn_grid(
         [broken(panel.title, 40) for panel in panels],
-        notes=_key(panels, results),
-        caveat=caveat(results),
+        key=_key(panels),
+        results=results,
         room=Grid(width=COLUMN, axes=1.75, above=0.2, below=0.34, left=0.52, right=0.98),
     )
-    for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels), strict=False):
+    for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels, results), strict=False):
         paint(axes, panel, looks)
-    grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of solo with all ways")
+    grid.labels(f"ways of the program{_mask(panels)}", "rate, % of alone with all ways")
     return grid.figure
 
 
@@ -80,7 +87,7 @@ def _mask(panels: list[Panel]) -> str:
     return "" if math.isnan(panels[0].way_bytes) else " (above: MiB in one cache)"
 
 
-def _key(panels: list[Panel], results: Results) -> str:
+def _key(panels: list[Panel]) -> str:
     rows = [row for panel in panels for points in panel.curves.values() for row in points]
     parts = ["bars: 95 % between launches"] if any(not ends_of(row)[2] for row in rows) else []
     parts += ["dashed bars: within launch only"] if any(ends_of(row)[2] for row in rows) else []
@@ -92,18 +99,16 @@ def _key(panels: list[Panel], results: Results) -> str:
         )
     parts += ["rings: some of these ways are filled by I/O too"] if any(map(is_shared, rows)) else []
     parts += ["≈: the axis does not begin at zero"] if any(bottom(panel) for panel in panels) else []
-    return f"{'; '.join(parts)} · {stamp(results.platforms, results.name)}"
+    return "; ".join(parts)
 
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
     launches = units(results.sensitivity_curves["blocks"])
     return (
-        "Rate of each lead, in per cent of its solo rate with all ways, over the ways that a partition gives it: "
-        "alone, and beside its antagonists, who have other ways. Bars are 95 % t intervals between launches "
-        f"({launches}); dashed ones speak of these launches only. The knee is the "
-        "smallest measured number of ways from which on 95 % of the solo rate are kept; its 95 % interval inverts "
-        "one-sided t-tests in a fixed order. Partitions that are alone in their kind are in the CSV. "
+        "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
+        "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
+        f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
     )
 
 
@@ -112,7 +117,7 @@ def alternative(results: Results) -> str:
     knees = records(results.knees)
     points = records(results.sensitivity_curves)
     if not points:
-        return "No curve over the lead's ways is known."
+        return lacking(results)
     parts = []
     for row in [knee for knee in knees if knee["fewest_ways"] != knee["most_ways"]][:12]:
         own = [point for point in points if point["mix"] == row["mix"] and point["curve"] == row["curve"]]

@@ -7,15 +7,19 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
+from castmates.report.figures.neighbours import BASELINES, looks
 from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
-from castmates.report.figures.style import COLOURS, GREY, INK, SMALL, Look, looks_of, squeezed
+from castmates.report.figures.style import GREY, INK, SMALL, Look, squeezed
+from castmates.report.figures.values import with_value
+from castmates.report.results import Results
 from castmates.report.text.recommendation import count_of
-from castmates.report.text.words import plain
+from castmates.report.text.words import interval, number, plain
 
 ALONE = "alone"
 TOP = 108.0  # per cent, at least
 BAR, WORDS, MARK = 0.075, 0.13, 0.085  # inches of a knee at the foot, of a line of words there, of a mark before it
-LETTERS = 17  # of a line beside the axes
+LETTERS = 16  # of a line beside the axes
+LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # kinds of partitions
 NO_KNEE = {NOT_REACHED: "not reached", TOO_FEW: "too few launches"}
 Row = dict[str, Any]
 Key = tuple[str, str]  # antagonists, curve
@@ -32,12 +36,19 @@ class Panel:
     way_bytes: float
 
 
-def looks_by_panel(panels: list[Panel]) -> list[dict[Key, Look]]:
-    """Colours and markers for each panel: the same in all panels, unless that would be too many to tell apart."""
-    common = sorted({key for panel in panels for key in panel.curves if key[0]})
-    if len(common) <= len(COLOURS):
-        return [looks_of(common, 1)] * len(panels)
-    return [looks_of(sorted(key for key in panel.curves if key[0]), 1) for panel in panels]
+def looks_by_panel(panels: list[Panel], results: Results) -> list[dict[Key, Look]]:
+    """Colour and marker for each curve: those of its neighbour; lines tell several kinds of partition apart."""
+    keys = {key for panel in panels for key in panel.curves}
+    by_name = looks(results, sorted({antagonists for antagonists, _ in keys if antagonists}))
+    return [{key: by_name.get(key[0], BASELINES[ALONE]) for key in panel.curves} for panel in panels]
+
+
+def lines_of(keys: "list[Key]") -> dict[Key, Any]:
+    """A line for each curve: whole for the first kind of partition of a neighbour, broken for its others."""
+    kinds: dict[str, list[str]] = {}
+    for antagonists, curve in keys:
+        kinds.setdefault(antagonists, []).append(curve)
+    return {key: LINES[kinds[key[0]].index(key[1]) % len(LINES)] for key in keys}
 
 
 def label_of(key: Key, keys: "list[Key]") -> str:
@@ -50,7 +61,8 @@ def label_of(key: Key, keys: "list[Key]") -> str:
 
 def paint(axes: Axes, panel: Panel, looks: dict[Key, Look]) -> None:
     """Draw a lead's curves."""
-    curves = {key: (looks.get(key, (INK, "o")), points) for key, points in panel.curves.items()}
+    curves = {key: (looks[key], points) for key, points in panel.curves.items()}
+    lines = lines_of(list(curves))
     knees = [(look, panel.knees[key]) for key, (look, _) in curves.items() if key in panel.knees]
     low, top, foot = bottom(panel), _top(panel), _foot_inches(knees)
     unit = (top - low) / (inches_of(axes)[1] - foot * (low > 0))  # per cent of an inch
@@ -61,12 +73,12 @@ def paint(axes: Axes, panel: Panel, looks: dict[Key, Look]) -> None:
     rows = [row for rows in panel.curves.values() for row in rows]
     most = max([*(row["lead_ways"] for row in rows), *([panel.ways] if panel.ways else [])])
     axes.set_xlim(min(row["lead_ways"] for row in rows) - 0.6, most + 0.6)
-    for place, (look, points) in enumerate(curves.values()):
-        _curve(axes, points, *look, (place - (len(curves) - 1) / 2) * 0.07)
+    for place, (key, (look, points)) in enumerate(curves.items()):
+        _curve(axes, points, look, lines[key], (place - (len(curves) - 1) / 2) * 0.07)
     _foot(axes, knees, unit, panel.ways)
     _ticks(axes, panel, most, low)
-    lines = max(1, int(inches_of(axes)[1] / NOTE / len(curves)))
-    names = {key: squeezed(label_of(key, list(curves)), LETTERS, lines) for key in curves}
+    room = max(1, int(inches_of(axes)[1] / NOTE / len(curves)))
+    names = {key: squeezed(label_of(key, list(curves)), LETTERS, room) for key in curves}
     labels = [(points[-1]["rate_pct"], names[key], look[0]) for key, (look, points) in curves.items()]
     spread_labels(axes, labels)
     if low > 0:
@@ -96,16 +108,17 @@ def ends_of(row: Row) -> tuple[float, float, bool]:
     return (row["within_low"], row["within_high"], True) if within else (row["rate_low"], row["rate_high"], False)
 
 
-def _curve(axes: Axes, points: list[Row], colour: str, marker: str, shift: float) -> None:
+def _curve(axes: Axes, points: list[Row], look: Look, line: Any, shift: float) -> None:  # noqa: ANN401 (matplotlib's)
+    colour, marker = look
     xs, ys = [row["lead_ways"] + shift for row in points], [row["rate_pct"] for row in points]
-    axes.plot(xs, ys, color=colour, linewidth=0.8, zorder=2)
+    axes.plot(xs, ys, color=colour, linewidth=0.8, linestyle=line, zorder=2)
     for x, row in zip(xs, points, strict=True):
         low, high, within = ends_of(row)
         if not math.isnan(low):
             axes.plot(
                 [x, x], [low, high], color=colour, linewidth=1.2, linestyle=(0, (2, 1.2)) if within else "-", zorder=3
             )
-    axes.scatter(xs, ys, s=9, marker=marker, c=colour, linewidths=0, zorder=4)
+    with_value(axes.scatter(xs, ys, s=9, marker=marker, c=colour, linewidths=0, zorder=4), *map(_value, points))
     shared = [(x, y) for x, y, row in zip(xs, ys, points, strict=True) if is_shared(row)]
     if shared:
         axes.scatter(
@@ -117,6 +130,13 @@ def _curve(axes: Axes, points: list[Row], colour: str, marker: str, shift: float
             linewidths=0.6,
             zorder=4,
         )
+
+
+def _value(row: Row) -> str:
+    low, high, _ = ends_of(row)
+    who = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
+    ends = "" if math.isnan(low) else f" {interval(low, high)}"
+    return f"{who}, {row['lead_ways']} ways: {number(row['rate_pct'])} %{ends}"
 
 
 def is_shared(row: Row) -> bool:

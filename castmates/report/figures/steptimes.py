@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
+from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
@@ -30,14 +31,18 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     panels = _panels(results)
     source = _source(results, panels)
     with styled():
-        if not panels:
-            return empty_figure(why_empty(results), caveat(results)), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
         return figure_of(panels, results), source
 
 
-def why_empty(results: Results) -> str:
-    """Why there is nothing to draw."""
-    return f"No lead of the study {results.name} beat twice in a valid window, so no step has a length."
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if _leads(results):
+        return ""
+    return (
+        f"No program of the study {results.name} completed two steps in a valid measurement, so no step has a length."
+    )
 
 
 def caption(results: Results) -> str:
@@ -45,18 +50,14 @@ def caption(results: Results) -> str:
     leads = _leads(results)
     known = results.latency[results.latency["role"] == "lead"]
     most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0
-    some = f" of at most {LAUNCHES} launches of each lead, evenly spaced," if most > LAUNCHES else " of every launch"
-    left = f" {PANELS} of {counted(len(leads), 'lead')} are shown." if len(leads) > PANELS else ""
+    some = f"faint: each of at most {LAUNCHES} launches" if most > LAUNCHES else "faint: each launch"
+    left = f" {PANELS} of {counted(len(leads), 'program')} are shown." if len(leads) > PANELS else ""
     of = units(known.loc[known["refused"] == "", "blocks"])
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
-    lacking = f" Where {' or '.join(refused)} is missing, launches have too few steps for it." if refused else ""
+    few = f" Where {' or '.join(refused)} is missing, there are too few steps for it." if refused else ""
     return (
-        "The share of a lead's steps that take no longer, a step being what lies between two heartbeats in one valid "
-        f"window. Faint lines:{some} by itself; bold: the same launches together, each with the same weight, a drawing "
-        "without an interval. Below: the median, p95 and p99 with 95 % t intervals between launches, over all launches "
-        f"({of}); a mark without a bar has fewer than three. Up to {BESIDE} co-runs of a lead are drawn, those that "
-        "change "
-        f"its median most, without partitions.{lacking}{left} "
+        f"Above: the share of a program's steps that take no longer; {some}, bold: all together. Below: median, p95 "
+        f"and p99 with 95 % t intervals between launches ({of}).{few}{left} "
     )
 
 
@@ -69,15 +70,16 @@ def alternative(results: Results) -> str:
         labels = _labels(rows)
         times = [f"{labels[row['scene']]} {number(row['ms'], 3)}{_interval(row)}" for row in rows]
         parts.append(f"{plain(member)}: {', '.join(times)}")
-    more = f"; and {len(leads) - SAID} more leads" if len(leads) > SAID else ""
-    return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else why_empty(results)
+    more = f"; and {len(leads) - SAID} more programs" if len(leads) > SAID else ""
+    return f"Median step time in ms: {'; '.join(parts)}{more}." if parts else lacking(results)
 
 
 def _leads(results: Results) -> list[tuple[str, str]]:
-    """Members and platforms whose median is known in some scene, in the order of the table."""
+    """Members and platforms whose median is known in some scene: the user's programs, then those of the controls."""
     table = results.latency
     known = table[(table["role"] == "lead") & table["ms"].notna()]
-    return list(dict.fromkeys(zip(known["member"], known["platform"], strict=True)))
+    order = user_first(results, known["member"])
+    return sorted(set(zip(known["member"], known["platform"], strict=True)), key=lambda one: (order.index(one[0]), one))
 
 
 def _conditions(results: Results, member: str, platform: str) -> list[Row]:
@@ -87,7 +89,9 @@ def _conditions(results: Results, member: str, platform: str) -> list[Row]:
     rows = records(own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()])
     coruns = sorted((row for row in rows if row["kind"] == "corun"), key=lambda row: -_change(row))
     kept = {row["scene"] for row in coruns[:BESIDE]}
-    return [row for row in rows if row["kind"] != "corun" or row["scene"] in kept]
+    order = {name: place for place, name in enumerate(neighbours(results))}
+    shown = [row for row in rows if row["kind"] != "corun" or row["scene"] in kept]
+    return sorted(shown, key=lambda row: (row["kind"] == "corun", order.get(beside(row["mix"]), len(order))))
 
 
 def _change(row: Row) -> float:
@@ -99,7 +103,7 @@ def _labels(rows: list[Row]) -> dict[str, str]:
     placebos = sum(row["kind"] == "placebo" for row in rows)
     labels = {}
     for row in rows:
-        label = f"beside {plain(row['mix']).partition('+')[2]}" if row["kind"] == "corun" else row["kind"]
+        label = f"beside {beside(row['mix'])}" if row["kind"] == "corun" else row["kind"]
         on = f" on {row['scene'].partition(':')[2]}" if row["kind"] == "placebo" and placebos > 1 else ""
         labels[row["scene"]] = f"{label}{on}"
     return labels
@@ -123,7 +127,7 @@ def _panels(results: Results) -> list[Panel]:
             marks = records(table[table["scene"] == row["scene"]])
             curves.append(Curve(label, str(row["scene"]), lines, values, pooled(values), marks))
         several = len({platform for _, platform in leads}) > 1
-        step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:g} {row['unit']}"
+        step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:,.0f} {row['unit']}s"
         panels.append(Panel(f"{plain(member)}{f' ({platform})' if several else ''}", member, platform, step, curves))
     return panels
 

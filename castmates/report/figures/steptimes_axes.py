@@ -13,27 +13,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from castmates.analysis.explanations.steps import QUANTILES
-from castmates.report.figures.panels import axes_at, columns_for, finish, legend
-from castmates.report.figures.style import (
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    Look,
-    badge_room,
-    broken,
-    looks_of,
-    stamp,
-)
+from castmates.report.figures.neighbours import BASELINES, looks
+from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, legend, small_print
+from castmates.report.figures.style import COLUMN, GREY, PAGE, SMALL, Look, badge_room, broken
+from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
+from castmates.report.text.words import interval, number
 
 CURVES, LINE, GAP = 1.35, 0.085, 0.07  # inches: the distributions, a mark of the quantiles, between two quantiles
 LEFT, RIGHT, HEAD, FOOT, SPACE = 0.5, 0.1, 0.32, 0.42, 0.14  # around a panel
 WIDE = 2.5  # the largest over the smallest time, above which the axis is logarithmic
-BASELINES = {"solo": (INK, "o"), "placebo": (GREY, "s")}  # by the first word of their labels
 SHARES = [0.005, 0.01, 0.02, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 10)), 0.95, 0.98, 0.99, 0.995]
+BESIDE = "beside "
 TICKS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
@@ -64,11 +56,12 @@ def figure_of(panels: Sequence[Panel], results: Results) -> Figure:
     """A panel per lead, two beside each other."""
     across = min(2, len(panels))
     width = PAGE if across > 1 else COLUMN
-    looks = _looks(panels)
+    looks = _looks(panels, results)
     marks = [_marks_height(panel) for panel in panels]
     rows = [max(marks[at : at + across]) for at in range(0, len(panels), across)]
     columns = columns_for(looks, width - 0.2, key=0.42, most=len(looks))
-    top, bottom = badge_room(caveat(results), width), 0.24 + 0.16 * math.ceil(len(looks) / columns)
+    notes = small_print(width, "", results)
+    top, bottom = badge_room(caveat(results), width), 0.12 + NOTE * len(notes) + 0.16 * math.ceil(len(looks) / columns)
     height = top + sum(HEAD + CURVES + SPACE + row + FOOT for row in rows) + bottom
     figure = Figure(figsize=(width, height))
     y = height - top
@@ -84,16 +77,15 @@ def figure_of(panels: Sequence[Panel], results: Results) -> Figure:
             _axis(upper, lower, panel)
         y -= SPACE + row + FOOT
     legend(figure, _keys(looks), bottom / height, columns, handletextpad=0.4, columnspacing=1.2)
-    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), left=0.08, va="baseline")
+    return finish(figure, notes, results)
 
 
-def _looks(panels: Sequence[Panel]) -> dict[str, Look]:
-    """Colour and marker of every condition, the same in all panels."""
+def _looks(panels: Sequence[Panel], results: Results) -> dict[str, Look]:
+    """Colour and marker of every condition, the same in all panels: by the first word of those without a neighbour."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    # In their order, not by name: those of a panel are neighbours then and have colours of their own.
-    others = [label for label in labels if label.partition(" ")[0] not in BASELINES]
-    looks = {label: BASELINES[label.partition(" ")[0]] for label in labels if label not in others}
-    return looks | looks_of(others, 2)
+    beside = looks(results, [label.removeprefix(BESIDE) for label in labels if label.startswith(BESIDE)])
+    without = {label: BASELINES[label.partition(" ")[0]] for label in labels if not label.startswith(BESIDE)}
+    return without | {f"{BESIDE}{name}": look for name, look in beside.items()}
 
 
 def _marks_height(panel: Panel) -> float:
@@ -115,11 +107,11 @@ def _curves(axes: Axes, panel: Panel, looks: dict[str, Look], room: float) -> No
 
 def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     place, ticks = 0.0, []
-    for number, quantile in enumerate(QUANTILES):
+    for turn, quantile in enumerate(QUANTILES):
         begin = place
         place += LINE * len(panel.curves) + GAP
         ticks.append((begin + place) / 2)
-        if number % 2:
+        if turn % 2:
             axes.axhspan(begin, place, color="#f3f3f3", linewidth=0, zorder=0)
         drawn = 0
         for line, curve in enumerate(panel.curves):
@@ -128,7 +120,8 @@ def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
             for mark in (row for row in curve.marks if row["quantile"] == quantile and not row["refused"]):
                 drawn += 1
                 axes.plot([mark["ms_low"], mark["ms_high"]], [y, y], color=colour, linewidth=1.2, zorder=2)
-                axes.plot([mark["ms"]], [y], marker, color=colour, markersize=3, zorder=3)
+                (point,) = axes.plot([mark["ms"]], [y], marker, color=colour, markersize=3, zorder=3)
+                with_value(point, _value(panel, curve, quantile, mark))
         if not drawn:
             axes.text(
                 0.5, ticks[-1], "too few steps", transform=axes.get_yaxis_transform(),
@@ -138,6 +131,11 @@ def _marks(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     axes.set_yticks(ticks, list(QUANTILES))
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"ms per {panel.step}", labelpad=1)
+
+
+def _value(panel: Panel, curve: Curve, quantile: str, mark: dict[str, Any]) -> str:
+    ends = "" if math.isnan(mark["ms_low"]) else f" {interval(mark['ms_low'], mark['ms_high'], 2)}"
+    return f"{panel.title}, {curve.label}, {quantile}: {number(mark['ms'], 2)} ms{ends}"
 
 
 def _axis(upper: Axes, lower: Axes, panel: Panel) -> None:

@@ -14,6 +14,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from castmates.files import replace, writing
+from castmates.report.figures.values import PREFIX
 from castmates.results.csv import write_csv
 
 COLUMN = 3.33  # inches: one column of a two-column paper
@@ -21,6 +22,7 @@ PAGE = 7.0
 MANY = 10_000  # rows, beyond which a CSV is written column by column
 SMALL, SMALL_LETTER = 6.5, 0.055  # the smallest text that is set, in points; width of one of its letters, in inches
 BADGE, BADGE_LINE, BADGE_LETTER = 0.26, 0.11, 0.066  # height with one line and of each further one; width of a letter
+BADGE_ID = "badge"
 INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
@@ -80,13 +82,18 @@ def badge(figure: Figure, words: str) -> None:
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
         figure.text(
             1 - 0.08 / width, 1 - 0.07 / height, "\n".join(_badge_lines(words, width)),
-            fontsize=SMALL, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box,
+            fontsize=SMALL, fontweight="bold", color=ALARM, ha="right", va="top", bbox=box, gid=BADGE_ID,
         )  # fmt: skip
 
 
 def badge_room(words: str, width: float) -> float:
     """Inches to keep at the top of a figure of this width for the badge."""
-    return BADGE + BADGE_LINE * (len(_badge_lines(words, width)) - 1) if words else 0.0
+    return height_of_badge(len(_badge_lines(words, width))) if words else 0.0
+
+
+def height_of_badge(lines: int) -> float:
+    """Inches that a badge of so many lines takes."""
+    return BADGE + BADGE_LINE * (lines - 1)
 
 
 def _badge_lines(words: str, width: float) -> list[str]:
@@ -124,6 +131,7 @@ def _save(figure: Figure, suffix: str, about: Mapping[str, str | None], name: st
 
 
 def own_ids(svg: str, name: str) -> str:
-    """Put the figure's name before all ids, so that several SVGs can share a page."""
+    """Put the figure's name before all ids, so that several SVGs can share a page; leave out what only a page shows."""
+    svg = re.sub(rf' id="{PREFIX}[^"]*"', "", svg)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)

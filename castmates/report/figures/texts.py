@@ -1,7 +1,8 @@
 """The texts of each figure: made when it is drawn, so that the page need not read again what it is made of."""
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -13,34 +14,44 @@ from castmates.report.text.stamps import first_words, source
 
 @dataclass(frozen=True)
 class Texts:
-    """What stands below a figure, and what is read aloud in its place."""
+    """What stands below a figure, what is read aloud in its place, the key to its marks; or why there is none."""
 
     caption: str
     alternative: str
+    key: str = ""  # where the figure has been drawn
+    lacking: str = ""  # why there is nothing to show
 
 
-def texts_for(name: str, results: Results) -> Texts:
-    """Made from the numbers: the platform stands before both, the source behind the caption."""
-    module, platform = all_figures()[name].module, first_words(results)
-    return Texts(platform + module.caption(results) + source(results), platform + module.alternative(results))
+def texts_for(name: str, results: Results, key: str = "") -> Texts:
+    """Made from the numbers; what is read aloud begins with the platform, unless all is measured."""
+    module = all_figures()[name].module
+    alternative = first_words(results) + module.alternative(results)
+    return Texts(module.caption(results).strip(), alternative, key, module.lacking(results))
 
 
-def write_texts(texts: Texts, stem: Path) -> None:
-    """Write STEM.txt and STEM.alt.txt; and STEM.rst, which is the caption as `snakemake --report` wants it."""
+def whole_caption(texts: Texts, results: Results) -> str:
+    """The caption of a file that travels alone: the platform stands before it, the source behind."""
+    return f"{first_words(results)}{texts.caption} {source(results)}"
+
+
+def write_texts(texts: Texts, caption: str, stem: Path) -> None:
+    """Write STEM.page.json, STEM.alt.txt, and of the whole caption STEM.txt, and STEM.rst for `snakemake --report`."""
     # Set apart: what reStructuredText would take for markup, and the braces of the template that it becomes.
-    marked = re.sub(r"([\\*_`|])", r"\\\1", texts.caption)
+    marked = re.sub(r"([\\*_`|])", r"\\\1", caption)
     marked = re.sub(r"[{}]", lambda brace: f"{{{{ '{brace[0]}' }}}}", marked)
-    for suffix, text in {"txt": texts.caption, "alt.txt": texts.alternative, "rst": marked}.items():
+    page = json.dumps(asdict(texts), indent=1, ensure_ascii=False)
+    for suffix, text in {"txt": caption, "alt.txt": texts.alternative, "rst": marked, "page.json": page}.items():
         with writing(file := stem.with_name(f"{stem.name}.{suffix}")):
             replace_text(file, text + "\n")
 
 
 def texts_of(stem: Path) -> Texts:
-    """Read what was written when the figure was drawn."""
+    """Read what was written for the page when the figure was drawn."""
+    file = stem.with_name(f"{stem.name}.page.json")
     try:
-        texts = [stem.with_name(f"{stem.name}.{suffix}").read_text(encoding="utf-8") for suffix in ("txt", "alt.txt")]
-    except FileNotFoundError as problem:
-        raise CastmatesError(
-            f"{problem.filename}: the figure's text is not there; draw it with scripts/draw_figures.py first."
-        ) from None
-    return Texts(*(text.strip() for text in texts))
+        return Texts(**json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        reason = "is not there"
+    except (ValueError, TypeError):
+        reason = "cannot be read"
+    raise CastmatesError(f"{file}: the figure's text {reason}; draw it with scripts/draw_figures.py first.") from None

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, legend, small_print
+from castmates.report.figures.neighbours import looks as looks_of
+from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
-    COLOURS,
     COLUMN,
     GREY,
     INK,
@@ -17,7 +17,6 @@ from castmates.report.figures.style import (
     badge_room,
     empty_figure,
     squeezed,
-    stamp,
     styled,
 )
 from castmates.report.figures.timeline_rows import (
@@ -31,6 +30,7 @@ from castmates.report.figures.timeline_rows import (
     peak_bandwidth,
     timeline,
 )
+from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
@@ -41,63 +41,65 @@ FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
 NAME, LINES = 22, 3  # letters and lines of a window's name
 SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
+LEAD = "#8a8a8a"  # the program itself: colours are its neighbours'
 MIB, GB = 2**20, 1e9
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    chosen = timeline(results)
+    chosen = _chosen(results)
     with styled():
         if chosen is None:
-            return empty_figure(_why_empty(results), caveat(results)), pd.DataFrame(columns=SHOWN)
+            return empty_figure(lacking(results), caveat(results)), pd.DataFrame(columns=SHOWN)
         return _figure(chosen, results), chosen.source
+
+
+@once
+def _chosen(results: Results) -> Timeline | None:
+    return timeline(results)
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    none = f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
+    return none if _chosen(results) is None else ""
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    chosen = timeline(results)
+    chosen = _chosen(results)
     if chosen is None:
-        return f"{_why_empty(results)} "
-    some = f"the first {len(chosen.spans)} windows" if chosen.left_out else "all windows"
-    peak = "" if peak_bandwidth(results) else " The peak bandwidth of this machine is not known."
+        return f"{lacking(results)} "
+    some = f"the first {len(chosen.spans)} measurements" if chosen.left_out else "all measurements"
     return (
-        f"One block, chosen by a rule and not by eye: {RULE}, block {chosen.block} of {chosen.company} ({chosen.of} to "
-        f"choose from). Drawn are the watched slices of {some} of its middle round ({chosen.round} of "
-        f"{chosen.rounds}), side by side in the order in which they were measured; the others are in the figure's CSV. "
-        "Above: the ways that each member may fill. "
-        "Middle: "
-        "occupancy of the last-level cache by member, stacked, the lead lowest; the step line is what the lead's mask "
-        "allows. Below: bandwidth to memory by member. Settle times are hatched, windows shaded, rejected ones red; "
-        f"triangles mark changes of the masks. A sample every {number(chosen.period, 2)} s; one launch, hence no "
-        f"interval.{peak} "
+        f"One launch ({chosen.block} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
+        f"its middle round ({chosen.round} of {chosen.rounds}) side by side: the ways that each program may fill, what "
+        "it holds of the last-level cache (stacked), and its bandwidth to memory; one launch, hence no interval. "
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    chosen = timeline(results)
+    chosen = _chosen(results)
     if chosen is None:
-        return _why_empty(results)
+        return lacking(results)
     inside = chosen.samples[(chosen.samples["metric"] == OCCUPANCY) & ~chosen.samples["settling"]]
     means = inside.groupby("member")["value"].mean() / MIB
     parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in chosen.members if name in means]
     changes = sum(span.changed for span in chosen.spans)
     return (
-        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'window')} of one block, with "
-        f"{counted(changes, 'change')} of the masks; mean occupancy inside the windows: {', '.join(parts)}."
+        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'measurement')} of one launch, with "
+        f"{counted(changes, 'change')} of the masks; mean occupancy inside them: {', '.join(parts)}."
     )
-
-
-def _why_empty(results: Results) -> str:
-    return f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
 
 
 def _figure(chosen: Timeline, results: Results) -> Figure:
     width = COLUMN if len(chosen.spans) <= FEW else PAGE
     labels = [_label(span) for span in chosen.spans]
     under = 0.48 + 0.053 * max(len(line) for label in labels for line in label.split("\n"))
-    looks = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(chosen.members)}
-    notes = small_print(width, _note(chosen, results))
+    looks = dict.fromkeys(chosen.members[:1], LEAD)
+    looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
+    notes = _key(chosen, width, results)
     masked = any(span.masks for span in chosen.spans)
     keys = _keys(chosen, looks, masked, cache_bytes(results), peak_bandwidth(results))
     columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
@@ -126,7 +128,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
         figure, keys, (foot + keys_high) / height, columns, columnspacing=1.2, handlelength=1.6, handletextpad=0.8,
         borderpad=0, borderaxespad=0,
     )  # fmt: skip
-    return finish(figure, notes, caveat(results))
+    return finish(figure, notes, results)
 
 
 def _masks(axes: Axes, chosen: Timeline, looks: dict[str, str]) -> None:
@@ -239,22 +241,20 @@ def _keys(
     short = {name: plain(name) for name in looks}
     names = {name: short[name] if list(short.values()).count(short[name]) == 1 else name for name in looks}
     keys: list[Line2D | Patch] = [Patch(facecolor=colour, label=names[name]) for name, colour in looks.items()]
-    keys += [Line2D([], [], color=INK, linewidth=1.2, label="the lead's mask")] if masked and size else []
+    keys += [Line2D([], [], color=INK, linewidth=1.2, label="the program's mask")] if masked and size else []
     keys += [Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label="cache size")] if size else []
     keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
     keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
-    keys.append(Patch(facecolor=SHADE, label="window"))
+    keys.append(Patch(facecolor=SHADE, label="measurement"))
     lost = any(not span.valid for span in chosen.spans)
-    keys += [Patch(facecolor=LOST, label="rejected window")] if lost else []
+    keys += [Patch(facecolor=LOST, label="rejected")] if lost else []
     changed = any(span.changed for span in chosen.spans)
     keys += [Line2D([], [], linestyle="", marker="v", markersize=3.5, color=INK, label="masks change")] * changed
     return keys
 
 
-def _note(chosen: Timeline, results: Results) -> str:
-    left = f"; {counted(chosen.left_out, 'more window')} of the round in the CSV" if chosen.left_out else ""
-    return (
-        f"block {chosen.block} of {chosen.company}, the median of {chosen.of} by the lead's total rate; "
-        f"round {chosen.round} of {chosen.rounds}{left}; a sample every {number(chosen.period, 2)} s · "
-        f"{stamp(results.platforms, results.name)}"
-    )
+def _key(chosen: Timeline, width: float, results: Results) -> SmallPrint:
+    parts = [f"a sample every {number(chosen.period, 2)} s"]
+    parts += [f"{counted(chosen.left_out, 'more measurement')} of the round in the CSV"] if chosen.left_out else []
+    parts += [] if peak_bandwidth(results) else ["the peak bandwidth of this machine is not known"]
+    return small_print(width, "; ".join(parts), results)

@@ -29,7 +29,7 @@ SHOWN = [
     "metric",
 ]
 SHOWN += ["value", "valid", "drawn", "platform"]
-RULE = "the block of the first lead whose lead did the median work in a second of its valid windows"
+RULE = "of the first program's launches the one with the median total rate"
 
 
 @dataclass(frozen=True)

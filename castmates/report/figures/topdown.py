@@ -11,18 +11,19 @@ from matplotlib.patches import Patch
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
+from castmates.report.figures.neighbours import beside, neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import (
-    COLOURS,
+    GREY,
     INK,
     PAGE,
     SMALL,
     badge_room,
     broken,
     empty_figure,
-    stamp,
     styled,
 )
+from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
@@ -32,7 +33,7 @@ from castmates.study.topdown_tree import children, of_level
 
 LEFT, RIGHT = 1.5, 1.75  # inches beside the bars
 LINE, HEAD = 0.27, 0.3  # inches of one scene, above a panel
-LOOKS = dict(zip(of_level(1), ("#e69f00", "#cc79a7", "#009e73", "#0072b2", "#9a9a9a"), strict=True))
+LAST = "#9a9a9a"  # of the last category of level 1, what none of the others has
 # Of each family of level 2 one is hatched; the other is what remains.
 HATCHED = ("Fetch_Latency", "Branch_Mispredicts", "Heavy_Operations", "Retiring_Microcode", "Memory_Bound")
 DRAWN = 12  # values that the text alternative names
@@ -47,10 +48,9 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     points = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
     source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
     with styled():
-        shown = drawn(table)
-        if shown.empty:
-            return empty_figure(why_empty(results), caveat(results)), pd.DataFrame(source)
-        return _figure(shown, change, results), pd.DataFrame(source)
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), pd.DataFrame(source)
+        return _figure(_ordered(drawn(table), results), change, results), pd.DataFrame(source)
 
 
 @once
@@ -64,12 +64,24 @@ def drawn(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["phase"] == "") & (table["partition"] == UNMANAGED)]
 
 
-def why_empty(results: Results) -> str:
-    """Why there is nothing to draw."""
+def _ordered(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The user's programs first, each alone and then beside its neighbours, in the study's order."""
+    leads = {name: place for place, name in enumerate(user_first(results, table["lead"]))}
+    others = {name: place for place, name in enumerate(neighbours(results))}
+    keys = pd.DataFrame(
+        {"lead": table["lead"].map(leads), "beside": table["mix"].map(lambda mix: others.get(beside(str(mix)), -1))}
+    )
+    return table.loc[keys.sort_values(["lead", "beside"], kind="stable").index]
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(drawn(tables(results)[0])):
+        return ""
     status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)
     if status:
         return f"Top-Down is {status} here: {reason}."
-    return f"No valid window of the study {results.name} has a Top-Down metric of its lead."
+    return f"No valid measurement of the study {results.name} has a Top-Down metric of its program."
 
 
 def _figure(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> Figure:
@@ -77,16 +89,18 @@ def _figure(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> Figu
     count = fitting([HEAD + _height(rows) for rows in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
     heights = [_height(rows) for rows in panels]
-    key = _key(table, change, results) + (f"; {counted(more, 'more lead')} in the CSV" if more else "")
-    notes = small_print(PAGE, key, stamp(results.platforms, results.name))
+    *names, last = of_level(1)
+    colours = {name: look[0] for name, look in other_looks(results, names).items()} | {last: LAST}
+    key = _key(table, change, results) + (f"; {counted(more, 'more program')} in the CSV" if more else "")
+    notes = small_print(PAGE, key, results)
     foot = 0.95 + NOTE * len(notes)
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, 0.08 + badge_room(caveat(results), PAGE), foot)
     for axes, rows in zip(places, panels, strict=True):
-        _panel(axes, rows, change, is_last=rows is panels[-1])
-    keys = _keys(table)
+        _panel(axes, rows, change, colours, is_last=rows is panels[-1])
+    keys = _keys(table, colours)
     top = (foot - 0.45) / figure.get_figheight()
     legend(figure, keys, top, min(3, len(keys)), handletextpad=0.4, columnspacing=1.2)
-    return finish(figure, notes, caveat(results))
+    return finish(figure, notes, results)
 
 
 def _height(rows: pd.DataFrame) -> float:
@@ -107,12 +121,12 @@ def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
     ]
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, colours: dict[str, str], is_last: bool) -> None:
     first = records(rows)[0]
     ticks = []
     for y, (mix, shares) in enumerate(_scenes(rows)):
         ticks.append(_label(mix))
-        _bar(axes, y, shares)
+        _bar(axes, y, shares, colours)
         mine = [row for row in records(change) if _is_of(row, first, mix)]
         axes.text(102, y, _words(mine) if mix else "", va="center", ha="left", fontsize=SMALL, color=INK)
     axes.set_yticks(range(len(ticks)), ticks)
@@ -126,16 +140,17 @@ def _panel(axes: Axes, rows: pd.DataFrame, change: pd.DataFrame, is_last: bool) 
         axes.tick_params(axis="x", labelbottom=False)
 
 
-def _bar(axes: Axes, y: float, shares: dict[str, Row]) -> None:
+def _bar(axes: Axes, y: float, shares: dict[str, Row], colours: dict[str, str]) -> None:
     """One scene: the categories of level 1 beside each other, what is known of level 2 hatched within them."""
     at = 0.0
-    for name, colour in LOOKS.items():
+    for name, colour in colours.items():
         if name not in shares:
             continue
         row = shares[name]
         width = max(row["share"], 0.0)
         pale = 0.5 if row["running"] < FULLY_COUNTED else 1.0
-        axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
+        (bar,) = axes.barh(y, width, left=at, height=0.68, color=colour, alpha=pale, linewidth=0)
+        with_value(bar, f"{name.replace('_', ' ')}: {number(row['share'])} % of the slots")
         below = {child: shares[child]["share"] for child in children(name) if child in shares}
         marked = [child for child in below if child in HATCHED]
         if marked and sum(below.values()) > 0:
@@ -171,13 +186,13 @@ def _change(row: Row) -> str:
     return f"{name} {sign}{number(row['points'])} {interval(row[low], row[high])}".strip()
 
 
-def _keys(table: pd.DataFrame) -> list[Patch]:
+def _keys(table: pd.DataFrame, colours: dict[str, str]) -> list[Patch]:
     there = set(table["metric"])
-    keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in LOOKS.items() if name in there]
+    keys = [Patch(facecolor=colour, label=name.replace("_", " ")) for name, colour in colours.items() if name in there]
     marked = [name.replace("_", " ") for name in HATCHED if name in there]
     if marked:
         label = "of which " + ", ".join(marked)
-        keys.append(Patch(facecolor=COLOURS[0], edgecolor="white", hatch="/////", linewidth=0, label=label))
+        keys.append(Patch(facecolor=GREY, edgecolor="white", hatch="/////", linewidth=0, label=label))
     return keys
 
 
@@ -189,7 +204,7 @@ def _key(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> str:
     if (table["running"] < FULLY_COUNTED).any():
         parts.append("pale: counted for part of the time only, as the counters were lent out in turn, and in no change")
     if results.partitioned:
-        parts.append("co-runs under partitions are in the CSV")
+        parts.append("pairs under partitions are in the CSV")
     return "; ".join(parts)
 
 
@@ -201,16 +216,12 @@ def caption(results: Results) -> str:
     """What the figure shows, and what it is made of."""
     table, change = tables(results)
     if drawn(table).empty:
-        return f"{why_empty(results)} "
+        return f"{lacking(results)} "
     of = units(drawn(change)["blocks"] if len(change) else [])
     return (
-        "Top-Down analysis of each lead: the share of its processors' issue slots that retired work, and what the "
-        "others were lost to, alone and beside its antagonists, as perf's own metrics give it; the hatched part of a "
-        "category is the share of level 2 that the legend names. At the right the category of either level that "
-        "changed most, in points of 100, paired within rounds, mean of the blocks with its 95 % t interval "
-        f"between launches ({of}), which is not widened for having been picked; what was "
-        f"counted for less than {FULLY_COUNTED:.0%} of the time is in no change. Level 3, phases and partitions are "
-        "in the figure's CSV. "
+        "Where the issue slots of each program's processors go, in per cent, alone and beside its neighbours. Right: "
+        f"the category that changed most, in points, with its 95 % t interval between launches ({of}), not widened for "
+        "having been picked. "
     )
 
 
@@ -218,7 +229,7 @@ def alternative(results: Results) -> str:
     """The figure in words."""
     table, change = tables(results)
     if drawn(table).empty:
-        return why_empty(results)
+        return lacking(results)
     of_scene: dict[tuple[str, str], list[Row]] = {}
     for row in records(change):
         if row["level"] == 1 and not row["phase"] and row["partition"] == UNMANAGED:

@@ -1,176 +1,229 @@
-"""The figure `windows`: the lead's rate in every window of a block, over time."""
+"""The figure `windows`: every program's rate over the time of the study, what was rejected, and who took time."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.panels import beside_each_other, columns_for, finish, legend, lines_across, sharing
+from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
+from castmates.report.figures.panels import (
+    NOTE,
+    SmallPrint,
+    columns_for,
+    finish,
+    fitting,
+    legend,
+    lines_across,
+    small_print,
+    stacked,
+    without_axis,
+)
 from castmates.report.figures.style import (
-    COLUMN,
+    ALARM,
     GREY,
-    INK,
     PAGE,
+    SMALL,
     Look,
     badge_room,
     empty_figure,
-    looks_of,
     squeezed,
-    stamp,
     styled,
 )
-from castmates.report.results import Results
+from castmates.report.figures.values import with_value
+from castmates.report.figures.windows_rows import PARTITIONED, SHOWN, WINDOW, chosen_blocks, in_a_row, rates, taken
+from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
-from castmates.study.spec import UNMANAGED
 
-PANELS = 12
-TITLE = 31  # letters that fit above a panel
-BASELINES = {"solo": (INK, "o"), "solo-again": ("#8f8f8f", "o"), "placebo": ("#7f7f7f", "d")}
-PARTITIONED = ", partitioned"
-SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
-SHOWN += ["platform"]
+LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
+PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of somebody who took time, above a panel
+LANES = 8  # of those who took most
+LOST = "#f3dede"
+BESIDE = "beside "
+NAME = 17  # letters of a line beside the axes
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data."""
-    source = relative_rates(results.windows)
+    """The figure and its source data: every measurement, with its place in the figure where it is drawn."""
+    source = rates(results)
     with styled():
-        if source["relative_rate"].notna().sum() == 0:
-            message = f"No window of the study {results.name} can be compared with a solo one."
-            return empty_figure(message, caveat(results)), source
-        return _figure(source, chosen_blocks(source), results), source
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        blocks = chosen_blocks(source, results.blocks)
+        drawn, others = in_a_row(source, blocks), taken(results, blocks)
+        names = others.groupby(WINDOW)["who"].agg(", ".join).rename("disturbed_by").reset_index()
+        placed = source.merge(drawn[[*WINDOW, "minutes"]], on=WINDOW, how="left").merge(names, on=WINDOW, how="left")
+        return _figure(drawn, others, results), placed[[*SHOWN, "minutes", "disturbed_by"]]
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if rates(results)["relative_rate"].notna().any():
+        return ""
+    return f"No measurement of the study {results.name} can be compared with one alone."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure, before what all captions say."""
-    source = relative_rates(results.windows)
-    shown, chosen = source[source["relative_rate"].notna()], chosen_blocks(source)
-    blocks = len(shown[["company", "block"]].drop_duplicates())
-    which = (
-        "Every block that has rates is shown."
-        if len(chosen) == blocks
-        else (
-            f"{len(chosen)} of {blocks} blocks are shown: the first, the last and evenly spaced ones between; "
-            "the others are in the figure's CSV."
-        )
-    )
+    source = rates(results)
+    drawn = len(chosen_blocks(source, results.blocks))
+    launches = len(source[source["relative_rate"].notna()][["company", "block"]].drop_duplicates())
+    which = f"all {counted(launches, 'launch')}" if drawn == launches else f"{drawn} of {launches} launches"
     lost = int(source["relative_rate"].isna().sum())
-    without = (
-        f" {counted(lost, 'window')} gave no rate, or had no solo rate to be compared with, and cannot be drawn."
-        if lost
-        else ""
-    )
+    without = f" {counted(lost, 'measurement')} cannot be drawn: there is no rate, or none alone." if lost else ""
     return (
-        "The lead's rate in every window, over the median of its solo windows in the same block (of the valid ones, "
-        f"if there are any). Hollow crosses are rejected windows. {which}{without} "
+        "Each program's rate in every measurement, over the median of those alone in its launch; launches one after "
+        f"the other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time "
+        f"of the processors.{without} "
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    source = relative_rates(results.windows)
+    source = rates(results)
     kept = source[source["valid"] & source["relative_rate"].notna()]
     if kept.empty:
-        return "No valid window can be compared with a solo one."
+        return "No valid measurement can be compared with one alone."
+    blocks = chosen_blocks(source, results.blocks)
     medians = kept.groupby("what", sort=False)["relative_rate"].median()
     parts = [f"{plain(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
-    blocks = counted(len(chosen_blocks(source)), "block")
-    return f"Rates of the lead over time in {blocks}; medians over solo: {listed(parts)}."
+    lanes = _lanes(taken(results, blocks))
+    others = f" Who took time: {listed(lanes)}." if lanes else ""
+    return f"Rates over time in {counted(len(blocks), 'launch')}; medians over alone: {listed(parts)}.{others}"
 
 
-def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
-    """Each lead's rate in a window over the median of its solo windows in the same block: the valid ones, if any."""
-    rows = windows[windows["role"] == "lead"].copy()
-    block = [rows["company"], rows["block"]]
-    solo = rows["rate"].where(rows["scene"] == "solo")
-    valid_solo = solo.where(rows["valid"]).groupby(block).transform("median")
-    rows["relative_rate"] = rows["rate"] / valid_solo.fillna(solo.groupby(block).transform("median"))
-    rows["seconds"] = (rows["open_ns"] - rows["open_ns"].groupby(block).transform("min")) / 1e9
-    beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
-    what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
-    rows["what"] = what.where(rows["partition"] == UNMANAGED, what + PARTITIONED)
-    rows["lead"] = rows["workload"]
-    return pd.DataFrame(rows[SHOWN].sort_values(["company", "block", "window"], ignore_index=True))
+def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figure:
+    leads = user_first(results, drawn["lead"])
+    lanes = _lanes(others)
+    below = HEAD + LANE * len(lanes) if lanes else 0.0
+    shown = leads[: fitting([HEAD + PANEL] * len(leads), around=below + 1.2)]
+    by_what = _looks(drawn[drawn["lead"].isin(shown)], results)
+    keys = _keys(by_what, drawn)
+    columns = columns_for((key.get_label() for key in keys), PAGE, key=0.36, letter=0.06, most=6)
+    notes = _key(others, lanes, len(leads) - len(shown), not drawn["valid"].all(), results)
+    foot = 0.5 + 0.16 * math.ceil(len(keys) / columns) + NOTE * len(notes)
+    heights = [PANEL] * len(shown) + ([LANE * len(lanes)] if lanes else [])
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
+    for axes, lead in zip(places, shown, strict=False):
+        _program(axes, drawn[drawn["lead"] == lead], by_what)
+        axes.set_title(squeezed(plain(lead), 60, 1), loc="left", pad=3, fontweight="bold")
+    if lanes:
+        _who_took(places[-1], others.merge(drawn[[*WINDOW, "minutes", "valid"]], on=WINDOW), lanes)
+        places[-1].set_title("Who else took time", loc="left", pad=3, fontweight="bold")
+    room = 0.01 * float(drawn["minutes"].max()) or 0.01
+    for axes in places:
+        axes.set_xlim(drawn["minutes"].min() - room, drawn["minutes"].max() + room)
+        _rejected(axes, drawn)
+        axes.tick_params(labelbottom=axes is places[-1])
+    places[-1].set_xlabel("minutes of measuring", labelpad=2)
+    places[(len(shown) - 1) // 2].set_ylabel("rate / rate alone")
+    legend(figure, keys, (foot - 0.4) / figure.get_figheight(), columns)
+    return finish(figure, notes, results)
 
 
-def chosen_blocks(source: pd.DataFrame) -> list[tuple[str, int]]:
-    """The blocks that are drawn: all, or the first, the last and evenly spaced ones between them."""
-    shown = source[source["relative_rate"].notna()]
-    launches = shown[["company", "block"]].drop_duplicates()
-    blocks = list(zip(launches["company"], launches["block"].astype(int), strict=True))
-    if len(blocks) <= PANELS:
-        return blocks
-    return [blocks[round(index * (len(blocks) - 1) / (PANELS - 1))] for index in range(PANELS)]
+def _looks(drawn: pd.DataFrame, results: Results) -> dict[str, Look]:
+    """Colour and marker by what ran, without its partition: alone first, then neighbours in the study's order."""
+    scenes = {what.removesuffix(PARTITIONED) for what in drawn["what"].unique()}
+    known = {name: place for place, name in enumerate(neighbours(results))}
+    names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
+    beside = looks(results, sorted(names, key=lambda name: (known.get(plain(name), len(known)), name)))
+    return {what: look for what, look in BASELINES.items() if what in scenes} | {
+        f"{BESIDE}{name}": look for name, look in beside.items()
+    }
 
 
-def _looks(source: pd.DataFrame) -> dict[str, Look]:
-    """Colour and marker by what ran, without its partition; seven colours by six markers are 42 pairs."""
-    scenes = {what.removesuffix(PARTITIONED) for what in source["what"].unique()}
-    looks = {what: look for what, look in BASELINES.items() if what in scenes}
-    return looks | looks_of(sorted(scenes - set(looks)), 1)
-
-
-def _figure(source: pd.DataFrame, blocks: list[tuple[str, int]], results: Results) -> Figure:
-    looks = _looks(source)
-    across, down = beside_each_other(len(blocks))
-    width = PAGE if across > 1 else COLUMN
-    keys = _keys(looks, bool(source["what"].str.endswith(PARTITIONED).any()))
-    columns = columns_for((key.get_label() for key in keys), width, key=0.36, letter=0.06, most=5)
-    foot = 0.75 + 0.16 * math.ceil(len(keys) / columns)
-    head = 0.3 + badge_room(caveat(results), width)
-    height = head - 0.05 + down * 1.5 + foot
-    figure = Figure(figsize=(width, height))
-    places = sharing(figure, len(blocks), left=0.58, top=head, bottom=foot, between=0.48)
-    for axes, (company, block) in zip(places, blocks, strict=True):
-        own = source[(source["company"] == company) & (source["block"] == block)]
-        _panel(axes, own, looks)
-        axes.set_title(_title(source, str(own["lead"].iloc[0]), company, block), loc="left", pad=3)
-    middle = (foot + height - head) / 2
-    figure.text(
-        0.07 / width, middle / height, "rate / median solo rate", rotation=90, va="center", ha="left", fontsize=8
-    )
-    figure.text(0.5, (foot - 0.42) / height, "seconds since the block's first window", ha="center", fontsize=8)
-    legend(figure, keys, (foot - 0.46) / height, columns)
-    return finish(figure, [stamp(results.platforms, results.name)], caveat(results), va="baseline")
-
-
-def _title(source: pd.DataFrame, lead: str, company: str, block: int) -> str:
-    """dlrm, block 3; with the end of its company's name where the lead has several companies."""
-    several = source.loc[source["lead"] == lead, "company"].nunique() > 1
-    place = f", block {block}" + (f" of {company.rpartition('-')[2]}" if several else "")
-    return squeezed(plain(lead), max(8, TITLE - len(place)), 1) + place
-
-
-def _panel(axes: Axes, source: pd.DataFrame, looks: dict[str, Look]) -> None:
+def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
+    """One program's measurements."""
     axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
-    there = set(source["what"].str.removesuffix(PARTITIONED))
-    for what, (colour, marker) in looks.items():
-        if what not in there:
-            continue
+    rows = rows[rows["relative_rate"].notna()]
+    for what, (colour, marker) in by_what.items():
         for name, face in ((what, colour), (what + PARTITIONED, "white")):
-            kept = source[(source["what"] == name) & source["valid"]]
-            axes.scatter(
-                kept["seconds"], kept["relative_rate"], s=14, c=face, edgecolors=colour, marker=marker, linewidths=0.8
-            )
-        rejected = source[source["what"].isin([what, what + PARTITIONED]) & ~source["valid"]]
-        axes.scatter(
-            rejected["seconds"], rejected["relative_rate"], s=30, facecolors="none", edgecolors=colour, marker="X",
-            linewidths=0.8,
-        )  # fmt: skip
-    axes.margins(x=0.04, y=0.08)
+            kept = rows[(rows["what"] == name) & rows["valid"]]
+            if len(kept):
+                points = axes.scatter(
+                    kept["minutes"], kept["relative_rate"], s=9, c=face, edgecolors=colour, marker=marker,
+                    linewidths=0.6, zorder=3,
+                )  # fmt: skip
+                with_value(points, *_values(kept))
+        lost = rows[rows["what"].isin([what, what + PARTITIONED]) & ~rows["valid"]]
+        if len(lost):
+            points = axes.scatter(
+                lost["minutes"], lost["relative_rate"], s=22, facecolors="none", edgecolors=colour, marker="X",
+                linewidths=0.7, zorder=4,
+            )  # fmt: skip
+            with_value(points, *_values(lost))
+    axes.margins(y=0.1)
+    axes.locator_params(axis="y", nbins=4)
     lines_across(axes, "y")
 
 
-def _keys(looks: dict[str, Look], partitioned: bool) -> list[Line2D]:
+def _values(rows: pd.DataFrame) -> list[str]:
+    return [
+        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {plain(row['what'])}: "
+        + number(row["relative_rate"], 3)
+        + ("" if row["valid"] else f"; rejected: {row['reasons']}")
+        for row in records(rows)
+    ]
+
+
+def _rejected(axes: Axes, drawn: pd.DataFrame) -> None:
+    """Shade the places of rejected measurements in every panel, so that their culprits stand below them."""
+    lost = sorted(drawn.loc[~drawn["valid"], "minutes"].unique())
+    axes.vlines(lost, 0, 1, transform=axes.get_xaxis_transform(), color=LOST, linewidth=2.4, zorder=0)
+
+
+def _lanes(others: pd.DataFrame) -> list[str]:
+    """Who took time, most first."""
+    sums = others.assign(share_pct=others["share_pct"].fillna(1.0)).groupby("who")["share_pct"].sum()
+    return [str(who) for who in sums.sort_values(ascending=False, kind="stable").index[:LANES]]
+
+
+def _who_took(axes: Axes, others: pd.DataFrame, lanes: Sequence[str]) -> None:
+    """A line for each of them: a mark is as high as the share that was taken, red where the measurement was lost."""
+    most = float(others["share_pct"].max())
+    for lane, who in enumerate(lanes):
+        own = others[others["who"] == who]
+        for valid, colour in ((True, GREY), (False, ALARM)):
+            rows = own[own["valid"] == valid]
+            if len(rows):
+                high = 0.8 * (rows["share_pct"].fillna(most) / most).clip(lower=0.15) if most > 0 else 0.8
+                marks = axes.vlines(
+                    rows["minutes"], lane + 0.4 - high, lane + 0.4, color=colour, linewidth=1.1, zorder=3
+                )
+                with_value(marks, *map(_took, records(rows)))
+    axes.set_ylim(len(lanes) - 0.5, -0.5)
+    axes.set_yticks(range(len(lanes)), [squeezed(who, NAME, 1) for who in lanes], fontsize=SMALL)
+    without_axis(axes)
+
+
+def _took(row: dict[str, Any]) -> str:
+    share = "" if math.isnan(row["share_pct"]) else f" took {number(row['share_pct'])} % of a processor"
+    return f"{row['who']}{share}" + ("" if row["valid"] else "; the measurement was rejected")
+
+
+def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
     def key(colour: str, marker: str, label: str, face: str) -> Line2D:
         return Line2D(
             [], [], linestyle="", marker=marker, markersize=4.5, markeredgecolor=colour, markerfacecolor=face,
             label=label,
         )  # fmt: skip
 
-    keys = [key(colour, marker, plain(what), colour) for what, (colour, marker) in looks.items()]
-    keys += [key(GREY, "o", "hollow: under a partition", "white")] if partitioned else []
-    return [*keys, key(GREY, "X", "rejected window", "none")]
+    keys = [key(colour, marker, plain(what), colour) for what, (colour, marker) in by_what.items()]
+    masked = drawn["what"].str.endswith(PARTITIONED).any()
+    keys += [key(GREY, "o", "hollow: under a partition", "white")] if masked else []
+    return [*keys, key(GREY, "X", "rejected", "none")] if not drawn["valid"].all() else keys
+
+
+def _key(others: pd.DataFrame, lanes: Sequence[str], hidden: int, lost: bool, results: Results) -> SmallPrint:
+    parts = [] if lanes else ["no time that others took was recorded"]
+    if lanes and others["share_pct"].notna().any():
+        parts.append(f"tallest mark: {number(float(others['share_pct'].max()))} % of a processor")
+        parts += ["red: rejected"] if lost else []
+    more = others["who"].nunique() - len(lanes)
+    parts += [f"{more} more in the CSV"] if more > 0 else []
+    parts += [f"{counted(hidden, 'more program')} in the CSV"] if hidden else []
+    return small_print(PAGE, "; ".join(parts), results)

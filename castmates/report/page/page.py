@@ -1,7 +1,8 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -19,9 +20,9 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import answer
 from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
-from castmates.report.page.contents import contents, figure_parts
+from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
 from castmates.report.results import Results, records
 from castmates.report.text import (
@@ -46,13 +47,13 @@ TEMPLATES = files("castmates.report.page") / "templates"
 
 def write_page(results: Results, figures: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
-    names = shown(results)
-    drawings = {name: inline_svg(figures / f"{name}.svg") for name in names}
-    replace_text(output, page(results, drawings, {name: texts_of(figures / name) for name in names}))
+    texts = {name: texts_of(figures / name) for name in shown(results)}
+    drawings = {name: inline_svg(figures / f"{name}.page.svg") for name, own in texts.items() if not own.lacking}
+    replace_text(output, page(results, drawings, texts))
 
 
 def shown(results: Results) -> list[str]:
-    """The figures of the page."""
+    """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
@@ -60,6 +61,11 @@ def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Text
     """The page's HTML; the figures' texts are made anew where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
     return folded(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
+
+
+def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
+    """The title of each figure that has nothing to show, and why."""
+    return [(all_figures()[name].title, own.lacking) for name, own in texts.items() if own.lacking]
 
 
 def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page is written)
@@ -111,14 +117,16 @@ def _size(head: str) -> str:
 
 
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    names = shown(results)
-    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
-    parts, found = figure_parts(names), answer(results)
+    names = [name for name, own in texts.items() if not own.lacking]
+    files = ("report.css", "figures.css", "report.js", "figures.js")
+    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
+    found, given_back = answer(results), attribution.sentences(results)
+    parts = _parts(list(texts), names, explained=bool(given_back))
     return {
         "results": results,
         "lang": "en-GB",
-        "css": Markup(sources["report.css"]),
-        "script": Markup(sources["report.js"]),
+        "css": Markup(sources["report.css"] + sources["figures.css"]),
+        "script": Markup(sources["report.js"] + sources["figures.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
@@ -138,13 +146,19 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
-            name: {"svg": Markup(drawings[name]), "alt": texts[name].alternative, "caption": texts[name].caption}
+            name: {
+                "svg": Markup(drawings[name]),
+                "alt": texts[name].alternative,
+                "caption": texts[name].caption,
+                "key": texts[name].key,
+            }
             for name in names
         },
+        "not_available": not_available(texts),
         "figure_parts": parts,
-        "contents": contents(parts),
+        "contents": contents(parts, lacking=len(names) < len(texts)),
         "attribution": attribution.rows(results),
-        "given_back": attribution.sentences(results),
+        "given_back": given_back,
         "costs": costs.rows(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),
@@ -176,6 +190,14 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "slice_points": round(100 * SLICE_POINTS),
         "window_points": round(100 * WINDOW_POINTS),
     }
+
+
+def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> list[FigurePart]:
+    """The parts of the page with the figures that have something to show; causes only where something explains."""
+    parts = [
+        replace(part, figures=[row for row in part.figures if row.name in names]) for part in figure_parts(possible)
+    ]
+    return [part for part in parts if part.figures or explained or part.id != "why"]
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import castmates
 from castmates.report.facts import BlockRecord
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
-from castmates.report.figures.texts import texts_for
+from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.page.page import shown
 from castmates.report.paper import citation, crate, latex, methods
 from castmates.report.paper.folder import Folder, may_write
@@ -74,17 +74,18 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
 
 def _figures(folder: Folder, results: Results) -> dict[str, str]:
     """Copy what the study drew; draw what it has not drawn yet, or only from older tables. Captions by name."""
-    names = shown(results)
     analysed = max((file.stat().st_mtime for file in results.folder.tables.glob("*.parquet")), default=0.0)
-    captions = {name: texts_for(name, results).caption for name in names}
-    for name in names:
+    texts = {name: texts_for(name, results) for name in shown(results)}
+    captions = {name: whole_caption(own, results) for name, own in texts.items() if not own.lacking}
+    for name in captions:
         drawn = {suffix: results.folder.figures / f"{name}.{suffix}" for suffix in DRAWN}
         if all(file.is_file() and file.stat().st_mtime >= analysed for file in drawn.values()):
             for suffix, file in drawn.items():
                 folder.copy(file, f"figures/{name}.{suffix}", captions[name])
         else:
             draw_figure(name, results, folder.place / "figures" / name)
-            (folder.place / "figures" / f"{name}.rst").unlink(missing_ok=True)  # for Snakemake's own report alone
+            for suffix in ("rst", "page.svg", "page.json"):  # for Snakemake's own report, and for the page
+                (folder.place / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
             folder.about |= {f"figures/{name}.{suffix}": captions[name] for suffix in DRAWN}
     return captions
 

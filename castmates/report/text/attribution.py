@@ -117,8 +117,21 @@ def _launches(row: Row) -> str:
     return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others"
 
 
+def fewer_rounds(results: Results, total: Row) -> str:
+    """`15 of 18 rounds`, where the total is made of fewer launches or rounds than the loss of the same pair."""
+    effects = results.lead_effects("solo")
+    same = effects[(effects["mix"] == total["mix"]) & (effects["member"] == total["member"])]
+    for effect in records(same[same["platform"] == total["platform"]]):
+        for what, thing in (("blocks", "launch"), ("rounds", "round")):
+            if total[what] < effect[what]:
+                return f"{int(total[what])} of {counted(int(effect[what]), thing)}"
+    return ""
+
+
 def ends(row: Row) -> tuple[float, float]:
-    """The interval of the points between launches; within launch where there is none."""
+    """The interval of the points between launches, the total's as that of the loss; within launch if there is none."""
+    if row["part"] == TOTAL and not math.isnan(row["degradation_low"]):
+        return row["degradation_low"], row["degradation_high"]
     if math.isnan(row["points_low"]):
         return row["points_within_low"], row["points_within_high"]
     return row["points_low"], row["points_high"]
@@ -144,6 +157,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
                     "half": (ends(row)[1] - ends(row)[0]) / 2,
                     "word": WORDS.get(row["verdict"], row["verdict"]),
                     "isolation": isolation(total),
+                    "fewer": fewer_rounds(results, total) if row["part"] == TOTAL else "",
                 }
             )
     return lines
