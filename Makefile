@@ -35,7 +35,7 @@ help: ## list the commands
 
 demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a simulated processor
 	@snakemake --cores $(CORES) --config study=$(DEMO)
-	@castmates open demo >/dev/null
+	@castmates open results/demo >/dev/null
 
 sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
 	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
