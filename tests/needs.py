@@ -106,6 +106,11 @@ def _stress_ng() -> str:
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
 
+def _lstopo() -> str:
+    found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    return "" if found else "there is no lstopo here: apt-get install hwloc-nox"
+
+
 CAPABILITIES: dict[str, Callable[[], str]] = {
     "root": _root,
     "two-cpus": _two_cpus,
@@ -124,4 +129,6 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "unshare": _program("unshare", "util-linux"),
     "ruptures": _module("ruptures"),
     "rocrate": _module("rocrate"),
+    "statsmodels": _module("statsmodels"),
+    "lstopo": _lstopo,
 }
