@@ -1,0 +1,52 @@
+"""A number of a study, in the words of a page: `python -m docs_site.value WHAT STUDY LEAD NEIGHBOURS …`.
+
+    loss … [PARTITION]       45.6 % [45.1, 46.0]
+    rounded … [PARTITION]    46 %
+    part … PART              points of a part of the loss, with the interval
+    knee …                   the fewest ways that are enough, with the interval
+"""
+
+import sys
+from pathlib import Path
+
+from castmates.report.results import records
+from castmates.report.text.words import interval, number
+from castmates.results.columns.partitions import KNEES
+from castmates.results.columns.study import ATTRIBUTION, EFFECTS
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import Tables
+from castmates.study.spec import UNMANAGED
+
+
+def main(what: str, study: str, *where: str) -> str:
+    """The words."""
+    tables = Tables(StudyFolder(Path("results") / study))
+    if what == "part":
+        return _part(tables, *where)
+    if what == "knee":
+        return _knee(tables, *where)
+    lead, neighbours, partition = (*where, UNMANAGED)[:3]
+    rows = tables.needed("effects", EFFECTS)
+    wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["partition"] == partition)
+    row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "solo")])[0]
+    if what == "rounded":
+        return f"{number(row['degradation_pct'], 0)} %"
+    return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+
+
+def _part(tables: Tables, lead: str, neighbours: str, part: str) -> str:
+    """Percentage points of one part of a loss."""
+    rows = tables.needed("attribution", ATTRIBUTION)
+    wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["part"] == part)
+    row = records(rows[wanted])[0]
+    return f"{number(row['points'])} points {interval(row['points_low'], row['points_high'])}"
+
+
+def _knee(tables: Tables, lead: str, neighbours: str) -> str:
+    rows = tables.needed("knees", KNEES)
+    row = records(rows[(rows["lead"] == lead) & (rows["antagonists"] == neighbours)])[0]
+    return f"{row['knee']} ways [{row['knee_low']}, {row['knee_high']}]"
+
+
+if __name__ == "__main__":
+    print(main(*sys.argv[1:]))
