@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
-  browser compilers lint format schemas lock wheel benchmarks clean
+  browser compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -50,7 +50,7 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.
-test-all: lint test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+test-all: lint docs test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(PURE) "simulation and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
 	  $(REAL) "(sweep and not core or landing or browser or lab or chaos or tensorflow) and not nightly"
@@ -97,6 +97,13 @@ lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	snakemake --lint
 	castmates schemas --check
 
+docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
+	@DISABLE_MKDOCS_2_WARNING=true python -m mkdocs build --strict --quiet
+	@echo "The documentation is in dist/site/index.html"
+
+examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages
+	@python -m docs_site.examples
+
 format: $(VENV)/dev.stamp ## put the code into its style
 	ruff check --fix --quiet . || true
 	ruff format .
@@ -129,6 +136,10 @@ $(VENV)/python.stamp:
 $(VENV)/run.stamp: $(VENV)/python.stamp envs/castmates.lock pyproject.toml
 	$(PIP) install --require-hashes -r envs/castmates.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
+	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r envs/docs.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock

@@ -1,0 +1,8 @@
+"""The tutorial and the case study print what their pages show: every command is run."""
+
+from docs_site import examples
+
+
+def test_the_examples_of_the_pages_are_fresh():
+    for file, text in examples.renewed():
+        assert text == file.read_text(encoding="utf-8"), "run `make examples`"
