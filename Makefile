@@ -98,7 +98,7 @@ lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
 	castmates schemas --check
 
 docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
-	@DISABLE_MKDOCS_2_WARNING=true python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
 	@echo "The documentation is in dist/site/index.html"
 
 examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages

@@ -114,6 +114,10 @@ def _write_caches(folder: Path, cpu: int, caches: Sequence[Cache], offline: set[
         write(here / "type", cache.kind)
         write(here / "size", f"{cache.kib}K")
         write(here / "ways_of_associativity", cache.ways)
+        if cache.ways:
+            write(here / "coherency_line_size", 64)
+            write(here / "physical_line_partition", 1)
+            write(here / "number_of_sets", cache.kib * 1024 // 64 // cache.ways)
         write(here / "shared_cpu_list", format_cpu_list(set(cache.shared[n]) - offline))
         write(here / "shared_cpu_map", as_mask(set(cache.shared[n]) - offline))
         if cache.ids is not None:
