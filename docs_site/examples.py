@@ -1,6 +1,7 @@
 """Runs the examples of pages such as docs/tutorial.md, and writes what they print into the page.
 
-`python -m docs_site.examples` renews all; `--check` fails where a page would change. A page marks its examples by comments:
+`python -m docs_site.examples` renews all, or the pages that are named; `--check` fails where one would change.
+A page marks its examples by comments:
 
     <!-- file: NAME -->       the next fenced block is written to this file
     <!-- run: COMMAND -->     a shell runs it; the next fenced block is what it prints
@@ -23,7 +24,8 @@ PAGES = ("docs/tutorial.md", "docs/case-study.md")
 COPIED, LINKED = ("Snakefile", "workflow", "profiles", "config", "scripts", "envs"), ("castmates", "docs_site")
 STEP = re.compile(
     r"<!-- (?P<what>file|run|do|value): (?P<words>.*?) -->"
-    r"(?:(?P<between>\s*\n)(?P<fence>```\w*\n)(?P<block>.*?)(?P<close>^```$)|(?P<value>[^`\n]*?)(?P<end><!-- end -->))?",
+    r"(?:(?P<between>\s*\n)(?P<fence>```\w*\n)(?P<block>.*?)(?P<close>^```$)"
+    r"|(?P<value>[^`\n]*?)(?P<end><!-- end -->))?",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -50,7 +52,12 @@ def _step(step: re.Match[str], folder: Path) -> str:
 def _run(words: str, folder: Path) -> str:
     """What a shell prints that runs these words; it fails where they do."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    variables = os.environ | {"PATH": path, "COLUMNS": "110", "CASTMATES_CACHE": str(folder / ".cache"), "PYTHONPATH": "."}
+    variables = os.environ | {
+        "PATH": path,
+        "COLUMNS": "110",
+        "CASTMATES_CACHE": str(folder / ".cache"),
+        "PYTHONPATH": ".",
+    }
     command = ["bash", "-o", "pipefail", "-c", words]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -79,17 +86,21 @@ def renewed(pages: tuple[str, ...] = PAGES) -> Iterator[tuple[Path, str]]:
 def main() -> None:
     """Renew the pages, or check that they are fresh."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a page would change")
+    parser.add_argument("pages", nargs="*", default=PAGES)
+    arguments = parser.parse_args()
+    check = arguments.check
     stale = []
-    for file, text in renewed():
+    for file, text in renewed(tuple(arguments.pages)):
         if file.read_text(encoding="utf-8") == text:
             continue
         stale.append(file.name)
         if not check:
             file.write_text(text, encoding="utf-8")
     if check and stale:
-        raise SystemExit(f"{', '.join(stale)}: the examples print something else now; run `python -m docs_site.examples`.")
+        raise SystemExit(
+            f"{', '.join(stale)}: the examples print something else now; run `python -m docs_site.examples`."
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Links between files of the repository -> links between pages of the site.
 
-In the repository a page links to files, for example `../config/README.md`. In the site some of them stand elsewhere, and
-files that are no pages are not there at all: a link to one becomes the file's name.
+In the repository a page links to files, for example `../config/README.md`. In the site some of them stand elsewhere,
+and files that are no pages are not there at all: a link to one becomes the file's name.
 """
 
 import os.path
@@ -18,7 +18,9 @@ FENCED = re.compile(r"(^ *```.*?^ *```[^\n]*$|`[^`\n]+`)", re.MULTILINE | re.DOT
 def relinked(markdown: str, place: str) -> str:
     """The page's text with its links as the site needs them; code stays as it is."""
     parts = FENCED.split(markdown)
-    return "".join(part if number % 2 else LINK.sub(lambda link: _link(link, place), part) for number, part in enumerate(parts))
+    return "".join(
+        part if number % 2 else LINK.sub(lambda link: _link(link, place), part) for number, part in enumerate(parts)
+    )
 
 
 def _link(link: re.Match[str], place: str) -> str:

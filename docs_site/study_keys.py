@@ -11,17 +11,30 @@ SCHEMAS = "config/schemas"
 
 def study_page(root: Path) -> str:
     """Every key of a study file."""
-    return _page(root, "study.schema.json", "Keys of a study", "A study is one YAML file. [Configuration](../../config/README.md) explains the keys in context.")
+    return _page(
+        root,
+        "study.schema.json",
+        "Keys of a study",
+        "A study is one YAML file. [Configuration](../../config/README.md) explains the keys in context.",
+    )
 
 
 def catalogue_page(root: Path) -> str:
     """Every key of a catalogue file."""
-    return _page(root, "catalogue.schema.json", "Keys of a catalogue file", "The files in `config/workloads` describe programs. [Add a workload](../add-a-workload.md) shows how to write one.")
+    return _page(
+        root,
+        "catalogue.schema.json",
+        "Keys of a catalogue file",
+        "The files in `config/workloads` describe programs. [Add a workload](../add-a-workload.md) shows how.",
+    )
 
 
 def _page(root: Path, name: str, title: str, words: str) -> str:
     schema = json.loads((root / SCHEMAS / name).read_text(encoding="utf-8"))
-    parts = [f"# {title}", f"{words}\n\nGenerated from `{SCHEMAS}/{name}`, with which editors complete and check these files."]
+    parts = [
+        f"# {title}",
+        f"{words}\n\nGenerated from `{SCHEMAS}/{name}`, with which editors complete and check these files.",
+    ]
     parts.append(_table(schema))
     parts += [_section(name, definition) for name, definition in schema.get("$defs", {}).items()]
     return "\n\n".join(parts) + "\n"
@@ -75,7 +88,9 @@ def _types(value: Schema) -> Iterator[str]:
     elif value.get("type") == "null":
         yield "none"
     elif "type" in value:
-        yield {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(value["type"], value["type"])
+        yield {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
+            value["type"], value["type"]
+        )
 
 
 def _word(value: object) -> str:

@@ -38,8 +38,9 @@ HEADS = {
     "block.py": "Tables of a launch",
 }
 INTRODUCTION = """Every table is written as CSV and as Parquet. `results/<study>/tables/` has those of a study,
-`results/<study>/blocks/<company>/<number>/` those of a launch. Columns are added at the end, never renamed or reordered. Types are those of pandas;
-`Int64` may be missing. Any program that reads Parquet can use them:
+`results/<study>/blocks/<company>/<number>/` those of a launch. Columns
+are added at the end, never renamed or reordered.
+Types are those of pandas; `Int64` may be missing. Any program that reads Parquet can use them:
 
 ```python
 import pandas
@@ -59,11 +60,12 @@ def tables(source: str) -> list[Table]:
     lines = source.splitlines()
     found = []
     for node in ast.parse(source).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
-            if ast.unparse(node.annotation) == "Columns":
-                body = lines[node.lineno : (node.end_lineno or node.lineno) - 1]
-                rows = tuple(row for line in body if (row := _row(line)))
-                found.append(Table(node.target.id, _comment(lines, node.lineno - 1), rows))
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        if isinstance(node.value, ast.Dict) and ast.unparse(node.annotation) == "Columns":
+            body = lines[node.lineno : (node.end_lineno or node.lineno) - 1]
+            rows = tuple(row for line in body if (row := _row(line)))
+            found.append(Table(node.target.id, _comment(lines, node.lineno - 1), rows))
     return found
 
 
@@ -87,5 +89,9 @@ def _row(line: str) -> tuple[str, str, str] | None:
 def _table(table: Table) -> str:
     about = re.sub(r"<(\w+)>", r"&lt;\1&gt;", table.about)
     rows = ["| column | type | meaning |", "| --- | --- | --- |"]
-    rows += [f"| {name} | {kind} | {words.replace('|', chr(92) + '|').replace('<', '&lt;')} |" for name, kind, words in table.rows]
+    rows += [f"| {name} | {kind} | {_cell(words)} |" for name, kind, words in table.rows]
     return f"### {table.name.lower()}\n\n{about}\n\n" + "\n".join(rows)
+
+
+def _cell(words: str) -> str:
+    return words.replace("|", "\\|").replace("<", "&lt;")

@@ -1,18 +1,21 @@
 """A number of a study, in the words of a page: `python -m docs_site.value WHAT STUDY LEAD NEIGHBOURS …`.
 
-    loss … [PARTITION]       45.6 % [45.1, 46.0]
-    rounded … [PARTITION]    46 %
-    part … PART              points of a part of the loss, with the interval
-    knee …                   the fewest ways that are enough, with the interval
+loss … [PARTITION]       45.6 % [45.1, 46.0]
+rounded … [PARTITION]    46 %
+verdict … [PARTITION]    slower
+part … PART              points of a part of the loss, with the interval
+knee …                   the fewest ways that are enough, with the interval
+controls                 each control with its verdict
 """
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from castmates.report.results import records
 from castmates.report.text.words import interval, number
 from castmates.results.columns.partitions import KNEES
-from castmates.results.columns.study import ATTRIBUTION, EFFECTS
+from castmates.results.columns.study import ATTRIBUTION, CONTROLS, EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
 from castmates.study.spec import UNMANAGED
@@ -25,13 +28,21 @@ def main(what: str, study: str, *where: str) -> str:
         return _part(tables, *where)
     if what == "knee":
         return _knee(tables, *where)
+    if what == "controls":
+        return "; ".join(f"{row['control']} of {row['lead']} {row['verdict']}" for row in _controls(tables))
     lead, neighbours, partition = (*where, UNMANAGED)[:3]
     rows = tables.needed("effects", EFFECTS)
     wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["partition"] == partition)
     row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "solo")])[0]
+    if what == "verdict":
+        return str(row["verdict"])
     if what == "rounded":
         return f"{number(row['degradation_pct'], 0)} %"
     return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+
+
+def _controls(tables: Tables) -> list[dict[str, Any]]:
+    return records(tables.needed("controls", CONTROLS))
 
 
 def _part(tables: Tables, lead: str, neighbours: str, part: str) -> str:

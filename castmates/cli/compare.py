@@ -22,9 +22,7 @@ WIDE = 1000  # letters of a line that is not for a terminal
 
 
 def compare(
-    studies: Annotated[
-        list[Path], typer.Argument(help=f"{HELP} Two or more, the baseline first.", show_default=False)
-    ],
+    studies: Annotated[list[Path], typer.Argument(help=f"{HELP} Two or more, the baseline first.", show_default=False)],
     baseline: Annotated[
         str, typer.Option("--baseline", help="The study that the others are held against; the first if left out.")
     ] = "",

@@ -1,4 +1,4 @@
-"""What hwloc's `lstopo --of xml` shows of a machine, in the terms of our own reader; and recorded pairs of tree and XML.
+"""What hwloc's `lstopo --of xml` shows of a machine, in the terms of our own reader; recorded pairs of tree and XML.
 
 `python -m tests.unit.hwloc` records anew, where there is an lstopo: the invented machines and this one.
 """
@@ -19,8 +19,8 @@ from tests.unit import sysfs
 RECORDED = Path(__file__).parents[1] / "data" / "hwloc"
 INVENTED = {"xeon": sysfs.xeon, "epyc": sysfs.epyc, "client": sysfs.client}
 HERE = "vm"  # the machine on which `python -m tests.unit.hwloc` ran
-READ = ("cpu/online", "cpu/possible", "cpu/cpu*/online", "cpu/cpu*/topology/*", "cpu/cpu*/cache/index*/*",
-        "node/online", "node/node*/cpulist", "node/node*/cpumap", "node/node*/meminfo", "node/node*/distance")  # fmt: skip
+READ = ["cpu/online", "cpu/possible", "cpu/cpu*/online", "cpu/cpu*/topology/*", "cpu/cpu*/cache/index*/*"]
+READ += ["node/online", "node/node*/cpulist", "node/node*/cpumap", "node/node*/meminfo", "node/node*/distance"]
 Group = tuple[int, ...]
 
 

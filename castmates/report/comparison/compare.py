@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
-from string import ascii_uppercase as LETTERS
+from string import ascii_uppercase
 
 from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, against
@@ -16,6 +16,8 @@ from castmates.report.comparison.differences import SetUp, differences, other_wo
 from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
+
+LETTERS = ascii_uppercase
 
 
 def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
@@ -41,7 +43,7 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
             margin=chosen,
             differences=differences([set_ups["A"], set_ups[letter]]),
             work=other_work([study.plan for study in both]),
-            masks=_other_masks(*both, letter),
+            masks=_other_masks(studies["A"], studies[letter], letter),
         )
         _refuse_nothing_in_common(pair, *both)
         pairs.append(pair)
@@ -54,7 +56,7 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
 
 
 def with_baseline(named: Sequence[Path], baseline: str) -> list[Path]:
-    """The studies with the one in front that `baseline` names: as it was given, or by the name of its folder or file."""
+    """The studies with the one in front that `baseline` names: its path, or the name of its folder or file."""
     wanted = [path for path in named if baseline in (str(path), path.name, path.stem)] or [
         path for path in named if path.resolve() == Path(baseline).resolve()
     ]

@@ -120,7 +120,9 @@ class Several:
         """One study's own losses, of every lead beside every antagonist."""
         side = "a" if study is self.pairs[0].a else "b"
         own = self.pairs if side == "a" else [pair for pair in self.pairs if pair.b is study]
-        rows = pd.concat([pair.table for pair in own]).drop_duplicates(["mix", "member", "baseline", f"partition_{side}"])
+        rows = pd.concat([pair.table for pair in own]).drop_duplicates(
+            ["mix", "member", "baseline", f"partition_{side}"]
+        )
         wanted = (rows["role"] == "lead") & (rows["baseline"] == "solo") & (rows[f"partition_{side}"] == UNMANAGED)
         rows = rows[wanted & rows[f"slowdown_{side}"].notna()]
         numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}

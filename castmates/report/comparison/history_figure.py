@@ -6,10 +6,11 @@ A panel per lead; colour and marker are the neighbour's. A line joins studies of
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 import pandas as pd
+from matplotlib import dates
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
@@ -19,6 +20,7 @@ from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
 
 ROOM = Grid(width=PAGE * 0.6, axes=1.5, above=0.06, below=0.45, left=0.55, right=0.85)
+DAY = 86_400
 NARROW = 1 / 25  # of the whole time: where studies are closer, all are set apart evenly, in order
 SHIFT = 0.012  # of the axis, by which neighbours are set apart
 NOTES = "bars: 95 % between launches of each study by itself; a line joins studies of one machine"
@@ -34,7 +36,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
         return _figure(several, records(source)), source
 
 
-def _figure(several: Several, rows: list[Row]) -> Figure:
+def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
     looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows))
     places, dated = _places(rows)
@@ -48,7 +50,7 @@ def _figure(several: Several, rows: list[Row]) -> Figure:
     return grid.figure
 
 
-def _reach(rows: list[Row]) -> tuple[float, float]:
+def _reach(rows: Sequence[Row]) -> tuple[float, float]:
     """The losses that all panels show."""
     ends = [as_degradation(row[name]) for row in rows for name in ("slowdown", "slowdown_low", "slowdown_high")]
     known = [0.0, *(end for end in ends if not math.isnan(end))]
@@ -56,18 +58,20 @@ def _reach(rows: list[Row]) -> tuple[float, float]:
     return min(known) - room, max(known) + 2 * room
 
 
-def _places(rows: list[Row]) -> tuple[dict[str, float], bool]:
+def _places(rows: Sequence[Row]) -> tuple[dict[str, float], bool]:
     """Where each study stands on the axis, and whether that is its date: else studies are set apart evenly."""
-    dates = {row["letter"]: float(date2num(datetime.fromisoformat(row["date"]))) for row in rows}
-    ordered = sorted(dates, key=lambda letter: dates[letter])
-    times = [dates[letter] for letter in ordered]
+    days = {
+        row["letter"]: datetime.fromisoformat(row["date"]).timestamp() / DAY for row in rows
+    }  # as matplotlib counts
+    ordered = sorted(days, key=lambda letter: days[letter])
+    times = [days[letter] for letter in ordered]
     span = times[-1] - times[0]
-    if span and min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= NARROW * span:
-        return dates, True
+    if span and min(later - earlier for earlier, later in pairwise(times)) >= NARROW * span:
+        return days, True
     return {letter: float(place) for place, letter in enumerate(ordered)}, False
 
 
-def _panel(axes: Axes, rows: list[Row], looks: dict[str, Look], places: dict[str, float]) -> None:
+def _panel(axes: Axes, rows: Sequence[Row], looks: dict[str, Look], places: dict[str, float]) -> None:
     span = max(places.values()) - min(places.values())
     axes.set_xlim(min(places.values()) - 0.08 * span, max(places.values()) + 0.08 * span)
     axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
@@ -83,7 +87,9 @@ def _panel(axes: Axes, rows: list[Row], looks: dict[str, Look], places: dict[str
             for x, y, row in zip(at, values, line, strict=True):
                 _dot(axes, x, y, row, (colour, marker))
         if own:
-            labels.append((as_degradation(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), colour))
+            labels.append(
+                (as_degradation(own[-1]["slowdown"]), broken(name.replace("+", " + ") or "alone", 16), colour)
+            )
     spread_labels(axes, labels)
 
 
@@ -103,15 +109,15 @@ def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
     axes.plot([x], [y], look[1], color=look[0], markerfacecolor=face, markersize=3.8, zorder=4)
 
 
-def _dates(axes: Axes, rows: list[Row], places: dict[str, float], dated: bool) -> None:
+def _dates(axes: Axes, rows: Sequence[Row], places: dict[str, float], dated: bool) -> None:
     """The axis of time, with the letter of each study; where studies are set apart evenly, with its date too."""
     if not dated:
         days = {row["letter"]: str(row["date"])[:10] for row in rows}
         axes.set_xticks(list(places.values()), [f"{letter}\n{days[letter]}" for letter in places])
         return
-    locator = AutoDateLocator(minticks=3, maxticks=5)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=5)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     for letter, place in places.items():
         axes.text(
             place, 0.99, letter, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=SMALL, color=GREY

@@ -1,4 +1,4 @@
-"""Several studies in one table: a row per pair, a column per study, the baseline first; as terminal and page show it."""
+"""Several studies in one table, for terminal and page: a row per pair, a column per study, the baseline first."""
 
 import math
 from dataclasses import dataclass

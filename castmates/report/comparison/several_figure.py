@@ -1,9 +1,11 @@
 """The figure `comparison` of several studies: a group of lines per pair, a line per study, the baseline first.
 
-On the left what each study loses, on the right its slowdown against the baseline's. Colour and marker are the neighbour's.
+On the left what each study loses, on the right its slowdown against the baseline's. Colour and marker are those of
+the neighbour.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -58,7 +60,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
         return _figure(several, groups[:room], len(groups)), source
 
 
-def _groups(several: Several, rows: list[Row]) -> list[Group]:
+def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
     looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows))
     pairs: dict[str, list[Row]] = {}
     for row in rows:
@@ -129,7 +131,10 @@ def _figure(several: Several, groups: list[Group], known: int) -> Figure:
 def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
     labels = panels[0].get_yaxis_transform()
     left = -(LEFT - 0.1) / ((PAGE - LEFT - BETWEEN - RIGHT) / 2)
-    panels[0].text(left, top + HEAD / 2, group.title, transform=labels, va="center", fontsize=7.2, fontweight="bold")
+    panels[0].text(
+        left, top + HEAD / 2, group.title, transform=labels, va="center", fontsize=7.2, fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )  # fmt: skip
     for place, point in enumerate(group.points):
         y = top + HEAD + ROW * (place + 0.5)
         name = squeezed(point.name, NAME, 1)
