@@ -50,7 +50,7 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.
-test-all: lint docs test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+test-all: lint test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(PURE) "simulation and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
 	  $(REAL) "(sweep and not core or landing or browser or lab or chaos or tensorflow) and not nightly"
@@ -89,7 +89,7 @@ compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked fo
 	@python -c 'from castmates import files, project; from castmates.workloads import environments; \
 	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, files.cache_folder()))'
 
-lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
+lint: $(VENV)/dev.stamp docs ## check style, types, workflow, schemas, and the links of the documentation
 	ruff check .
 	ruff format --check .
 	mypy

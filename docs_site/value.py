@@ -3,19 +3,20 @@
 loss … [PARTITION]       45.6 % [45.1, 46.0]
 rounded … [PARTITION]    46 %
 verdict … [PARTITION]    slower
+fresh … PARTITION        the loss in fresh blocks of `castmates confirm`
 part … PART              points of a part of the loss, with the interval
 knee …                   the fewest ways that are enough, with the interval
 controls                 each control with its verdict
 """
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from castmates.report.results import records
 from castmates.report.text.words import interval, number
 from castmates.results.columns.partitions import KNEES
 from castmates.results.columns.study import ATTRIBUTION, CONTROLS, EFFECTS
+from castmates.results.confirming import folder_of, study_files
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
 from castmates.study.spec import UNMANAGED
@@ -23,7 +24,9 @@ from castmates.study.spec import UNMANAGED
 
 def main(what: str, study: str, *where: str) -> str:
     """The words."""
-    tables = Tables(StudyFolder(Path("results") / study))
+    tables = Tables(StudyFolder.of(study))
+    if what == "fresh":
+        return _fresh(study, *where)
     if what == "part":
         return _part(tables, *where)
     if what == "knee":
@@ -39,6 +42,15 @@ def main(what: str, study: str, *where: str) -> str:
     if what == "rounded":
         return f"{number(row['degradation_pct'], 0)} %"
     return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+
+
+def _fresh(study: str, lead: str, neighbours: str, partition: str) -> str:
+    """The loss in the study that confirms a partition."""
+    here = StudyFolder.of(study)
+    for folder in (folder_of(file, here) for file in study_files(here)):
+        if (Tables(folder).needed("effects", EFFECTS)["partition"] == partition).any():
+            return main("loss", folder.path.name, lead, neighbours, partition)
+    raise SystemExit(f"results/{study}/confirm has no study of {partition}")
 
 
 def _controls(tables: Tables) -> list[dict[str, Any]]:
