@@ -99,7 +99,7 @@ lint: $(VENV)/dev.stamp docs ## check style, types, workflow, schemas, and the l
 
 docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
 	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
-	@echo "The documentation is in dist/site/index.html"
+	@echo "The documentation is in dist/site/index.html; with search: python -m http.server --directory dist/site"
 
 examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages
 	@python -m docs_site.examples

@@ -1,6 +1,10 @@
 """The tutorial and the case study print what their pages show: every command is run."""
 
+import pytest
+
 from docs_site import examples
+
+pytestmark = pytest.mark.nightly  # it runs three studies
 
 
 def test_the_examples_of_the_pages_are_fresh():
