@@ -108,3 +108,9 @@ def test_examples_are_run_and_their_output_is_written(tmp_path):
     assert examples.filled(found, tmp_path) == found
     with pytest.raises(SystemExit, match="status 1"):
         examples.filled("<!-- do: false -->", tmp_path)
+
+
+@pytest.mark.parametrize("page", examples.PAGES)
+def test_no_line_begins_with_a_value(page):
+    """Markdown takes a line that begins with a comment for HTML, and ends the list that it stands in."""
+    assert not re.search(r"^\s*<!-- value", (ROOT / page).read_text(), re.MULTILINE)
