@@ -97,8 +97,9 @@ lint: $(VENV)/dev.stamp docs ## check style, types, workflow, schemas, and the l
 	snakemake --lint
 	castmates schemas --check
 
+# With --quiet, --strict would not see warnings.
 docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
-	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict
 	@echo "The documentation is in dist/site/index.html; with search: python -m http.server --directory dist/site"
 
 examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages
