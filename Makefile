@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
 STUDY ?= config/config.yaml
+BLOCKS ?=
+DEMO := config/studies/demo.yaml
 TIMES ?= 50
 # Pure tests run side by side, on as many CPUs as we may use.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
@@ -16,10 +18,12 @@ REAL = $(PYTEST) --once-more -m
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # uv trusts what pip trusts: the system's certificates, where there are any.
 export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,0)
-PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
+# What a sweep is asked for besides its file.
+MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
+
+.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
   browser compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
@@ -29,8 +33,12 @@ help: ## list the commands
 	@echo
 	@echo "  After 'source $(BIN)/activate', plain 'snakemake --cores all' does the same sweep."
 
-sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=config/config.yaml)
-	@snakemake --cores $(CORES) --config study=$(STUDY)
+demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a simulated processor
+	@snakemake --cores $(CORES) --config study=$(DEMO)
+	@castmates open demo >/dev/null
+
+sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
+	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
 
 plan: $(VENV)/run.stamp ## show what a study consists of, and how long it takes
 	@castmates plan $(STUDY)
@@ -129,20 +137,19 @@ clean: ## remove the environments and what was built (results stay)
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "castmates needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1): install one and run 'make PYTHON=python3.12 …'." >&2; exit 1; }
-	@echo "Creating the environment in $(VENV) (about 760 MB, a minute or two)"
+	@echo "Installing Castmates into $(VENV), once: about 650 MB" >&2
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make virtual environments: on Debian and Ubuntu 'apt-get install python3-venv' adds it." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/run.stamp: $(VENV)/python.stamp envs/castmates.lock pyproject.toml
-	$(PIP) install --require-hashes -r envs/castmates.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@scripts/set_up.sh framework envs/castmates.lock
 	@touch $@
 
 $(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
-	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r envs/docs.lock
+	@scripts/set_up.sh documentation envs/docs.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock
-	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r envs/dev.lock
+	@scripts/set_up.sh contributors envs/dev.lock
 	@touch $@

@@ -52,7 +52,7 @@ NO_COST = ("rounds", "lock")  # who waits for the machine waits for another meas
 ONCE = ("interpreter", "imports", "end")
 CONFIG = Path("config/studies/quick.yaml")
 # What each shell of a sweep runs before its command.
-NOTING = """case "$BASH_EXECUTION_STRING" in *scripts/measure_block.py*)
+NOTING = r"""case "$BASH_EXECUTION_STRING" in *castmates.pipeline\ measure_block*)
 date +%s.%N >>{times}
 trap 'date +%s.%N >>{times}' EXIT
 esac

@@ -8,11 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
@@ -22,6 +25,7 @@ from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
@@ -31,7 +35,9 @@ from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
 DEFAULT_STUDY = Path("config/config.yaml")
-ENVIRONMENTS = Path("envs")
+OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
+KEYS = ("study", "blocks")  # of Snakemake's --config
+ENVIRONMENTS = shipped.environments()  # found once: nobody changes folders after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
 
@@ -87,7 +93,10 @@ class Project:
         """What can be shared out of the last-level cache there now; None where nothing can."""
         if self.modelled:
             return modelled.cache_of(self.study.model)
-        return expected(read_topology()) if self.study.cache.driver == "pqos" else read_cache()
+        named = self.study.cache.driver
+        if named not in OURS:
+            return driver(named).shareable()
+        return expected(read_topology()) if named == "pqos" else read_cache()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -129,10 +138,10 @@ class Project:
 
 def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
     """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - {"study"}):
+    if strange := sorted(set(config) - set(KEYS)):
         raise CastmatesError(
             f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file."
+            "and change its keys in that file; --config blocks=N asks for more launches."
         )
     named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
     if len(named) > 1:
@@ -140,18 +149,26 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
             f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
             "study=FILE or with --configfile FILE."
         )
-    return Path(os.path.relpath(named[0] if named else DEFAULT_STUDY))
+    return Path(os.path.relpath(named[0] if named else default_study()))
 
 
-def load(study_file: Path | str | None = None) -> Project:
-    """Read and check a study and its catalogue."""
-    path = Path(study_file or DEFAULT_STUDY)
+def default_study() -> Path:
+    """The study of a folder when none is named."""
+    return OWN_STUDY if OWN_STUDY.is_file() and not DEFAULT_STUDY.is_file() else DEFAULT_STUDY
+
+
+def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
+    """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
+    path = Path(study_file or default_study())
     text = _text(path, "the study")
     study = read(Study, text, str(path))
-    folder = Path(study.catalogue)
-    if not folder.is_dir():
-        raise CastmatesError(f"{path}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()}).")
-    workloads = _gathered(folder, study, str(path))
+    folder = StudyFolder.of(study.name)
+    asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
+    study = with_blocks(study, asked)
+    if study.cache.driver not in OURS:
+        driver(study.cache.driver)
+    workloads = _gathered(_catalogues(study, path), study, str(path))
+    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -161,15 +178,35 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return _gathered(folder, Study(name="catalogue"), str(folder))
+    return _gathered([folder], Study(name="catalogue"), str(folder))
 
 
-def _gathered(folder: Path, study: Study, study_file: str) -> dict[str, Workload]:
-    files = [
+def _catalogues(study: Study, study_file: Path) -> list[Path]:
+    """The folders of a study's catalogue: what stands in the first of them wins."""
+    if study.catalogue is not None:
+        folder = Path(study.catalogue)
+        if not folder.is_dir():
+            raise CastmatesError(
+                f"{study_file}: 'catalogue' is '{folder}', but there is no such folder here ({Path.cwd()})."
+            )
+        return [folder]
+    own, ours = study_file.parent / "workloads", shipped.catalogue()
+    return [own, ours] if own.is_dir() and own.resolve() != ours.resolve() else [ours]
+
+
+def _gathered(folders: Sequence[Path], study: Study, study_file: str) -> dict[str, Workload]:
+    files: list[tuple[str, Catalogue]] = []
+    for folder in folders:
+        hidden = {name for _, before in files for name in before.workloads}
+        files += [(file, catalogue.without(read_in, hidden)) for file, read_in in _catalogue_files(folder)]
+    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
+
+
+def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
+    return [
         (str(file), expanded(read(Catalogue, _text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
-    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
 
 
 def layout_of(topology: Topology) -> Layout:

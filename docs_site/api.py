@@ -4,6 +4,7 @@ from pathlib import Path
 
 # A heading, a sentence, and the modules below it: what scripts and notebooks may use.
 PARTS = {
+    "A study": ("`castmates.load(folder)` reads what a study left.", ["castmates.report.results"]),
     "Results on disk": (
         "Where a study's files lie, and how to read them.",
         ["castmates.results.folder", "castmates.results.find", "castmates.results.tables", "castmates.results.plans"],

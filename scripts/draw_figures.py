@@ -5,7 +5,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.report.figures.drawing import draw_figures
-from castmates.report.figures.index import FIGURES
+from castmates.report.figures.index import all_figures
 from castmates.report.results import read_results
 
 
@@ -13,7 +13,7 @@ def main() -> None:
     """Read the arguments and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "figures", nargs="+", choices=sorted(FIGURES), metavar="FIGURE", help=", ".join(sorted(FIGURES))
+        "figures", nargs="+", choices=sorted(all_figures()), metavar="FIGURE", help=", ".join(sorted(all_figures()))
     )
     parser.add_argument("--results", required=True, type=Path, help="results/STUDY")
     parser.add_argument("--study", type=Path, help="the study's YAML file: gives the margin")

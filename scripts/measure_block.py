@@ -16,10 +16,9 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True, help="the block.json to write; its tables lie beside it")
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
-    parser.add_argument("--log", type=Path, help="write progress to this file too")
     arguments = parser.parse_args()
     plan, folder = read_plan(arguments.plan), arguments.output.parent
-    measure_block(plan, arguments.block, folder, cache_folder(), arguments.owner, arguments.log)
+    measure_block(plan, arguments.block, folder, cache_folder(), arguments.owner)
 
 
 castmates.pipeline.script.run(main)

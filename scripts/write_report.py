@@ -1,9 +1,12 @@
-"""Rule write_report: a study's results and figures -> one self-contained HTML page."""
+"""Rule write_report: a study's results and figures -> one self-contained HTML page, and the answer for a terminal."""
 
 import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
+from castmates.files import replace_text
+from castmates.report.answer.answer import answer
+from castmates.report.answer.lines import answer_lines
 from castmates.report.page.page import write_page
 from castmates.report.results import read_results
 from castmates.results.folder import StudyFolder
@@ -16,8 +19,9 @@ def main() -> None:
     parser.add_argument("--study", type=Path, help="the study's YAML file: gives title, question, margin and seed")
     parser.add_argument("--output", required=True, type=Path, help="the page to write")
     arguments = parser.parse_args()
-    figures = StudyFolder(arguments.results).figures
-    write_page(read_results(arguments.results, arguments.study), figures, arguments.output)
+    folder, results = StudyFolder(arguments.results), read_results(arguments.results, arguments.study)
+    replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(answer(results))))
+    write_page(results, folder.figures, arguments.output)
 
 
 castmates.pipeline.script.run(main)

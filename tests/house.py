@@ -16,7 +16,16 @@ PACKAGE = ROOT / "castmates"
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- the house: drawn by `python -m tests.house` -->\n", "<!-- end of the house -->\n"
 PARTED = ("report", "results")
-BASE = ("errors", "files", "protocols", "sampler", "parallel", "__version__")  # what every room may use
+BASE = (
+    "errors",
+    "files",
+    "protocols",
+    "sampler",
+    "parallel",
+    "plugins",
+    "shipped",
+    "__version__",
+)  # what every room may use
 
 
 @cache

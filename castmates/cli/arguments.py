@@ -1,11 +1,19 @@
-"""Arguments that several commands of `castmates` take."""
+"""Arguments and options that several commands of `castmates` take, and what a shell completes them to."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from castmates import shipped
 from castmates.errors import CastmatesError
+
+
+def _default() -> Path:
+    from castmates.project import default_study
+
+    return default_study()
 
 
 def _study_file(study: Path) -> Path:
@@ -14,14 +22,62 @@ def _study_file(study: Path) -> Path:
     return study_file(study)
 
 
-HELP = "The study file, or the folder results/<study>."
+def complete_study(incomplete: str) -> Iterator[str]:
+    """The study files of the folder, and the folders of results."""
+    from castmates.results.find import OWN
+    from castmates.results.folder import RESULTS
+
+    files = [file for pattern in (*OWN, f"{RESULTS}/*") for file in sorted(Path().glob(pattern))]
+    yield from (name for name in map(str, files) if name.startswith(incomplete))
+
+
+def complete_workloads(incomplete: str) -> Iterator[str]:
+    """The names of the catalogue, after the last comma of what is written."""
+    from castmates.workloads.written import names
+
+    before, comma, last = incomplete.rpartition(",")
+    yield from (f"{before}{comma}{name}" for name in names(CATALOGUE) if name.startswith(last))
+
+
+HELP = "The study file, or the folder results/<study>; config/config.yaml or study.yaml if left out."
+NEEDED = "The study file, or the folder results/<study>."
+CATALOGUE = shipped.catalogue()
 # What has results, wherever they lie.
-Studied = Annotated[Path, typer.Argument(help=HELP, show_default=False)]
+Studied = Annotated[
+    Path, typer.Argument(help=NEEDED, metavar="STUDY", show_default=False, autocompletion=complete_study)
+]
+StudiedOrDefault = Annotated[
+    Path,
+    typer.Argument(
+        help=HELP, metavar="STUDY", show_default=False, autocompletion=complete_study, default_factory=_default
+    ),
+]
 # What is planned, measured or changed: the command gets the study's file.
-StudyFile = Annotated[Path, typer.Argument(help=HELP, metavar="[STUDY]", callback=_study_file)]
-DEFAULT_STUDY = Path("config/config.yaml")
+StudyFile = Annotated[
+    Path,
+    typer.Argument(
+        help=HELP,
+        metavar="STUDY",
+        show_default=False,
+        autocompletion=complete_study,
+        default_factory=_default,
+        callback=_study_file,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Cores = Annotated[str, typer.Option(help="How many CPUs Snakemake may use: a number, or all.", metavar="N")]
+Launches = Annotated[
+    int | None,
+    typer.Option("--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."),
+]
 LeadLoss = Annotated[
-    str, typer.Option("--lead-loss", help="What the lead may lose, in per cent; the study's own limit if left out.")
+    str,
+    typer.Option(
+        "--lead-loss",
+        metavar="PERCENT",
+        show_default=False,
+        help="What the lead may lose, in per cent; the study's own limit if left out.",
+    ),
 ]
 
 

@@ -1,12 +1,12 @@
 """The command `castmates compare`: the same mixes in two studies or more."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import HELP
+from castmates.cli.arguments import NEEDED, AsJson, complete_study
+from castmates.cli.screen import console, rows_of, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from castmates.report.comparison.differences import Difference
 
 SHOWN = 40  # rows in a terminal
-WIDE = 1000  # letters of a line that is not for a terminal
 
 
 def compare(
-    studies: Annotated[list[Path], typer.Argument(help=f"{HELP} Two or more, the baseline first.", show_default=False)],
+    studies: Annotated[
+        list[Path],
+        typer.Argument(
+            help=f"{NEEDED} Two or more, the baseline first.",
+            metavar="STUDY",
+            show_default=False,
+            autocompletion=complete_study,
+        ),
+    ],
     baseline: Annotated[
         str, typer.Option("--baseline", help="The study that the others are held against; the first if left out.")
     ] = "",
@@ -35,6 +42,7 @@ def compare(
             min=0.0001, max=0.9999, help="The largest difference that counts as none; the studies' if left out."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare studies of the same mixes: machines, kernels, settings, dates."""
     from castmates.report.comparison.compare import compare_studies, with_baseline
@@ -44,36 +52,57 @@ def compare(
 
         may_write(output)
     several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin)
-    console = _console()
-    if several.origin:
-        console.print(f"{several.origin}".upper(), style="bold red", markup=False)
-    if len(several.pairs) > 1:
-        _print_several(console, several)
+    if as_json:
+        show_json(_data(several))
     else:
-        _print_two(console, several)
-    _print_differences(console, several.studies, [*several.differences, *several.work])
+        _print(several)
     if output is not None:
         for file in write(several, output):
-            typer.echo(file)
+            typer.echo(file, err=as_json)
 
 
-def _print_two(console: "Console", several: "Several") -> None:
+def _data(several: "Several") -> dict[str, object]:
+    """The comparison for scripts: its tables, row by row."""
+    names = [study.letter for study in several.studies]
+    recorded = {row[0]: dict(zip(names, row[1:], strict=True)) for row in [*several.differences, *several.work]}
+    return {
+        "studies": several.studies,
+        "margin": several.margin,
+        "rows": rows_of(several.table),
+        "means": rows_of(several.means),
+        "history": rows_of(several.history),
+        "differences": recorded,
+    }
+
+
+def _print(several: "Several") -> None:
+    where = console()
+    if several.origin:
+        where.print(f"{several.origin}".upper(), style="bold red", markup=False)
+    if len(several.pairs) > 1:
+        _print_several(where, several)
+    else:
+        _print_two(where, several)
+    _print_differences(where, several.studies, [*several.differences, *several.work])
+
+
+def _print_two(where: "Console", several: "Several") -> None:
     from castmates.report.comparison.several_words import mean_sentences
     from castmates.report.comparison.words import sentences
 
     for sentence in [*sentences(several.pairs[0]), *mean_sentences(several)]:
-        console.print(f"• {sentence}", markup=False)
-    console.print()
-    console.print(_table(several.pairs[0]))
+        where.print(f"• {sentence}", markup=False)
+    where.print()
+    where.print(_table(several.pairs[0]))
 
 
-def _print_several(console: "Console", several: "Several") -> None:
+def _print_several(where: "Console", several: "Several") -> None:
     from castmates.report.comparison.several_words import sentences
 
     for line in [*(study.sentence for study in several.studies), *sentences(several)]:
-        console.print(f"• {line}", markup=False)
-    console.print()
-    console.print(_overview(several))
+        where.print(f"• {line}", markup=False)
+    where.print()
+    where.print(_overview(several))
 
 
 def _overview(several: "Several") -> "Table":
@@ -95,14 +124,6 @@ def _overview(several: "Several") -> "Table":
     if len(every) > SHOWN:
         table.caption = f"{len(every) - SHOWN} more rows are in the comparison.csv of --output FOLDER."
     return table
-
-
-def _console() -> "Console":
-    """As wide as the terminal; into a pipe or a file, where nobody asks for a width, nothing is wrapped or cut."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WIDE)
 
 
 def _table(compared: "Compared") -> "Table":
@@ -132,14 +153,14 @@ def _table(compared: "Compared") -> "Table":
     return table
 
 
-def _print_differences(console: "Console", studies: "Sequence[Described]", rows: "Sequence[Difference]") -> None:
+def _print_differences(where: "Console", studies: "Sequence[Described]", rows: "Sequence[Difference]") -> None:
     from rich.table import Table
 
     if not rows:
-        console.print("\nNothing that was recorded of machines, versions and designs differs.")
+        where.print("\nNothing that was recorded of machines, versions and designs differs.")
         return
     table = Table("what differs, as recorded", *(study.letter for study in studies), box=None)
     for row in rows:
         table.add_row(*row)
-    console.print()
-    console.print(table)
+    where.print()
+    where.print(table)

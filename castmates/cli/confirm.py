@@ -4,24 +4,24 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, LeadLoss, StudyFile, limit_of
+from castmates.cli.arguments import Cores, LeadLoss, StudyFile, limit_of
 from castmates.errors import CastmatesError
 
 
 def confirm(
-    study: StudyFile = DEFAULT_STUDY,
+    study: StudyFile,
     lead_loss: LeadLoss = "",
     mix: Annotated[str, typer.Option(help="Only this mix; all that have a recommendation if left out.")] = "",
     partition: Annotated[str, typer.Option(help="With --mix: this partition, recommended or not.")] = "",
     blocks: Annotated[
         int | None, typer.Option(min=3, max=10_000, help="Fresh blocks; the study's own number, and at least 3.")
     ] = None,
-    cores: Annotated[str, typer.Option(help="For Snakemake.")] = "all",
+    cores: Cores = "all",
     only_write: Annotated[
         bool, typer.Option("--only-write", help="Write the study files and measure nothing.")
     ] = False,
 ) -> None:
-    """Measure fresh blocks of the recommended partitions, each in a study of its own, and renew the study's page."""
+    """Measure the recommended shares of the cache again, each in a separate study, and renew the report."""
     from castmates.pipeline.confirm import wanted, write_study
     from castmates.pipeline.recommend_partitions import advised
     from castmates.pipeline.snakemake import sweep

@@ -6,11 +6,17 @@ from typing import Annotated
 
 import typer
 
+from castmates import plugins
+from castmates.cli.arguments import CATALOGUE, AsJson
+from castmates.cli.screen import show
+
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every row, and what each lack costs.")] = False,
+    as_json: AsJson = False,
     snapshot: Annotated[
-        Path | None, typer.Option(help="Record this machine's CPUs, caches and nodes in this file instead.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Record this machine's CPUs, caches and nodes in this file instead."),
     ] = None,
     verify_cat: Annotated[
         bool, typer.Option("--verify-cat", help="Try instead whether way masks do something on this machine.")
@@ -19,7 +25,7 @@ def doctor(
         bool, typer.Option("--verify-counters", help="Try instead whether counters count right on this machine.")
     ] = False,
 ) -> None:
-    """Show what this machine can and cannot do, what each "no" costs, and how to change it."""
+    """Show what can be measured on this machine, what you can change, and what takes another machine."""
     if snapshot is not None:
         from castmates.machine.snapshot import record
 
@@ -29,12 +35,11 @@ def doctor(
     elif verify_counters:
         _verify_counters(as_json)
     else:
-        _examine(as_json)
+        _examine(everything, as_json)
 
 
-def _examine(as_json: bool) -> None:
-    """Print the checks of this machine."""
-    from castmates.cli.workloads import CATALOGUE
+def _examine(everything: bool, as_json: bool) -> None:
+    """Print what the checks of this machine come to, or each of them."""
     from castmates.files import cache_folder
     from castmates.machine import trial_records
     from castmates.machine.doctor.doctor import as_json as text_of
@@ -48,12 +53,18 @@ def _examine(as_json: bool) -> None:
         "way_masks": trial_records.WAY_MASKS.read(cache),
         "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
+        "plugins": plugins.examined(),
     }
     checks = examine(facts, topology)
     if as_json:
         typer.echo(text_of(checks))
+    elif everything:
+        show(as_table(checks))
     else:
-        _print(as_table(checks))
+        from castmates.machine.doctor.capabilities import summarise
+        from castmates.machine.doctor.screen import screen
+
+        show(screen(summarise(checks, facts, topology)))
 
 
 def _verify_cat() -> None:
@@ -75,11 +86,5 @@ def _verify_counters(as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(record, indent=2))
     else:
-        _print(table.as_table(record))
+        show(table.as_table(record))
     check.raise_if_wrong(record)
-
-
-def _print(table: object) -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(table)

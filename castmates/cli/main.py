@@ -1,7 +1,8 @@
-"""The command `castmates`: its commands, in the order of work."""
+"""The command `castmates`: its commands, in groups and in the order of work, each with an example."""
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
 from castmates.cli.grant import grant
+from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
+from castmates.cli.init import init
+from castmates.cli.measure import measure
+from castmates.cli.open import open_report
 from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
 from castmates.cli.plan import plan
@@ -20,27 +25,74 @@ from castmates.cli.restore import restore
 from castmates.cli.retry import retry
 from castmates.cli.run import run
 from castmates.cli.schemas import schemas
+from castmates.cli.show import show_result
+from castmates.cli.status import status
+from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
 
+Listed = tuple[str, Callable[..., object] | typer.Typer, tuple[str, ...]]  # name, command, examples
+COMMANDS: dict[str, tuple[Listed, ...]] = {
+    START: (
+        ("init", init, ("castmates init", "castmates init my-study")),
+        ("doctor", doctor, ("castmates doctor", "castmates doctor --all")),
+        ("workloads", workloads, ()),
+        ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
+        ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
+        ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
+        ("pilot", pilot, ("castmates pilot study.yaml",)),
+        ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
+    ),
+    RESULTS: (
+        ("show", show_result, ("castmates show", "castmates show results/first-look --json")),
+        ("open", open_report, ("castmates open results/first-look",)),
+        ("status", status, ("castmates status", "castmates status study.yaml --json")),
+        ("compare", compare, ("castmates compare results/old results/new",)),
+        ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
+        ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
+        ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
+    ),
+    REPAIR: (
+        ("retry", retry, ("castmates retry && castmates sweep",)),
+        ("restore", restore, ("sudo castmates restore",)),
+    ),
+    INTERNALS: (
+        ("run", run, ("castmates run chase-3f0c2a91/1 study.yaml",)),
+        ("build-environment", build_environment, ("castmates build-environment native",)),
+        ("build-inputs", build_inputs, ("castmates build-inputs", "castmates build-inputs text")),
+        ("topdown", topdown, ()),
+        ("schemas", schemas, ("castmates schemas --check",)),
+    ),
+}
+
+
+class _InOrder(Group):
+    """The whole command: typer alone would list groups of commands first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 (typer does not export the type)
+        """The names in the order of work."""
+        return [name for listed in COMMANDS.values() for name, _, _ in listed]
+
+
 # Everything heavy is imported inside the commands: `castmates --help` and `doctor` must be instant.
 app = typer.Typer(
     name="castmates",
-    help="Co-location interference studies: how much a program loses beside others, and why.",
+    cls=_InOrder,
+    help="How much does a program lose when it shares a processor with others, why, and what gives it back?",
+    epilog=example(
+        "castmates init && castmates sweep", "castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash"
+    ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-PREPARE = (doctor, grant, build_environment, build_inputs)
-MEASURE = (plan, pilot, run, retry)
-EXPLAIN = (recommend, confirm, compare, paper)
-REPAIR = (restore, schemas)
 
-for command in (*PREPARE, *MEASURE, *EXPLAIN, *REPAIR):
-    app.command()(command)
-for group in (workloads, topdown):
-    app.add_typer(group)
+for panel, listed in COMMANDS.items():
+    for name, command, examples in listed:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel)
+        else:
+            app.command(name, cls=Command, epilog=example(*examples), rich_help_panel=panel)(command)
 
 
 def main() -> None:
@@ -48,7 +100,9 @@ def main() -> None:
     try:
         app()
     except CastmatesError as problem:
-        sys.exit(f"castmates: {problem}")
+        from castmates.cli.excerpt import excerpt
+
+        sys.exit("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))])))
 
 
 def _version(wanted: bool) -> None:

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+from castmates.cli.arguments import StudyFile
 
 
 def pilot(
-    study: StudyFile = DEFAULT_STUDY,
-    blocks: Annotated[int, typer.Option(min=2, max=1000, help="Blocks of each company.")] = 3,
+    study: StudyFile,
+    blocks: Annotated[int, typer.Option(min=2, max=1000, help="Launches of each program.")] = 3,
 ) -> None:
-    """Measure a few blocks, and propose rounds, blocks, window and settle time for the study."""
+    """Measure a few launches, and propose how many launches and rounds the study should have."""
     from castmates.pipeline.pilot import measure, propose
     from castmates.project import load
 

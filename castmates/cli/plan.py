@@ -1,29 +1,62 @@
 """The command `castmates plan`: a study before anything runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+from castmates.cli.arguments import AsJson, Launches, StudyFile
+from castmates.cli.screen import show, show_json
+
+if TYPE_CHECKING:
+    from castmates.project import Project
 
 
 def plan(
-    study: StudyFile = DEFAULT_STUDY,
+    study: StudyFile,
+    scenes: Annotated[bool, typer.Option("--scenes", help="Also every launch and its scenes.")] = False,
+    counters: Annotated[bool, typer.Option("--counters", help="Also what is counted.")] = False,
+    masks: Annotated[bool, typer.Option("--masks", help="Also who gets which part of the cache.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that is known of it.")] = False,
+    as_json: AsJson = False,
+    blocks: Launches = None,
     machine: Annotated[
-        Path | None, typer.Option(help="Only place the mixes, on the machine that `doctor --snapshot` recorded here.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Only place the programs, on the machine that `doctor --snapshot` recorded here."
+        ),
     ] = None,
 ) -> None:
-    """Print mixes, scenes, blocks, windows and the expected duration, before anything runs."""
+    """Show what a study will do, how long it takes, and how small a loss it can find; nothing runs."""
     from castmates.project import load
 
-    project = load(study)
-    if machine is None:
-        from castmates.preview.study import describe
-
-        typer.echo(describe(project), nl=False)
-    else:
+    project = load(study, blocks)
+    if machine is not None:
         from castmates.machine.snapshot import read_snapshot
-        from castmates.preview.places import describe_places
+        from castmates.preview.places import places
 
-        typer.echo(describe_places(project, read_snapshot(machine)), nl=False)
+        show(places(project, read_snapshot(machine)))
+    elif as_json:
+        from castmates.preview.outline import outline
+
+        show_json(outline(project, project.plan()))
+    else:
+        _show(project, scenes or everything, counters or everything, masks or everything, everything)
+
+
+def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances: bool) -> None:
+    from castmates.preview import details, rounds
+    from castmates.preview.outline import outline
+    from castmates.preview.screen import chances_table, screen
+
+    planned = project.plan()
+    plan, found = rounds.expected(project, planned), outline(project, planned)
+    show(screen(found))
+    if scenes:
+        show("", *details.scenes(project, planned, found))
+    if counters:
+        show("", *details.counters(project, plan))
+    if masks:
+        show(*details.masks(project, plan))
+    if chances and found.chances.known:
+        show("", chances_table(found.chances))

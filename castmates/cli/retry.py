@@ -2,11 +2,11 @@
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+from castmates.cli.arguments import StudyFile
 
 
-def retry(study: StudyFile = DEFAULT_STUDY) -> None:
-    """Forget the blocks that failed, or in which every round has a rejected window: the next sweep measures them."""
+def retry(study: StudyFile) -> None:
+    """Discard failed and unusable launches, so that the next sweep repeats them."""
     from castmates.project import load
     from castmates.results.records import forget_useless
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from castmates.cli.arguments import DEFAULT_STUDY, StudyFile
+from castmates.cli.arguments import StudyFile
 from castmates.errors import CastmatesError
 
 
 def run(
-    block: Annotated[str, typer.Argument(help="COMPANY/NUMBER, as `castmates plan` prints it.")],
-    study: StudyFile = DEFAULT_STUDY,
+    block: Annotated[str, typer.Argument(help="COMPANY/NUMBER, as `castmates plan --scenes` prints it.")],
+    study: StudyFile,
     output: Annotated[
         Path | None, typer.Option(help="Folder for the block's files; its place in results/ if left out.")
     ] = None,

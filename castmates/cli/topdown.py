@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from castmates.cli.help import Command, Group, example
 from castmates.errors import CastmatesError
 
 topdown = typer.Typer(
-    name="topdown", help="Top-Down shares from toplev (pmu-tools), counted here or elsewhere, as a table."
+    name="topdown",
+    cls=Group,
+    help="Top-Down shares from toplev (pmu-tools), counted here or elsewhere, as a table.",
+    epilog=example("castmates topdown import toplev.csv --output topdown.parquet"),
 )
 
 Output = Annotated[Path, typer.Option("--output", help="The table to write: .parquet or .csv.", metavar="FILE")]
@@ -19,7 +23,7 @@ Member = Annotated[str, typer.Option("--member", help="Whose slots they are.")]
 Scene = Annotated[str, typer.Option("--scene", help="What ran meanwhile, such as solo.")]
 
 
-@topdown.command("import")
+@topdown.command("import", cls=Command)
 def import_toplev(
     file: Annotated[Path, typer.Argument(help="What `toplev -x, -v -o FILE` wrote.", metavar="FILE")],
     output: Output,
@@ -31,7 +35,7 @@ def import_toplev(
     _write(str(file), _read(file), output, study, member, scene)
 
 
-@topdown.command("record")
+@topdown.command("record", cls=Command)
 def record(
     command: Annotated[list[str], typer.Argument(help="What to run, after --.", metavar="COMMAND...")],
     toplev: Annotated[Path, typer.Option("--toplev", help="toplev.py of pmu-tools.", metavar="FILE")],

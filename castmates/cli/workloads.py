@@ -1,6 +1,5 @@
 """The command `castmates workloads`: the catalogue as a table, and whether each workload keeps its promises."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from castmates.cli.arguments import CATALOGUE, AsJson, complete_workloads
+from castmates.cli.help import Command, Group, example
+from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -15,31 +17,36 @@ if TYPE_CHECKING:
 
 workloads = typer.Typer(
     name="workloads",
-    help="List the catalogue, check that workloads keep what the runner relies on, or show how their rates wander.",
+    cls=Group,
+    help="List the programs that a study can name, check them, or show how their rates wander.",
+    epilog=example("castmates workloads", "castmates workloads check xz", "castmates workloads noise stream"),
 )
 
 Folder = Annotated[Path, typer.Option("--catalogue", help="The folder of catalogue files.", metavar="DIR")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-WIDTH_OF_A_PIPE = 160
-CATALOGUE = Path("config/workloads")
+Everything = Annotated[bool, typer.Option("--all", help="A line for every workload, variants included.")]
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Which workloads.", metavar="NAME", autocompletion=complete_workloads)
+]
 
 
 @workloads.callback(invoke_without_command=True)
-def either(context: typer.Context, as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
+def either(
+    context: typer.Context, everything: Everything = False, as_json: AsJson = False, catalogue: Folder = CATALOGUE
+) -> None:
     """List the catalogue where no command follows."""
     if context.invoked_subcommand is None:
-        _list(catalogue, as_json)
+        _list(catalogue, everything, as_json)
 
 
-@workloads.command("list")
-def list_workloads(as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
-    """Print a table of the catalogue: what there is, what it stresses, and whether it can be started here."""
-    _list(catalogue, as_json)
+@workloads.command("list", cls=Command, epilog=example("castmates workloads list --all"))
+def list_workloads(everything: Everything = False, as_json: AsJson = False, catalogue: Folder = CATALOGUE) -> None:
+    """List the catalogue by family: what each workload stresses, and whether it can be started here."""
+    _list(catalogue, everything, as_json)
 
 
-@workloads.command("check")
+@workloads.command("check", cls=Command, epilog=example("castmates workloads check xz"))
 def check_workloads(
-    names: Annotated[list[str] | None, typer.Argument(help="Which workloads.", metavar="[NAME]...")] = None,
+    names: Names = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the catalogue.")] = False,
     installed: Annotated[
         bool, typer.Option("--installed", help="All that can be started here; what cannot is listed.")
@@ -60,14 +67,16 @@ def check_workloads(
     if as_json:
         typer.echo(tables.as_json([result.about() for result in results]))
     else:
-        _print(tables.results_table(results))
+        show(tables.results_table(results))
     if any(result.verdict == "broken" or (result.verdict == "not here" and not installed) for result in results):
         raise typer.Exit(1)
 
 
-@workloads.command("noise")
+@workloads.command("noise", cls=Command, epilog=example("castmates workloads noise stream chase"))
 def show_noise(
-    names: Annotated[list[str], typer.Argument(help="Which workloads.", metavar="NAME...")],
+    names: Annotated[
+        list[str], typer.Argument(help="Which workloads.", metavar="NAME", autocompletion=complete_workloads)
+    ],
     seconds: Annotated[float, typer.Option(min=5, max=3600, help="How long each one is recorded.")] = 25.0,
     figure: Annotated[
         Path | None, typer.Option(help="Draw it too: STEM.svg, STEM.pdf, STEM.png and STEM.csv.", metavar="STEM")
@@ -92,19 +101,23 @@ def show_noise(
     if as_json:
         typer.echo(tables.as_json([asdict(row) for row in rows]))
     else:
-        _print(tables.noise_table(rows))
+        show(tables.noise_table(rows))
 
 
-def _list(catalogue: Path, as_json: bool) -> None:
+def _list(catalogue: Path, everything: bool, as_json: bool) -> None:
     from castmates.files import cache_folder
     from castmates.project import ENVIRONMENTS, read_catalogue
     from castmates.trials.workloads import tables
+    from castmates.trials.workloads.listing import listing
+    from castmates.workloads import written
 
-    rows = tables.rows(read_catalogue(catalogue), ENVIRONMENTS, cache_folder())
+    known = read_catalogue(catalogue)
+    families = {name: family for family, entries in written.files(catalogue).items() for name in entries}
+    rows = tables.rows(known, ENVIRONMENTS, cache_folder(), families)
     if as_json:
         typer.echo(tables.as_json(rows))
     else:
-        _print(tables.catalogue_table(rows))
+        show(listing(rows, everything))
 
 
 def _chosen(catalogue: "Mapping[str, Workload]", names: Sequence[str], every: bool) -> "dict[str, Workload]":
@@ -116,12 +129,8 @@ def _chosen(catalogue: "Mapping[str, Workload]", names: Sequence[str], every: bo
         return {name: workload for name, workload in catalogue.items() if workload.words}
     for name in names:
         if name not in catalogue:
-            raise CastmatesError(f"there is no workload '{name}' in the catalogue{did_you_mean(name, catalogue)}.")
+            raise CastmatesError(
+                f"there is no workload '{name}' in the catalogue{did_you_mean(name, catalogue)} "
+                "(`castmates workloads` lists what there is)."
+            )
     return {name: catalogue[name] for name in names}
-
-
-def _print(shown: object) -> None:
-    from rich.console import Console
-
-    on_terminal = sys.stdout.isatty()
-    Console(highlight=False, width=None if on_terminal else WIDTH_OF_A_PIPE).print(shown)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from castmates.counters.added import added_collectors
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.turns import Rota
@@ -27,11 +28,12 @@ def choose_collectors(
     """Return what can be collected for a block: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
 
     `is_ours` knows the members' processes that are no longer anybody's children.
-    The first is read furthest from the window: whole tables first, what the rates are held against last.
+    The first is read furthest from the window: those of plug-ins, whole tables; last what the rates are held against.
     """
     around = around or {}
     watched = (*cpus, *quiet)
     return [
+        *added_collectors(cpus),
         Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around), is_ours=is_ours),
         Conditions(cpus),
         Places(),

@@ -54,6 +54,11 @@ def try_perf() -> dict[str, Any]:
     }
 
 
+def counts_instructions() -> bool:
+    """Try whether the processor's counters can be read, at least for our own programs."""
+    return _try_event("instructions") in ("counted", "user only")
+
+
 def _own_group() -> str | None:
     """Return the path of our own control group of version 2, as perf wants it."""
     return cgroups.memberships().get("")

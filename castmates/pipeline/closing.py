@@ -8,16 +8,28 @@ from castmates.results.records import read_record, useless
 from castmates.study.spec import Plan
 
 
+def closing_text(project: Project, plan: Plan) -> str:
+    """What came out, what to do next, and where the report is."""
+    folder = project.results
+    try:
+        answer = folder.answer_file.read_text(encoding="utf-8")
+    except OSError:  # only tables were asked for, or an earlier version wrote the report
+        answer = ""
+    paragraphs = ["".join(f" {line}\n" if line else "\n" for line in answer.splitlines())]
+    paragraphs += ["".join(f" {line}\n" for line in closing_words(project, plan).splitlines())]
+    if folder.page_file.is_file():
+        paragraphs.append(f" Report {folder.page_file.resolve().as_uri()}\n")
+    return "\n".join(filter(None, paragraphs))
+
+
 def closing_words(project: Project, plan: Plan) -> str:
-    """Whether the sweep is precise enough, and which blocks gave little."""
+    """Whether the sweep is precise enough, and which launches gave little."""
     folder = project.results
     precision = precision_words(plan, folder, project.study.budget.precision)
     lines = [f"{precision}\n"] if precision else []
     files = [folder.record_file(block) for block in folder.measured(plan).blocks]
     reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
     if reasons:
-        few = " and ".join(f"{count} of {len(files)} blocks: {reason}" for reason, count in reasons.items())
-        lines.append(
-            f"{few}. The report shows why; `castmates retry` forgets them, and the next sweep measures them again.\n"
-        )
+        few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
+        lines.append(f"{few}. `castmates retry` discards them, and the next sweep measures them again.\n")
     return "".join(lines)

@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
+from castmates import plugins
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.stamps import stamps_table
-from castmates.analysis.effects.system import system_metrics
+from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
@@ -56,7 +57,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
         "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
-        "system": lambda: system_metrics(plan, windows),
+        "system": lambda: system_metrics(plan, windows, plugins.added("metrics", _wrong, taken=METRICS)),
         "margins": lambda: margins(plan, windows),
     }
     make_folder(output)
@@ -70,6 +71,11 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
             file.replace(output / file.name)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _wrong(metric: object) -> str:
+    """Why this is no metric of a plug-in; "" where it is one."""
+    return "" if callable(metric) else f"it is a {type(metric).__name__}, and no function of the members' slowdowns"
 
 
 def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:

@@ -1,10 +1,12 @@
 """Why jobs of a sweep failed, from their logs: Snakemake, which is to be quiet about rules, shows none of them."""
 
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 BEGUN = time.time()  # of the process that reads the Snakefile
 OURS = "castmates: "
+ENDED = "ended early, nothing recorded"  # what a launch writes that somebody interrupts
 SHOWN = 5
 
 
@@ -17,6 +19,22 @@ def reasons(logs: Path, since: float = BEGUN) -> str:
     lines = [_line(why, files) for why, files in list(logs_of.items())[:SHOWN]]
     more = [f"{len(logs_of) - SHOWN} more reasons stand below {logs}"] if len(logs_of) > SHOWN else []
     return "".join(f"{line}\n" for line in [*lines, *more])
+
+
+def last_words(logs: Iterable[Path], count: int) -> list[str]:
+    """The sentence of ours that the logs of a job end with; else their last lines."""
+    lines: list[str] = []
+    for file in logs:
+        try:
+            lines += file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            continue
+    return lines[-1:] if lines and lines[-1].startswith(OURS) else lines[-count:]
+
+
+def was_ended(lines: Sequence[str]) -> bool:
+    """Whether these are the last lines of a launch that somebody interrupted."""
+    return bool(lines) and ENDED in lines[-1]
 
 
 def _line(why: str, files: list[Path]) -> str:

@@ -2,8 +2,11 @@
 
 import fcntl
 import os
+from dataclasses import dataclass
+from datetime import datetime
 
 from castmates.errors import CastmatesError
+from castmates.linux.host import flock_holder
 from castmates.results.folder import StudyFolder
 
 _held: list[int] = []
@@ -31,3 +34,21 @@ def hold_sweep_lock(results: StudyFolder) -> None:
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     _held.append(descriptor)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A sweep that writes to some results now."""
+
+    process: int
+    since: datetime
+
+
+def running_sweep(results: StudyFolder) -> Running | None:
+    """The sweep that holds the lock; nothing is locked to find that out."""
+    try:
+        state = results.lock_file.stat()
+    except OSError:
+        return None
+    process = flock_holder(state.st_ino)
+    return None if process is None else Running(process, datetime.fromtimestamp(state.st_mtime).astimezone())

@@ -11,8 +11,9 @@ from types import FrameType
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
+from castmates.pipeline.failures import ENDED
 from castmates.protocols import Say
-from castmates.runner import record
+from castmates.runner import progress, record
 from castmates.runner.outcome import Outcome
 from castmates.study.decisions import undecided
 from castmates.study.rounds import FIRST_LAUNCHES
@@ -25,27 +26,26 @@ class Interrupted(BaseException):
     """A signal, or the death of whoever asked for the block; nothing may swallow it."""
 
 
-def measure_block(
-    plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None, log: Path | None = None
-) -> None:
+def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
-    error, and into `log` too.
+    error.
     """
     block = _find(plan, name)
     run_block = _runner_of(block)
     logs = folder / "logs"
     make_folder(logs)
-    say = _printer(f"block {name}", log)
+    say = _printer(f"block {name}")
     try:
         with _signals_raise():
             outcome = run_block(block, logs, cache, say, _follow(owner))
         with deaf():  # what is measured is written, whoever wants to end us now
             record.write(outcome, folder)
     except Interrupted as interruption:
-        say(f"ended early, nothing recorded: {interruption}")
+        say(f"{ENDED}: {interruption}")
         sys.exit(130)
+    progress.ended(outcome)
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
     elif not outcome.rounds:
@@ -81,20 +81,14 @@ def _find(plan: Plan, name: str) -> Block:
     )
 
 
-def _printer(prefix: str, log: Path | None) -> Callable[[str], None]:
-    """Progress of a block, one line a message, on standard error and in a file."""
-    if log is not None:
-        make_folder(log.parent)
-        with suppress(OSError):  # a full disk shows at what matters, the block's own files
-            log.write_text("")
+def _printer(prefix: str) -> Callable[[str], None]:
+    """Progress of a block, one line a message, on standard error."""
 
     def say(message: str) -> None:
-        line = f"{datetime.now():%H:%M:%S} {prefix}: {message}"
-        with suppress(OSError):  # whoever listened may be gone
-            print(line, file=sys.stderr, flush=True)
-        if log is not None:
-            with suppress(OSError), log.open("a") as file:
-                print(line, file=file)
+        with suppress(
+            OSError
+        ):  # whoever listened may be gone; a full disk shows at what matters, the block's own files
+            print(f"{datetime.now():%H:%M:%S} {prefix}: {message}", file=sys.stderr, flush=True)
 
     return say
 

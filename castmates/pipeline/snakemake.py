@@ -3,13 +3,16 @@
 import contextlib
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
@@ -21,18 +24,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)
+OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
 
 
-def sweep(study_file: Path, cores: str, say: Say) -> None:
+def sweep(study_file: Path, cores: str, say: Say, blocks: int | None = None, options: Sequence[str] = ()) -> None:
     """Let Snakemake measure what is missing of a study and write its page."""
-    words = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"study={study_file}"]
-    say(" ".join(["snakemake", *words[3:]]))
-    if code := run(words, say):
+    chosen = [f"study={study_file}", *([] if blocks is None else [f"blocks={blocks}"])]
+    words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
+    say(shlex.join(["snakemake", *words]))
+    if code := run([sys.executable, "-m", "snakemake", *words], say):
         raise CastmatesError(
             f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
             "command goes on where it stopped."
         )
+
+
+def workflow_words() -> list[str]:
+    """Which workflow Snakemake runs: a folder's own, which it finds by itself, or else the one that comes with us."""
+    if any(Path(name).is_file() for name in OWN_WORKFLOWS):
+        return []
+    return ["--snakefile", str(shipped.snakefile())]  # beside which it finds the profile
 
 
 def run(words: list[str], say: Say) -> int:

@@ -1,46 +1,82 @@
-"""What a study will be able to find: the smallest slowdown that its blocks mostly show."""
+"""What a study will be able to find: the smallest loss that so many launches mostly show."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import harmonic_mean
 
+from castmates.preview.words import pair
 from castmates.project import Project
 from castmates.results.block_tables import read_windows
 from castmates.results.pilots import read_spreads
 from castmates.study.spec import Mix, Plan
 
 FEWEST_BLOCKS = 3  # measured ones, before they count for more than a pilot
-EXAMPLE = 0.01
+EXAMPLE = 0.05  # how much launches may differ, where nothing is known
+LARGER = (12, 20)  # numbers of launches that are looked at beside the planned one
+LEVEL = 0.05
 
 
-def lines(project: Project, plan: Plan) -> Iterator[object]:
-    """A table and a sentence for a terminal; or what would hold for an example where no variance is known."""
+@dataclass(frozen=True)
+class Chance:
+    """The smallest loss of one pair that is found in four studies of five."""
+
+    pair: str
+    spread_pct: float  # by how much launches differ
+    source: str  # of the spread
+    launches: tuple[int, ...]
+    alone_pct: tuple[float, ...]  # by number of launches, as if nothing else were tried; infinite where nothing is
+    among_all_pct: tuple[float, ...]  # as the only loss among all pairs (Holm)
+
+
+@dataclass(frozen=True)
+class Chances:
+    """What is found, pair by pair; for an example of a spread where none is known."""
+
+    pairs: int
+    assumed: bool
+    known: tuple[Chance, ...]
+
+
+def chances(project: Project, plan: Plan) -> Chances:
+    """What the plan's launches, and some more, will mostly find."""
+    # Partitions are compared on the same blocks, in tests of their own: this is about the pairs.
+    plain = [mix for mix in plan.mixes if not mix.partitions]
+    variances = known_variances(project, plan)
+    known = [(mix, *variances[mix.identity]) for mix in plain if mix.identity in variances]
+    if plain and not known:
+        few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
+        return Chances(len(plain), True, (_chance("", EXAMPLE**2, "assumed", (few, many), len(plain)),))
+    found = [_chance(pair(mix), variance, source, _blocks(plan, mix), len(plain)) for mix, variance, source in known]
+    return Chances(len(plain), False, tuple(found))
+
+
+def _chance(name: str, variance: float, source: str, planned: tuple[int, int], pairs: int) -> Chance:
+    counts = _counts(*planned)
+    return Chance(
+        pair=name,
+        spread_pct=100 * math.sqrt(variance),
+        source=source,
+        launches=counts,
+        alone_pct=_found(variance, counts, LEVEL),
+        among_all_pct=_found(variance, counts, LEVEL / max(1, pairs)),
+    )
+
+
+def _counts(few: int, many: int) -> tuple[int, ...]:
+    """The planned numbers of launches, and larger ones."""
+    return tuple(sorted({few, many, *(count for count in LARGER if count > many)}))
+
+
+def _found(variance: float, counts: Sequence[int], level: float) -> tuple[float, ...]:
     from castmates.analysis.statistics.power import detectable
 
-    variances = known_variances(project, plan)
-    # Partitions are compared on the same blocks, in tests of their own: this is about the mixes.
-    plain = [mix for mix in plan.mixes if not mix.partitions]
-    if not plain:
-        return
-    known = [mix for mix in plain if mix.identity in variances]
-    if not known:
-        few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
-        counts = [few, many] if many > few else [few]
-        examples = " and ".join(f"{_percent(detectable(EXAMPLE**2, count))} with {count} blocks" for count in counts)
-        yield (
-            "\nThe smallest slowdown that it finds is not known before the first blocks or a pilot "
-            f"(`castmates pilot`); with a launch-to-launch spread of {100 * EXAMPLE:g} % it would be {examples}."
-        )
-        return
-    yield ""
-    yield _table(plan, known, variances)
-    matrix = len(plain)
-    if matrix > 1:
-        worst = max(detectable(variances[mix.identity][0], _blocks(plan, mix)[0], 0.05 / matrix) for mix in known)
-        yield (
-            f"Verdicts are Holm-adjusted over the {matrix} effects against solo: a loss that is alone among them has "
-            f"to be larger, at most {_percent(worst)}."
-        )
+    return tuple(_loss(detectable(variance, count, level)) for count in counts)
+
+
+def _loss(log: float) -> float:
+    """A slowdown on the log scale as a loss, in per cent of the rate alone; infinite where nothing is found."""
+    return -100 * math.expm1(-log) if math.isfinite(log) else math.inf
 
 
 def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]]:
@@ -50,7 +86,7 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
     pilot = read_spreads(project.study, Spread)
     rounds = _rounds(plan)
     variances = {
-        identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} blocks of the pilot")
+        identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} launches of the pilot")
         for identity, spread in pilot.items()
         if identity in rounds
     }
@@ -59,7 +95,7 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
         own = spreads(measured, read_windows(project.results.places(measured)))
         had = _rounds(measured)
         variances |= {
-            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} blocks of its own")
+            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} measured launches")
             for identity, spread in own.items()
             if spread.blocks >= FEWEST_BLOCKS
         }
@@ -75,35 +111,7 @@ def _rounds(plan: Plan) -> dict[str, float]:
     return {identity: harmonic_mean(each) for identity, each in numbers.items()}
 
 
-def _table(plan: Plan, known: list[Mix], variances: Mapping[str, tuple[float, str]]) -> object:
-    from rich.table import Table
-
-    from castmates.analysis.statistics.power import detectable
-
-    title = "Smallest slowdown against solo that is found in four studies of five (5 %, two-sided)"
-    table = Table("mix", title=title, title_justify="left", box=None)
-    for name in ("spread of blocks", "known from", "blocks", "finds"):
-        table.add_column(name, justify="right")
-    for mix in known:
-        variance, source = variances[mix.identity]
-        few, many = _blocks(plan, mix)
-        counts = [few, many] if many > few else [few]
-        table.add_row(
-            mix.name,
-            _percent(math.sqrt(variance)),
-            source,
-            " to ".join(map(str, counts)),
-            " to ".join(_percent(detectable(variance, count)) for count in counts),
-        )
-    return table
-
-
 def _blocks(plan: Plan, mix: Mix) -> tuple[int, int]:
     """How many blocks of the plan have this mix, at least and at most."""
     ours = [block.path for block in plan.blocks if any(each.identity == mix.identity for each in block.company.mixes)]
     return (len(set(ours) & set(plan.looks[0])) if plan.looks else len(ours)), len(ours)
-
-
-def _percent(log: float) -> str:
-    """A loss on the log scale in per cent of slowdown; three blocks are the fewest that find anything."""
-    return f"{100 * math.expm1(log):.2g} %" if math.isfinite(log) else "nothing (fewer than three)"

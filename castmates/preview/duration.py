@@ -1,9 +1,9 @@
 """Which blocks of a study are still to be measured, and how long that takes."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from castmates.pipeline.take_look import take_look
 from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
@@ -25,6 +25,8 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
     if not plan.looks or not missing:
         return missing, missing
+    from castmates.pipeline.take_look import take_look  # loads pandas, which few need here
+
     decisions: list[list[str]] = []
     for _ in plan.looks:
         paths = needed(plan, decisions)
@@ -39,19 +41,38 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     return [], []
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block]) -> float:
-    """How long a sweep takes that has these blocks to measure."""
-    return sum(seconds_of_block(folder, block) for block in blocks) + ANALYSIS
+def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Block]) -> tuple[float, float]:
+    """The time of a sweep that has these blocks to measure, without and with spare rounds; none where none is left."""
+    if not most:
+        return 0.0, 0.0
+    # Modelled blocks take nothing of the machine, and as many run side by side as there are CPUs.
+    at_once = len(os.sched_getaffinity(0)) if project.modelled else 1
+    few = seconds_of_sweep(project.results, least, at_once)
+    return few, seconds_of_sweep(project.results, most, at_once, spare=not project.modelled)
 
 
-def seconds_of_block(folder: StudyFolder, block: Block) -> float:
-    """How long a block takes: its launch (as measured before, where it was) and its windows."""
+def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1, spare: bool = False) -> float:
+    """How long a sweep takes that has these blocks to measure, so many at once; with all spare rounds, or with none."""
+    known: dict[str, float] = {}
+    return sum(seconds_of_block(folder, block, spare, known) for block in blocks) / at_once + ANALYSIS
+
+
+def seconds_of_block(
+    folder: StudyFolder, block: Block, spare: bool = False, known: dict[str, float] | None = None
+) -> float:
+    """How long a block takes: its launch (as measured before, where it was) and its windows.
+
+    `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
+    """
     design = block.design
-    windows = design.rounds * turns_of(block.company)
+    windows = (design.rounds + spare * design.spare_rounds) * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE
-    return BLOCK_OVERHEAD + _launch(folder, block.company) + rounds + after_rounds.seconds(block)
+    known = {} if known is None else known
+    if block.company.id not in known:
+        known[block.company.id] = _launch(folder, block.company)
+    return BLOCK_OVERHEAD + known[block.company.id] + rounds + after_rounds.seconds(block)
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:

@@ -1,21 +1,19 @@
 """Where the mixes of a study would sit on a machine."""
 
-from io import StringIO
-
-from rich.console import Console
 from rich.table import Table
 
 from castmates.machine.topology import Topology
-from castmates.preview.terminal import width
 from castmates.project import Project, layout_of
 from castmates.study.cpus import format_cpu_list
 
 
-def describe_places(project: Project, topology: Topology) -> str:
-    """CPUs, caches and memory nodes of every member on that machine, as text for a terminal."""
+def places(project: Project, topology: Topology) -> Table:
+    """CPUs, caches and memory nodes of every member on that machine."""
     layout = layout_of(topology)
     cast = project.cast(layout)
-    table = Table("mix", "role", "workload", "CPUs", "cache", "memory node", box=None)
+    table = Table(box=None, header_style="dim")
+    for name in ("mix", "role", "workload", "CPUs", "cache", "memory node"):
+        table.add_column(name, overflow="fold")
     mixes = {mix.identity: mix for mix in (*cast.mixes, *(control.mix for control in cast.controls))}
     for mix in mixes.values():
         for name in (mix.lead, *mix.antagonists):
@@ -29,6 +27,4 @@ def describe_places(project: Project, topology: Topology) -> str:
                 format_cpu_list(cache for cache in caches if cache is not None) or "unknown",
                 format_cpu_list(member.nodes) or "not bound",
             )
-    text = StringIO()
-    Console(file=text, width=width(), highlight=False, color_system=None).print(table)
-    return text.getvalue()
+    return table

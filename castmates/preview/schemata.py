@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from rich.table import Table
+
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.partitions.partitions import domains
@@ -12,7 +14,7 @@ from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
 EVERYBODY_ELSE = "everybody else"
 
 
-def lines(plan: Plan, layout: Layout) -> Iterator[object]:
+def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
     """What was left out or changed, then the schemata of every scene, company by company."""
     if plan.notes:
         yield "\nPartitions, as this machine allows them:"
@@ -30,10 +32,10 @@ def lines(plan: Plan, layout: Layout) -> Iterator[object]:
             )
 
 
-def _table(company: Company, cache: Cache, layout: Layout) -> object:
-    from rich.table import Table
-
-    table = Table("partition", "scenes", "who", "schemata", "ways", box=None)
+def _table(company: Company, cache: Cache, layout: Layout) -> Table:
+    table = Table(box=None, header_style="dim")
+    for name in ("partition", "scenes", "who", "schemata", "ways"):
+        table.add_column(name, overflow="fold")
     for partition in dict.fromkeys(scene.partition for scene in company.scenes if scene.partition != UNMANAGED):
         scenes = [scene for scene in company.scenes if scene.partition == partition]
         first = [f"@{partition}", " ".join(scene.name.removesuffix(f"@{partition}") for scene in scenes)]

@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
@@ -11,6 +10,7 @@ from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
 from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Monitor, Say
+from castmates.rdt.added import OURS, Driver, driver
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.rdt.pqos.allocator import PqosAllocator
 from castmates.rdt.pqos.monitor import PqosMonitor
@@ -34,7 +34,7 @@ class CacheRequest:
     shares: bool = False  # some scene gives out shares
     cdp: bool = False  # with separate masks for code
     rate: float = RATE  # readings a second; 0 for none
-    driver: Literal["resctrl", "pqos"] = "resctrl"
+    driver: str = "resctrl"  # resctrl, pqos, or the name of a plug-in's
     purpose: str = "a study"
 
 
@@ -44,7 +44,8 @@ def refuse_hopeless(request: CacheRequest) -> None:
         return
     if request.driver == "pqos":
         open_session(request.purpose)  # refuses by itself, and touches nothing yet
-    elif why := _hopeless_resctrl():
+        return
+    if why := _hopeless_resctrl() if request.driver in OURS else driver(request.driver).refusal():
         raise CastmatesError(f"no partition can be applied: {why}")
 
 
@@ -55,8 +56,17 @@ def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator,
         session = open_session(request.purpose, say)
         monitor = PqosMonitor(session, request.rate) if request.rate else silent
         return PqosAllocator(session, KernelTasks(), say), monitor
+    if request.driver not in OURS and request.shares:
+        return _of_a_plugin(driver(request.driver), request.rate, request.purpose, say)
     allocator = choose_allocator(request.shares, request.cdp, request.purpose, say)
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
+
+
+def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[Allocator, Monitor]:
+    if not rate:
+        return chosen.allocator(say), NoMonitor("none: the study wants no readings of the cache")
+    monitor = chosen.monitor(rate, say) if chosen.monitor else choose_monitor(rate, purpose, say)
+    return chosen.allocator(say), monitor
 
 
 def choose_allocator(

@@ -114,6 +114,17 @@ class CollectorCost(Facts):
     seconds: float | None = None  # of the two reads of a window, where it does nothing in between
 
 
+class LedgerFacts(Facts):
+    """How much of a block was thrown away; by kind of scene, and by kind of reason and scene."""
+
+    windows: Mapping[str, int] = {}
+    rejected: Mapping[str, int] = {}
+    slices: Mapping[str, int] = {}
+    slices_rejected: Mapping[str, int] = {}
+    slices_dropped: Mapping[str, int] = {}  # whose cycle lost another one
+    slices_because: Mapping[str, Mapping[str, int]] = {}
+
+
 class Settled(Facts):
     """What a block found out about its settle time."""
 
@@ -285,6 +296,11 @@ class BlockRecord:
         """What its collectors cost, by collector."""
         costs = self._mapping("costs").items()
         return {str(name): CollectorCost.model_validate(cost) for name, cost in costs if isinstance(cost, Mapping)}
+
+    @property
+    def ledger(self) -> LedgerFacts:
+        """How much of it was thrown away, and why."""
+        return LedgerFacts.model_validate(dict(self._mapping("ledger")))
 
     @property
     def settled(self) -> Settled | None:

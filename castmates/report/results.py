@@ -1,7 +1,12 @@
-"""Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself."""
+"""Reads what a study left: its tables, its machine's facts, its plan and, where it is named, the study file itself.
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+`castmates.load` is `load` of this module: figures, the page and notebooks of others read results by the same class.
+"""
+
+# ruff: noqa: RUF009 (a StudyTable is a descriptor, and no default that results would share)
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,9 +17,12 @@ from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.figure_files import FigureFiles, drawn_figures
+from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.meanings import meanings
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -25,9 +33,10 @@ from castmates.results.columns.study import (
     LATENCY,
     MARGINS,
     RESOURCES,
+    STAMPS,
     SYSTEM,
-    frame,
 )
+from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
 from castmates.results.plans import analysed, read_plan
@@ -43,24 +52,40 @@ NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
 NO_FACTS, NO_FOLDER = MachineFacts(), StudyFolder(Path())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
-    """Everything that figures and the page are made of."""
+    """Everything that a study left; figures and the page are made of it, and `castmates.load` returns it.
+
+    Tables are pandas DataFrames, each read when it is asked for first; `columns("effects")` explains their columns.
+    """
 
     name: str
-    effects: pd.DataFrame
-    controls: pd.DataFrame
-    carryover: pd.DataFrame
-    blocks: pd.DataFrame
-    windows: pd.DataFrame
-    margins: pd.DataFrame = field(default_factory=lambda: frame([], MARGINS))
-    system: pd.DataFrame = field(default_factory=lambda: frame([], SYSTEM))
-    latency: pd.DataFrame = field(default_factory=lambda: frame([], LATENCY))
-    resources: pd.DataFrame = field(default_factory=lambda: frame([], RESOURCES))
-    sensitivity_curves: pd.DataFrame = field(default_factory=lambda: frame([], SENSITIVITY))
-    knees: pd.DataFrame = field(default_factory=lambda: frame([], KNEES))
-    pareto: pd.DataFrame = field(default_factory=lambda: frame([], PARETO))
-    recommendations: pd.DataFrame = field(default_factory=lambda: frame([], RECOMMENDATIONS))
+    effects: StudyTable = StudyTable("effects", EFFECTS)
+    """A row per mix, partition, baseline and member: slowdown, loss in per cent, intervals, verdict."""
+    controls: StudyTable = StudyTable("controls", CONTROLS)
+    """What is known beforehand: A/A, the positive and the negative control."""
+    carryover: StudyTable = StudyTable("carryover", CARRYOVER)
+    """Whether the scene before a window shows in its rate."""
+    blocks: StudyTable = StudyTable("blocks", BLOCKS)
+    """A row per launch: when, how long, how many windows, how it ended."""
+    windows: StudyTable = StudyTable("windows", WINDOWS)
+    """A row per round, scene and active member, rejected ones with their reasons."""
+    margins: StudyTable = StudyTable("margins", MARGINS, later=True)
+    """How sensitive each lead is, and how much each antagonist disturbs, over the whole matrix."""
+    system: StudyTable = StudyTable("system", SYSTEM, later=True)
+    """What the members of a mix give together: STP, ANTT, fairness."""
+    latency: StudyTable = StudyTable("latency", LATENCY, later=True)
+    """How long steps take: p50, p95, p99 by scene."""
+    resources: StudyTable = StudyTable("resources", RESOURCES, later=True)
+    """What members used: occupancy, bandwidth, counted events."""
+    sensitivity_curves: StudyTable = StudyTable("sensitivity", SENSITIVITY, later=True)
+    """Rate against the number of ways; the table `sensitivity`."""
+    knees: StudyTable = StudyTable("knees", KNEES, later=True)
+    """The smallest number of ways that keeps a lead's rate."""
+    pareto: StudyTable = StudyTable("pareto", PARETO, later=True)
+    """What the lead loses and the others keep under each partition."""
+    recommendations: StudyTable = StudyTable("recommendations", RECOMMENDATIONS, later=True)
+    """The smallest share that keeps the study's limit."""
     machine: MachineFacts = NO_FACTS
     plan: Plan = NO_PLAN
     recorded: Sequence[Record] = ()  # the block.json of every block of the plan; of every block without a plan
@@ -68,9 +93,16 @@ class Results:
     study: Study | None = None
     study_text: str = ""
     folder: StudyFolder = NO_FOLDER
-    attribution: pd.DataFrame = field(default_factory=lambda: frame([], ATTRIBUTION))
+    attribution: StudyTable = StudyTable("attribution", ATTRIBUTION, later=True)
+    """The parts of each loss against solo."""
     study_file: str = ""  # as it was named
     decisions: tuple[Decision, ...] = ()  # on the rounds of companies
+    stamps: StudyTable = StudyTable("stamps", STAMPS, later=True)
+    """What is stamped on the whole study: origin, control, sensitivity, masks."""
+
+    def __repr__(self) -> str:
+        """Name the study; its tables would fill the screen."""
+        return f"<results of {self.name}: {len(self.recorded)} blocks in {self.folder}>"
 
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
@@ -90,6 +122,46 @@ class Results:
     ) -> Iterator[pd.DataFrame]:
         """One table of all blocks, some whole blocks at a time; the columns `categories` as categories."""
         return self._measured.parts(name, columns, categories)
+
+    @cached_property
+    def slices(self) -> pd.DataFrame:
+        """A row per slice and active member: the uninterrupted stretches that windows consist of."""
+        return self.block_table("slices")
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """A row per step inside a window, with the seconds of its phases where they are reported."""
+        return self.block_table("steps")
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """A row per reading of a collector or a monitor: occupancy, bandwidth, frequency, other programs."""
+        return self.block_table("samples")
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """A row per window, member and counted event."""
+        return self.block_table("counters")
+
+    @cached_property
+    def topdown(self) -> pd.DataFrame:
+        """A row per window, member and Top-Down metric."""
+        return self.block_table("topdown")
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """A row per layer of a lead's model, from profiled windows."""
+        return self.block_table("layers")
+
+    @cached_property
+    def figures(self) -> Mapping[str, FigureFiles]:
+        """The figures that were drawn, by name: their files, their source data, their captions."""
+        return drawn_figures(self.folder)
+
+    @staticmethod
+    def columns(table: str) -> pd.DataFrame:
+        """The columns of a table in their order: name, type and meaning, as the data contract has them."""
+        return pd.DataFrame([column._asdict() for column in meanings(table)])
 
     def look_for_blocks(self) -> None:
         """Find out where the blocks' tables are: it takes a while where there are thousands of them."""
@@ -185,32 +257,37 @@ class Results:
         return rows if under_partitions else rows[rows["partition"] == UNMANAGED]
 
 
+def load(study: Path | str) -> Results:
+    """Open the results of a study, named by its folder results/<study> or by its file; tables are read when asked for.
+
+    >>> import castmates
+    >>> results = castmates.load("results/first-look")
+    >>> results.effects[["mix", "baseline", "degradation_pct", "verdict"]]
+    """
+    folder, file = find(Path(study))
+    name = folder.path.resolve().name
+    here = folder.path.resolve() == StudyFolder.of(name).path.resolve()
+    return _opened(folder, file if here else None)  # elsewhere, the study of this name is another one
+
+
 def read_results(folder: Path, study_file: Path | None = None) -> Results:
-    """Read results/<study>; what a study may lack (machine facts, a plan) is empty, a lacking table is an error."""
-    here = StudyFolder(folder)
-    tables = Tables(here, study_file)
+    """Read results/<study> whole; what a study may lack (machine facts, a plan) is empty, a lacking table an error."""
+    results = _opened(StudyFolder(folder), study_file)
+    for field in fields(results):
+        getattr(results, field.name)
+    return results
+
+
+def _opened(here: StudyFolder, study_file: Path | None) -> Results:
     if not here.tables.is_dir():
         raise CastmatesError(
-            f"{folder}: there is no folder 'tables' in it; give the results folder of an analysed study, or "
-            f"{tables.make}."
+            f"{here}: there is no folder 'tables' in it; give the results folder of an analysed study, or "
+            f"{Tables(here, study_file).make}."
         )
     plan = analysed(read_plan(here.plan_file), here) if here.plan_file.exists() else NO_PLAN
     text = _text(study_file) if study_file else ""
     return Results(
-        name=plan.study or folder.resolve().name,
-        effects=tables.needed("effects", EFFECTS),
-        controls=tables.needed("controls", CONTROLS),
-        carryover=tables.needed("carryover", CARRYOVER),
-        blocks=tables.needed("blocks", BLOCKS),
-        windows=tables.needed("windows", WINDOWS),
-        margins=tables.later("margins", MARGINS),
-        system=tables.later("system", SYSTEM),
-        latency=tables.later("latency", LATENCY),
-        resources=tables.later("resources", RESOURCES),
-        sensitivity_curves=tables.later("sensitivity", SENSITIVITY),
-        knees=tables.later("knees", KNEES),
-        pareto=tables.later("pareto", PARETO),
-        recommendations=tables.later("recommendations", RECOMMENDATIONS),
+        name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
         plan=plan,
         recorded=Records(_record_files(here, plan), read_record),
@@ -218,7 +295,6 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=here,
-        attribution=tables.later("attribution", ATTRIBUTION),
         study_file=str(study_file or ""),
         decisions=tuple(read_decisions(here)),
     )

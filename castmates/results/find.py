@@ -16,7 +16,9 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILES = ("config/*.yaml", "config/studies/*.yaml", str(StudyFolder.of("*").confirming_file("*")))
+# Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and confirming ones.
+OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
+STUDY_FILES = (*OWN, str(StudyFolder.of("*").confirming_file("*")))
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
@@ -42,9 +44,7 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
     _refuse_missing(named)
     folder = StudyFolder.of(_study(named).name)
     if not folder.plan_file.is_file():
-        raise CastmatesError(
-            f"{named}: this study has no results in {folder} yet; run snakemake --cores all --config study={named}"
-        )
+        raise CastmatesError(f"{named}: this study has no results in {folder} yet; run `castmates sweep {named}`.")
     return folder, named
 
 
@@ -55,7 +55,7 @@ def study_file(named: Path) -> Path:
         return named
     name, files = _results(named).path.resolve().name, _files_of(named)
     if len(files) != 1:
-        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file in config/ has"
+        who = f"the study files {' and '.join(map(str, files))} all have" if files else "no study file here has"
         raise CastmatesError(f"{named}: {who} the name '{name}'; give the study's own file.")
     if named.resolve() != (RESULTS / name).resolve():
         raise CastmatesError(f"{named}: the results of {files[0]} are in {RESULTS / name}; give one of these two.")
@@ -89,8 +89,8 @@ def _results(folder: Path) -> StudyFolder:
 def _refuse_missing(named: Path) -> None:
     if not named.exists():
         raise CastmatesError(
-            f"{named}: there is neither a study file nor a results folder of this name; give config/….yaml, or "
-            "results/<study>."
+            f"{named}: there is neither a study file nor a results folder of this name; give a study file or "
+            "results/<study>, or write a study with `castmates init`."
         )
 
 

@@ -91,6 +91,16 @@ class StudyFolder:
         return self.path / "figures"
 
     @property
+    def answer_file(self) -> Path:
+        """What came out, in a few lines for a terminal; beside the report, written with it."""
+        return self.path / "report" / "answer.txt"
+
+    @property
+    def asked_file(self) -> Path:
+        """How many launches were asked for on the command line; `results.asked` reads it."""
+        return self.path / "asked.json"
+
+    @property
     def page_file(self) -> Path:
         """The report."""
         return self.path / "report" / "index.html"

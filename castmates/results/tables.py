@@ -26,12 +26,13 @@ class Tables:
     @property
     def make(self) -> str:
         """The command that makes what is missing."""
-        return f"run `snakemake --cores all --config study={self.study_file or 'STUDY.yaml'}`"
+        return f"run `castmates sweep {self.study_file or 'STUDY.yaml'}`"
 
     @property
     def again(self) -> str:
         """The command that makes them anew from the blocks, as Snakemake does not where there is a table."""
-        return f"{self.make.removesuffix('`')} --forcerun gather_blocks estimate_effects`"
+        study = self.study_file or "STUDY.yaml"
+        return f"run `snakemake --cores all --config study={study} --forcerun gather_blocks estimate_effects`"
 
     def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
         """A table that every analysed study has."""

@@ -15,6 +15,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.results.columns.parquet import load_ahead
+from castmates.runner import progress
 from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
@@ -33,7 +34,12 @@ from castmates.workloads.heartbeat import HeartbeatError
 
 def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
     """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
-    with machine_lock(_purpose(block), say=say):
+
+    def wait(words: str) -> None:
+        say(words)
+        progress.waiting(block, words)
+
+    with machine_lock(_purpose(block), say=wait):
         outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
         begin = time.monotonic()
         try:
@@ -82,6 +88,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
+    progress.launching(block)
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()

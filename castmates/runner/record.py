@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from castmates import __version__
+from castmates import __version__, plugins
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id, born_of
@@ -279,6 +279,7 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "kernel": platform.release(),
         **{name: version(name) for name in names},
+        **plugins.versions(),
     }
 
 

@@ -168,7 +168,8 @@ class CacheKeys(Written):
         le=FASTEST_MONITOR,
         description="readings of occupancy and bandwidth in a second of a window; 0 for none",
     )
-    driver: Literal["resctrl", "pqos"] = Field(
+    driver: Literal["resctrl", "pqos"] | Name = Field(
         default="resctrl",
-        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos",
+        description="what shares the cache out: the kernel's resctrl or, where that cannot be used, Intel's pqos; or "
+        "the name of a plug-in's allocator (docs/plugins.md)",
     )

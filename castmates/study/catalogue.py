@@ -51,6 +51,12 @@ def gather(
     return finished
 
 
+def without(catalogue: Catalogue, names: Collection[str]) -> Catalogue:
+    """The catalogue of a file less these workloads, which another file defines in their place."""
+    kept = {name: workload for name, workload in catalogue.workloads.items() if name not in names}
+    return catalogue.model_copy(update={"workloads": kept})
+
+
 def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     """Why its keys contradict each other; "" where they do not."""
     named = any(INPUTS in word for word in (*workload.words, *workload.variables.values()))
@@ -114,7 +120,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
             if name not in workloads:
                 raise CastmatesError(
                     f"{study_file}: '{name}' in '{key}' is not in the catalogue{did_you_mean(name, workloads)} "
-                    f"(there are: {', '.join(sorted(workloads))})."
+                    "(`castmates workloads` lists what there is)."
                 )
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
     if not study.mixes and not (study.leads and (study.antagonists or sensitivity)):

@@ -1,7 +1,7 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
 import shlex
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
@@ -108,6 +108,10 @@ class Catalogue(Written):
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="the workloads of this file, by name")
     spec2017: Spec2017 | None = Field(default=None, description="an installation of SPEC CPU2017")
     parsec: Parsec | None = Field(default=None, description="an installation of PARSEC 3")
+    suites: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)",
+    )
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
 
@@ -209,8 +213,10 @@ class Study(Written):
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
     mixes: list[MixRule] = Field(default_factory=list, description="further mixes, also of several antagonists at once")
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
-    catalogue: str = Field(
-        default="config/workloads", description="the folder of catalogue files, from the project's root"
+    catalogue: str | None = Field(
+        default=None,
+        description="the folder of catalogue files, from the project's root; if left out, the catalogue that comes "
+        "with Castmates, and over it the folder 'workloads' beside the study, where there is one",
     )
     placement: Placement = Placement()
     budget: Budget = Budget()

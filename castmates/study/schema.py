@@ -10,5 +10,6 @@ SCHEMAS: dict[str, type[Written]] = {"study.schema.json": Study, "catalogue.sche
 
 def text_of(name: str) -> str:
     """The schema file of this name, as text."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | SCHEMAS[name].model_json_schema()
+    known = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:castmates:{name}"}
+    schema = known | SCHEMAS[name].model_json_schema()
     return json.dumps(schema, indent=2) + "\n"

@@ -133,7 +133,7 @@ class Design(Frozen):
     limits: Limits
     prepare: Prepare = Prepare()
     monitor: float = 10.0  # readings of the cache in a second; 0 for none
-    driver: Literal["resctrl", "pqos"] = "resctrl"  # what shares the cache out
+    driver: str = "resctrl"  # what shares the cache out
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead

@@ -1,11 +1,11 @@
-"""Turns the keys `spec2017`, `parsec` and `npb` of a catalogue file into ordinary workloads, one for each benchmark."""
+"""Turns the keys `spec2017`, `parsec`, `npb` and `suites` of a catalogue file into ordinary workloads."""
 
 from collections.abc import Iterator
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
 from castmates.study.suites_keys import Npb, Parsec, Spec2017, SuiteKeys
-from castmates.suites import find
+from castmates.suites import added, find
 from castmates.suites.find import Installed
 from castmates.suites.job import SuiteError
 
@@ -15,6 +15,10 @@ READY_WITHIN = 600.0  # seconds: a run directory is copied before
 def expanded(catalogue: Catalogue, file: str) -> Catalogue:
     """The catalogue of a file with the benchmarks of the suites that it names."""
     workloads = dict(catalogue.workloads)
+    for name, workload in added.workloads(catalogue.suites, file):
+        if name in workloads:
+            raise CastmatesError(f"{file}: the workload '{name}' stands in this file too; rename it.")
+        workloads[name] = workload
     for suite, keys in _suites(catalogue):
         try:
             for benchmark in _benchmarks(keys):

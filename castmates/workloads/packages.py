@@ -9,21 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from castmates.workloads import programs
-
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from castmates.workloads import programs, written
 
 
 def missing(catalogue: Path) -> dict[str, list[str]] | None:
     """Each package that is not here, with the workloads that want it; None where there is no catalogue to read."""
     try:
-        written = [yaml.load(file.read_bytes(), Loader=LOADER) for file in sorted(catalogue.glob("*.yaml"))]
-        workloads = {name: one for file in written if file for name, one in (file.get("workloads") or {}).items()}
+        workloads = {name: one for entries in written.files(catalogue).values() for name, one in entries.items()}
         wanted = {name: _finished(name, workloads) for name in workloads}
-    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, RecursionError):
-        return None  # whoever loads a study is told what is wrong with it
+    except written.UNREADABLE:
+        return None  # what is wrong with it is reported when a study is loaded
     found: dict[str, list[str]] = {}
     path = os.environ.get("PATH", os.defpath)
     for name, (package, command) in wanted.items():

@@ -31,7 +31,9 @@ def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[st
     lock_options = ["--require-hashes", "--compile-bytecode"]
     inside = str(place / "bin" / "python")
     _uv(["pip", "sync", *lock_options, "--python", inside, str(lock)], name, place, log, held)
-    return {"python": _version(inside), "packages": _top_packages(inside, lock.with_suffix(".in"), packages)}
+    installed = _installed(inside)
+    top = _top_packages(installed, lock.with_suffix(".in"), packages)
+    return {"python": _version(inside), "packages": top, "installed": len(installed)}
 
 
 def find_python(wanted: str, said_in: str) -> str:
@@ -56,14 +58,19 @@ def locked_versions(lock: Path) -> dict[str, str]:
     return dict(pinned)
 
 
-def _top_packages(inside: str, asked: Path, packages: dict[str, str]) -> dict[str, str]:
-    """Ask the new interpreter for the versions of what the .in file names (of everything where there is none)."""
+def _installed(inside: str) -> dict[str, str]:
+    """Ask the new interpreter for all its packages with their versions."""
+    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    done = subprocess.run([inside, "-c", code], env=_uv_environment(), capture_output=True, text=True, check=False)
+    installed: dict[str, str] = json.loads(done.stdout or "{}")
+    return installed
+
+
+def _top_packages(installed: dict[str, str], asked: Path, packages: dict[str, str]) -> dict[str, str]:
+    """The versions of what the .in file names (of everything where there is none)."""
     names = list(packages)
     if asked.is_file():
         names = re.findall(r"^[A-Za-z0-9._-]+", asked.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-    done = subprocess.run([inside, "-c", code], env=_uv_environment(), capture_output=True, text=True, check=False)
-    installed = json.loads(done.stdout or "{}")
     return {name: installed[name] for name in names if name in installed}
 
 

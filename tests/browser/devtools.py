@@ -157,6 +157,10 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, text=text if kind == "keyDown" else "",
                       windowsVirtualKeyCode=codes.get(key, 0))  # fmt: skip
 
+    def unfold(self) -> None:
+        """Open every folded part, as whoever looks for something in it does."""
+        self.ask("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+
     def pdf(self) -> bytes:
         """The page on A4."""
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])

@@ -57,6 +57,7 @@ def test_no_address_of_another_machine_is_in_the_file(usual):
 
 def test_screen_readers_find_names_landmarks_and_headings_in_order(tab, usual):
     tab.open(usual)
+    tab.unfold()
     nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
     told = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
     for role in ("image", "button", "link", "table", "region", "searchbox", "navigation"):
@@ -78,12 +79,12 @@ def test_screen_readers_find_names_landmarks_and_headings_in_order(tab, usual):
     assert tab.ask(unreachable) == 0
 
 
-def test_the_first_key_leads_to_the_verdict_and_the_focus_is_seen(tab, usual):
+def test_the_first_key_leads_to_the_result_and_the_focus_is_seen(tab, usual):
     tab.open(usual)
     tab.press("Tab")
-    assert tab.ask(FOCUSED) == ["To the verdict", "solid", True]
+    assert tab.ask(FOCUSED) == ["To the result", "solid", True]
     tab.press("Enter", "\r")
-    assert tab.ask("location.hash") == "#verdict"
+    assert tab.ask("location.hash") == "#result"
 
 
 def test_drawings_out_of_sight_take_their_place(tab, usual):

@@ -147,7 +147,7 @@ class House:
         output = self.sweeps.results / "blocks" / block / "block.json"
         with self._log.open("w") as log:
             runner = subprocess.Popen(
-                [sys.executable, *script, block, "--plan", "plan.json", "--output", output, "--log", "block.log"],
+                [sys.executable, *script, block, "--plan", "plan.json", "--output", output],
                 cwd=self.sweeps.folder,
                 env=self.environment | {"PYTHONPATH": str(self.sweeps.folder)},
                 stdout=log,

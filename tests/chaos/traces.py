@@ -34,7 +34,7 @@ class Traces:
                 if state_of(int(entry.name)) in "ZX":
                     continue
                 words = (entry / "cmdline").read_bytes()
-                if b"measure_block.py" in words and b"python" in words.split(b"\0")[0] and mark in _place(entry):
+                if b"measure_block" in words and b"python" in words.split(b"\0")[0] and mark in _place(entry):
                     self.runners.add(int(entry.name))
                 if mark in words or mark in _place(entry) or mark in (entry / "environ").read_bytes():
                     found[int(entry.name)] = words.replace(b"\0", b" ").decode(errors="replace")[:200]

@@ -28,6 +28,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
     "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS, "workloads", "linux", "study"},
     "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
+    "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},
     "report": {"results", COLUMNS, "analysis", "study"},
     "report/text": {"report", "analysis", "results", COLUMNS, "study"},
     "report/figures": REPORT,
@@ -37,7 +38,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
-FLAT = {"errors", "files", "protocols", "sampler", "parallel", "project", "__init__", "__main__"}
+FLAT = {"errors", "files", "protocols", "sampler", "parallel", "project", "plugins", "shipped", "__init__", "__main__"}
 ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "heartbeat",
     "phases",

@@ -8,10 +8,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
 from castmates.report.page.page import environment
-from castmates.report.results import Results, records
+from castmates.report.results import Results
 from castmates.report.text import attribution
-from castmates.report.text.verdict import verdict
-from castmates.report.text.words import lead_sentences
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.test_figure_partitions import _block, texts
@@ -85,28 +83,13 @@ def test_a_sentence_claims_no_more_than_its_interval(part, said):
     assert attribution._given_back(part, 0.02, 7) == said
 
 
-def test_the_verdict_says_what_ways_give_back(chosen):
-    said = verdict(chosen).first
-    loss = records(chosen.lead_effects("solo").query("lead == 'dlrm'"))[0]
+def test_a_sentence_for_each_pair_says_what_ways_give_back(chosen):
+    (said,) = attribution.sentences(chosen)  # nothing keeps the mix of bert apart
     part = chosen.attribution.query("mix == 'dlrm+stream' and part == 'cache capacity'").iloc[0]
-    assert said[0] == (
-        f"dlrm loses {loss['degradation_pct']:.1f} % [{loss['degradation_low']:.1f}, {loss['degradation_high']:.1f}] "
-        f"beside stream (5 launches); 8 of 12 ways give back {part['points']:.1f} points [{part['points_low']:.1f}, "
+    assert said == (
+        f"dlrm beside stream: 8 of 12 ways give back {part['points']:.1f} points [{part['points_low']:.1f}, "
         f"{part['points_high']:.1f}] (split-8, chosen on 2 launches, estimated on 3 others)."
     )
-    bert = next(sentence for sentence in said if sentence.startswith("bert loses"))
-    assert "give back" not in bert  # nothing keeps its mix apart
-
-
-def test_losses_without_an_ending_keep_their_common_sentence():
-    usual = {"degradation_pct": 9.0, "degradation_low": 8.0, "degradation_high": 10.0, "blocks": 5, "partition": "",
-             "verdict": "slower", "possibly_biased": False, "member": "l@0", "platform": "measured"}  # fmt: skip
-    rows = [usual | {"mix": name, "antagonists": name} for name in ("a", "b", "c")]
-    said = lead_sentences("l", rows, 0.02, 3, {("b", "l@0", "measured"): "4 ways give it back"})
-    assert said == [
-        "l loses 9.0 % [8.0, 10.0] beside b (5 launches); 4 ways give it back.",
-        "l loses 9.0 % [8.0, 10.0] beside a (5 launches) and 9.0 % [8.0, 10.0] beside c (5 launches).",
-    ]
 
 
 def test_the_page_has_a_line_for_each_part(chosen):

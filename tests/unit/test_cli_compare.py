@@ -265,3 +265,13 @@ def test_other_programs_and_other_masks_are_told(tmp_path):
     assert re.search(r"stream in dlrm\+stream: command +stream +stream --size 8M", done.output)
     assert "of the same name give something else in B: split-2 of dlrm+stream gives dlrm 0x3 (2 ways" in done.output
     assert "Under partitions both have" in done.output
+
+
+def test_scripts_get_the_rows_of_the_tables(folders):
+    done = compare(folders["a"], folders["b"], "--json")
+    data = json.loads(done.output)
+    assert [study["letter"] for study in data["studies"]] == ["A", "B"]
+    rows = {(row["mix"], row["member"], row["baseline"]): row for row in data["rows"]}
+    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "solo")
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    assert data["differences"]["Host of the blocks"] == {"A": "here", "B": "there"}

@@ -1,5 +1,6 @@
 """`castmates recommend` and `confirm`: limits that are none, and studies that cannot be asked yet, are one sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,7 @@ def test_a_study_that_is_not_analysed_names_the_command(project, command):
     plan = maker.made(maker.atoms(ways=(2,)), blocks=3)
     study_folder.write(RESULTS, plan, maker.windows(plan))
     assert refused(command, "--lead-loss", "3") == (
-        "results/golden/tables/pareto.parquet: the table is not there; run `snakemake --cores all --config "
-        "study=config/studies/mine.yaml`."
+        "results/golden/tables/pareto.parquet: the table is not there; run `castmates sweep config/studies/mine.yaml`."
     )
 
 
@@ -80,3 +80,11 @@ def test_a_study_without_a_sweep_is_told_how_to_get_one(project, command):
     said = refused(command, "--lead-loss", "3")
     assert said.startswith("config/studies/mine.yaml: no partition was measured, so none can be recommended; add")
     assert refused(command).startswith("config/studies/mine.yaml: there is no limit to recommend for; write")
+
+
+def test_scripts_get_the_rows_of_the_table(project):
+    analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
+    data = json.loads(ask("recommend", "--lead-loss", "90", "--json").output)
+    (row,) = data["recommended"]
+    assert (row["verdict"], row["limit_pct"]) == ("met", 90)
+    assert row["lead_ways"] in (2, 4)

@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 
 from castmates.machine.doctor import rdt
+from castmates.machine.doctor.capabilities import summarise
 from castmates.machine.doctor.doctor import as_json, as_table, examine
+from castmates.machine.doctor.screen import screen
 from castmates.machine.facts import cgroup, machine_facts
 from castmates.machine.probes import git_state, parse_perf_stat, try_freezing
 from castmates.machine.topology import read_topology
@@ -54,6 +56,19 @@ PERF = {
 }
 
 
+TRIED = {
+    "perf": PERF,
+    "freezing": {"works": True, "why": None},
+    "tracefs": {"kernel": True, "mounted": "/t", "readable": True},
+    "left_changed": [],
+    "compiler": "cc 12",
+    "tensorflow_python": "3.11.7",
+    "way_masks": {"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
+    "counts": {"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
+    "packages": {},
+}
+
+
 def mount(root, info=INFO, options="rw", groups=()):
     sysfs.write(root / "proc/self/mountinfo", f"30 1 0:9 / /sys/fs/resctrl rw - resctrl resctrl {options}")
     sysfs.write(root / "sys/fs/resctrl/schemata", "L3:0=7ff")
@@ -71,26 +86,66 @@ def rows(tree, **changed):
 
 def test_a_complete_server_lacks_only_what_was_not_tried(server):
     mount(server)
-    found = rows(
-        server,
-        perf=PERF,
-        freezing={"works": True, "why": None},
-        tracefs={"kernel": True, "mounted": "/t", "readable": True},
-        left_changed=[],
-        compiler="cc 12",
-        tensorflow_python="3.11.7",
-        way_masks={"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
-        counts={"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
-        packages={},
-    )
+    found = rows(server, **TRIED)
     assert {name: c.state for name, c in found.items() if c.state != "yes"} == {
         "SMT off": "partly",
         "CDP": "partly",
-        "pqos": "no",
     }
     assert found["CAT"].finding == "11 ways, 8 classes, at least 1 way(s) a mask, ways 600 shared with I/O"
     assert found["MBM"].finding == "mbm_total_bytes, mbm_local_bytes, 192 monitoring ids"
     assert "L3:1 35.75 MiB 11 ways, CPUs 2-3,6-7" in found["shared LLC"].finding
+
+
+def summary(tree, **changed):
+    topology = read_topology(tree)
+    facts = machine_facts(tree, topology) | changed
+    return summarise(examine(facts, topology), facts, topology)
+
+
+def states(found):
+    return [verdict.state for verdict in found.verdicts]
+
+
+def test_a_complete_server_measures_explains_and_partitions(server):
+    mount(server)
+    found = summary(server, **TRIED)
+    assert states(found) == ["yes", "partly", "yes", "yes"]
+    assert found.verdicts[1].why == "cores with siblings in use"
+    assert any("smt/control" in how for _, how in found.changes)
+    assert not found.elsewhere
+    assert "L3 35.75 MiB in 11 ways" in found.machine[0]
+
+
+def test_a_guest_learns_what_takes_another_machine_and_each_cause_once(server):
+    sysfs.write(server / "proc/cpuinfo", "flags : fpu hypervisor")
+    sysfs.write(server / "proc/filesystems", "nodev\tsysfs")
+    refused = PERF | {"hardware": "<not supported>"}
+    found = summary(server, **TRIED | {"perf": refused, "counts": None, "packages": {"xz-utils": ["xz", "xz-slow"]}})
+    assert states(found) == ["yes", "partly", "no", "no"]
+    assert "PMU" in found.verdicts[2].why
+    assert "CAT, CDP, MBA, CMT, MBM" in found.verdicts[3].why
+    assert ("2 more workloads", "sudo apt-get install xz-utils") in found.changes
+    assert ("counts verified", "castmates doctor --verify-counters") in found.changes
+    assert {gained for gained, _ in found.elsewhere} >= {"counters, Top-Down", "partitions"}
+    assert found.counts["no"] + found.counts["yes"] + found.counts["partly"] + found.counts["unknown"] == len(
+        rows(server)
+    )
+
+
+def test_what_root_can_give_is_something_that_the_user_can_change(server):
+    found = summary(server, **TRIED)  # resctrl is not mounted
+    assert found.verdicts[3].state == "no"
+    assert any(how == "sudo castmates grant" and "resctrl mounted" in gained for gained, how in found.changes)
+    assert not any(gained == "partitions" for gained, _ in found.elsewhere)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_summary_fits_the_terminal(server, width):
+    out = io.StringIO()
+    Console(file=out, width=width).print(screen(summary(server, compiler="cc [bold]12[/bold]")))
+    assert max(map(len, out.getvalue().splitlines())) <= width
+    assert "\N{HORIZONTAL ELLIPSIS} precisely" in out.getvalue()
+    assert "\x1b" not in out.getvalue()
 
 
 def test_every_lack_has_a_cost_and_a_remedy(server, tmp_path_factory):
@@ -288,7 +343,7 @@ def test_the_table_fits_80_columns_and_keeps_brackets_without_colour(server):
 
 def test_json_keys_are_stable(server):
     first = json.loads(as_json(list(rows(server).values())))[0]
-    assert list(first) == ["name", "state", "finding", "cost", "remedy"]
+    assert list(first) == ["name", "state", "finding", "cost", "remedy", "change"]
 
 
 @pytest.mark.parametrize(("given", "state"), [(0, "no"), (1, "partly"), (2, "partly")])
@@ -371,3 +426,15 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
     assert packages.missing(tmp_path / "nowhere") is None
     (tmp_path / "one.yaml").write_text("workloads: [a]\n")
     assert packages.missing(tmp_path) is None
+
+
+def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
+    assert rows(server)["plug-ins"].finding == "none installed"
+    good = {"what": "metric 'm' of the package p 1", "broken": ""}
+    row = rows(server, plugins=[good])["plug-ins"]
+    assert (row.state, row.finding) == ("yes", "metric 'm' of the package p 1")
+    row = rows(server, plugins=[good, {"what": "figure 'f' of the package q 2", "broken": "It cannot be loaded."}])[
+        "plug-ins"
+    ]
+    assert row.state == "no"
+    assert row.cost == "Sweeps stop at it: It cannot be loaded."

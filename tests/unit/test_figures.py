@@ -218,7 +218,7 @@ def test_a_missing_table_is_a_sentence(tmp_path):
         read_results(tmp_path)
     folder = make(tmp_path / "study", leads=["a"], blocks=1)
     (folder / "tables" / "effects.parquet").unlink()
-    with pytest.raises(CastmatesError, match=r"effects\.parquet: the table is not there; run `snakemake "):
+    with pytest.raises(CastmatesError, match=r"effects\.parquet: the table is not there; run `castmates sweep "):
         read_results(folder)
 
 

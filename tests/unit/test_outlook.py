@@ -1,17 +1,26 @@
 """`castmates plan` before, during and after the measuring; synthetic blocks, nothing in them was measured."""
 
+import fcntl
+import io
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from castmates import project
+from castmates.analysis.statistics.power import detectable
 from castmates.errors import CastmatesError
 from castmates.pipeline.closing import closing_words
 from castmates.pipeline.take_look import take_look, text_of
-from castmates.preview import study
+from castmates.preview import details, rounds
+from castmates.preview.outline import outline
+from castmates.preview.progress import progress
+from castmates.preview.progress import screen as progress_screen
+from castmates.preview.screen import chances_table, headline, screen
 from castmates.results.looks import went_on
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
@@ -68,17 +77,70 @@ def measure(loaded, paths, swing=0.01):
             own.to_parquet(file.parent / "windows.parquet", index=False)
 
 
+def found(loaded):
+    return outline(loaded, loaded.plan())
+
+
+def printed(*parts, width=400) -> str:
+    text = io.StringIO()
+    for part in parts:
+        Console(file=text, width=width, highlight=False).print(part)
+    return text.getvalue()
+
+
 def said(loaded) -> str:
-    return " ".join(study.describe(loaded).split())
+    """Everything that `castmates plan --all` prints."""
+    planned, known = loaded.plan(), found(loaded)
+    plan = rounds.expected(loaded, planned)
+    parts = [*details.scenes(loaded, planned, known), *details.counters(loaded, plan), *details.masks(loaded, plan)]
+    return " ".join(printed(screen(known), *parts, chances_table(known.chances)).split())
+
+
+def loss(variance: float, launches: int) -> float:
+    return 100 * (1 - math.exp(-detectable(variance, launches)))
 
 
 def test_nothing_is_known_before_the_first_blocks(folder):
+    known = found(load())
+    (chance,) = known.chances.known
+    assert known.chances.assumed
+    assert chance.launches == (5, 12, 20)
+    assert chance.alone_pct == pytest.approx([loss(0.05**2, count) for count in (5, 12, 20)])
+    assert all(among > alone for among, alone in zip(chance.among_all_pct, chance.alone_pct, strict=True))
+    assert known.to_measure == known.total.launches == (5, 5)
+    assert known.total.measured == 0
+    assert known.total.windows == (105, 140), "three rounds, and a spare one, of seven scenes in each of five launches"
+    assert known.seconds[0] < known.seconds[1]
+    (row,) = known.rows
+    assert (row.program, row.beside) == ("x", ("a", "b"))
+    assert row.cpus[0] != row.cpus[1]
     text = said(load())
-    assert "is not known before the first blocks or a pilot (`castmates pilot`)" in text
-    assert "with a launch-to-launch spread of 1 % it would be 1.7 % with 5 blocks" in text
-    assert "5 blocks to measure" in text
+    assert "Unknown before the first launches. If launches differ by 5 %" in text
     assert "the first 2 launches decide how many rounds the others have; until then as many are expected" in text
-    assert "5 0 0 7 3 105" in text, "three rounds of seven scenes in each of five blocks"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_first_screen_fits_the_terminal_and_nothing_is_cut_off(folder, width):
+    known = found(load())
+    text = printed(screen(known), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert "\x1b" not in text
+    words = text.split()
+    assert words[: len(headline(known).split()) + 1] == ["s", *headline(known).split()]
+    assert words.count("\N{BLACK CIRCLE}") == 2
+    assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(project.default_study())
+
+
+def test_programs_with_too_many_neighbours_for_a_matrix_are_listed_instead(folder):
+    names = [f"neighbour-{number}" for number in range(8)]
+    own = ", ".join(f"{name}: {{command: {name}}}" for name in ["x", *names])
+    text = f"name: s\nleads: [x]\nantagonists: [{', '.join(names)}]\ncontrols: null\nworkloads: {{{own}}}\n"
+    Path("study.yaml").write_text(f"{text}placement: {{reserve: 0}}\ncatalogue: empty\n")
+    known = found(project.load("study.yaml"))
+    text = printed(screen(known), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert {name.rstrip(",") for name in text.split()} >= set(names)
 
 
 def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monkeypatch):
@@ -98,8 +160,9 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     assert f"everybody else L3:{llc}=ff0 8 ways, 12 MiB" in text
     assert f"@lead-2 solo lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
+    assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
-    assert said(loaded).count("cache: nothing here shares out the last-level cache") == 1
+    assert sum("nothing here shares out the last-level cache" in note for note in found(loaded).notes) == 1
 
 
 @pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
@@ -114,6 +177,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     monkeypatch.setattr(project, "read_cache", lambda: here)
     before = loaded.plan()
     assert any(mix.partitions for mix in before.mixes)
+    assert not found(loaded).remembered
     assert "Nothing here shares out" not in said(loaded)
     loaded.results.path.mkdir(parents=True)
     loaded.results.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
@@ -121,6 +185,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     for now in (None, here.model_copy(update={"groups": 0})):
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)
         assert loaded.plan() == before
+        assert found(loaded).remembered
         assert "Nothing here shares out the last-level cache now" in said(loaded)
     loaded.results.plan_file.write_text("{}")
     assert remembered_cache(loaded.results.plan_file) is None
@@ -137,31 +202,37 @@ def test_a_pilot_tells_what_can_be_found(folder):
     file = pilot_folder(loaded.study).pilot_file
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"rounds": 7, "mixes": mixes}))
-    text = said(loaded)
-    assert "x+a 2 % 3 blocks of the pilot 5 3.4 %" in text  # sqrt(0.0003 + 0.0004 / 4)
-    assert "Holm-adjusted over the 2 effects against solo" in text
+    known = found(loaded).chances
+    assert not known.assumed
+    first, second = known.known
+    assert (first.pair, second.pair) == ("x beside a", "x beside b")
+    assert first.source == "3 launches of the pilot"
+    assert first.spread_pct == pytest.approx(2.0)  # sqrt(0.0003 + 0.0004 / 4)
+    assert first.alone_pct[0] == pytest.approx(loss(0.0004, 5))
+    assert f"(3 launches of the pilot): 5 find a loss of {loss(0.0004, 5):.2g} %" in said(loaded)
     assert {block.design.rounds for block in load(rounds="pilot").plan().blocks} == {7}
 
 
 def test_its_own_blocks_tell_more_than_a_pilot(folder):
     loaded = load()
     measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 4})
-    text = said(loaded)
-    assert "x+a 1.2 % 4 blocks of its own 5" in text
-    assert "1 block to measure" in text
+    known = found(loaded)
+    first = known.chances.known[0]
+    assert (first.pair, first.source, round(first.spread_pct, 1)) == ("x beside a", "4 measured launches", 1.2)
+    assert (known.to_measure, known.total.measured) == ((1, 1), 4)
+    assert "1 of 5 launches left" in said(loaded)
 
 
 def test_a_wanted_precision_leaves_the_number_of_blocks_open(folder):
     loaded = load(precision="1%", blocks=4, batch=3, most_blocks=13)
-    text = said(loaded)
-    assert "From 4 to 13 blocks to measure" in text
-    assert "4 to 13" in text
+    assert found(loaded).to_measure == found(loaded).total.launches == (4, 13)
+    assert "4 to 13 launches, nothing measured yet" in said(loaded)
     plan = loaded.plan()
     measure(loaded, {path for look in plan.looks[:2] for path in look}, swing=0.0001)
-    assert "From 3 to 6 blocks to measure" in said(loaded)
+    assert found(loaded).to_measure == (3, 6)
     measure(loaded, set(plan.looks[2]), swing=0.0001)
-    assert "Everything is measured." in said(loaded)
-    assert "Everything is measured." not in said(load(precision="0.0001%", blocks=4, batch=3, most_blocks=13))
+    assert found(loaded).to_measure == (0, 0)
+    assert found(load(precision="0.0001%", blocks=4, batch=3, most_blocks=13)).to_measure[1]
 
 
 def test_what_a_look_leaves_is_read_again(folder):
@@ -178,8 +249,8 @@ def test_what_a_look_leaves_is_read_again(folder):
     assert closing_words(loaded, plan) == f"{missed}\n"
     measure(loaded, {path for look in plan.looks[1:] for path in look})
     loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
-    assert "Everything is measured. ±1 % reached by 1 of 1 company." in said(loaded)
-    assert "reached by" not in said(load(precision="2%", blocks=4, batch=3, most_blocks=13)), "the look is an old one"
+    assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 company."
+    assert not found(load(precision="2%", blocks=4, batch=3, most_blocks=13)).precision, "the look is an old one"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
         went_on(file)
@@ -218,3 +289,35 @@ def test_a_mistake_in_the_budget_is_one_sentence(folder, budget, sentence):
         load(**budget)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, monkeypatch):
+    loaded = load()
+    before = progress(loaded)
+    assert (before.launches.measured, before.missing, before.running, before.report) == (0, (5, 5), None, "")
+    measure(loaded, {block.path for block in loaded.plan().blocks if block.number <= 3})
+    spoil(loaded, 1, status="failed")
+    spoil(loaded, 2, rounds=0)
+    now = progress(loaded)
+    assert (now.launches.measured, now.launches.failed, now.launches.unclean, now.missing) == (3, 1, 1, (2, 2))
+    assert "castmates sweep" in printed(progress_screen(now))
+    with loaded.results.lock_file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = progress(loaded).running
+        assert running is not None
+        assert running.process == os.getpid()
+        assert "castmates status" in printed(progress_screen(progress(loaded)))
+    assert progress(loaded).running is None
+    page = loaded.results.page_file
+    page.parent.mkdir(parents=True)
+    page.write_text("the page")
+    assert not progress(loaded).stale
+    os.utime(page, (1, 1))
+    assert progress(loaded).stale
+
+
+def spoil(loaded, number, **changes):
+    """Make the record of a launch one that gives the analysis nothing."""
+    block = next(block for block in loaded.plan().blocks if block.number == number)
+    file = loaded.results.record_file(block)
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))

@@ -10,9 +10,6 @@ from castmates.report.figures import index
 from castmates.report.figures.index import FIGURES
 from castmates.report.page.contents import contents, figure_parts
 from castmates.report.page.page import inline_svg
-from castmates.report.results import read_results
-from castmates.report.text.verdict import WORST, verdict
-from tests.unit.results_maker import make
 
 FOLDER = Path(index.__file__).parent
 
@@ -36,30 +33,8 @@ def test_the_list_of_figures_is_light():
 
 
 def test_the_contents_name_the_parts_in_the_pages_order():
-    ids = [id for id, _ in contents(figure_parts(["heatmap", "control"]), rejected=True)]
-    assert ids == ["verdict", "losses", "health", "tables", "method", "machine", "provenance", "rejected"]
-
-
-def test_few_mixes_stand_as_sentences(tmp_path):
-    said = verdict(read_results(make(tmp_path / "study")))
-    assert said.groups == []
-    assert any("loses" in sentence for sentence in said.first)
-
-
-def test_many_mixes_are_the_worst_losses_and_a_group_for_each_lead(tmp_path):
-    results = read_results(make(tmp_path / "study", ["a", "b"], [f"x{n}" for n in range(12)], blocks=4))
-    said = verdict(results)
-    slower = results.lead_effects("solo").query("verdict == 'slower'").sort_values("degradation_pct")
-    assert said.first[0].startswith("24 mixes of 2 leads: ")
-    assert said.first[0].endswith(f"The {WORST} largest of {len(slower)} losses:")
-    assert len(said.first) == 1 + WORST
-    worst = slower.iloc[-1]
-    assert said.first[1].startswith(f"{worst['lead']} loses {worst['degradation_pct']:.1f} %")
-    assert [group.lead for group in said.groups] == ["a", "b"]
-    assert all(group.summary.startswith("12 mixes: ") and group.sentences for group in said.groups)
-    told = " ".join(sentence for group in said.groups for sentence in group.sentences).split()
-    beside = {word for word in told if word[0] == "x"}
-    assert len({name.strip(".,;)") for name in beside}) == 12, "every mix is told of in a fold"
+    ids = [id for _, links in contents(figure_parts(["heatmap", "control"])) for id, _ in links]
+    assert ids == ["result", "losses", "health", "rejected", "tables", "method", "machine", "provenance"]
 
 
 def test_an_inlined_figure_names_no_address(tmp_path):

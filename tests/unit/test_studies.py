@@ -15,8 +15,8 @@ from tests.unit.windows_maker import company, mix, plan
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
 STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
 HOME = Path(__file__).parents[2]
-OWN = ("plan", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
-ANY = ("paper", "compare {} results/golden")  # take what was measured
+OWN = ("plan", "status", "sweep", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
+ANY = ("paper", "show", "open", "compare {} results/golden")  # take what was measured
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_no_file_or_several_of_that_name_are_told(project):
         raise ask("plan", "results/golden").exception
     assert find(project / "results/golden") == (StudyFolder(project / "results/golden"), None)
     (project / "results/golden").rename(project / "results/other")
-    with pytest.raises(CastmatesError, match="no study file in config/ has the name 'other'"):
+    with pytest.raises(CastmatesError, match="no study file here has the name 'other'"):
         raise ask("plan", "results/other").exception
 
 

@@ -59,11 +59,9 @@ def test_values_of_another_kind_are_a_sentence_too(tables):
 
 def test_a_later_table_may_be_missing_and_further_columns_are_left_out(tables):
     assert tables.later("system", SYSTEM).empty
-    with pytest.raises(
-        CastmatesError, match=r"not there; run `snakemake .* --config study=config/studies/mine.yaml`\.$"
-    ):
+    with pytest.raises(CastmatesError, match=r"not there; run `castmates sweep config/studies/mine.yaml`\.$"):
         tables.needed("system", SYSTEM)
     found = wrote(tables, frame([ROW], SYSTEM).assign(new=1)).needed("system", SYSTEM)
     pd.testing.assert_frame_equal(found, frame([ROW], SYSTEM))
     without_a_file = Tables(tables.folder, None)
-    assert without_a_file.make == "run `snakemake --cores all --config study=STUDY.yaml`"
+    assert without_a_file.make == "run `castmates sweep STUDY.yaml`"

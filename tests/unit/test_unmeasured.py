@@ -56,7 +56,7 @@ def test_the_page_says_it_first_and_has_no_green(unmeasured):
     found = re.findall(r'<span class="stamp ([a-z]+)">([^<]*)</span>', html)
     assert found[0] == ("other", f"{platform} (not measured)")
     assert "good" not in [state for state, _ in found]
-    assert '<body class="unmeasured">' in html, "where CSS takes the green from the tables' verdicts"
+    assert '<body class="sided unmeasured">' in html, "where CSS takes the green from the tables' verdicts"
     assert ".unmeasured { --good: var(--soft); }" in html
     captions_of_tables = re.findall(r"<caption>(.*?)</caption>", html, flags=re.DOTALL)
     numbers = [text for text in captions_of_tables if not text.startswith("Who plays")]

@@ -15,111 +15,6 @@ from castmates.results.columns.study import BLOCKS, frame
 NAN = math.nan
 
 
-def row(
-    antagonists, verdict, value=NAN, low=NAN, high=NAN, blocks=5, within=(NAN, NAN), partition="unmanaged", biased=False
-):
-    """An effect; `within` is a degradation in per cent."""
-    within_low, within_high = (1 / (1 - bound / 100) for bound in within)
-    return {
-        "antagonists": antagonists, "verdict": verdict, "degradation_pct": value, "degradation_low": low,
-        "degradation_high": high, "blocks": blocks, "within_low": within_low, "within_high": within_high,
-        "partition": partition, "possibly_biased": biased,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("effect", "sentence"),
-    [
-        (row("stream@1", "slower", 9.6, 7.1, 12.0), "dlrm-train loses 9.6 % [7.1, 12.0] beside stream (5 launches)."),
-        (row("chase", "faster", -3.1, -5.2, -1.0), "dlrm-train gains 3.1 % [1.0, 5.2] beside chase (5 launches)."),
-        (
-            row("compute", "equivalent", -0.04, -0.7, 0.8),
-            "dlrm-train shows no change larger than 2 % beside compute (0.0 % [−0.7, 0.8]).",
-        ),
-        (
-            row("chase", "unclear", 0.8, -1.5, 3.1),
-            "dlrm-train may or may not change beside chase (0.8 % [−1.5, 3.1]): the data cannot tell.",
-        ),
-        (
-            row("stream", "unclear", 5.8, 0.2, 11.1),
-            "dlrm-train may have changed beside stream (5.8 % [0.2, 11.1]): taken alone, the interval excludes zero, "
-            "but chance can produce as much in 6 comparisons.",
-        ),
-        (
-            row("stream", "too few blocks", 10.0, blocks=1, within=(9.8, 10.3)),
-            "dlrm-train lost 10.0 % [9.8, 10.3] beside stream within this launch; "
-            "that is too few launches to speak of any other.",
-        ),
-        (
-            row("stream", "too few blocks", -2.0, blocks=2, within=(-2.5, -1.5)),
-            "dlrm-train gained 2.0 % [1.5, 2.5] beside stream within these 2 launches; "
-            "that is too few launches to speak of any other.",
-        ),
-        (row("stream+chase", "no data", blocks=0), "dlrm-train has no data beside stream+chase."),
-    ],
-)
-def test_each_verdict_has_its_sentence(effect, sentence):
-    assert words.lead_sentences("dlrm-train@0.1", [effect], 0.02, 6) == [sentence]
-
-
-def test_below_three_blocks_no_interval_between_launches_is_claimed():
-    effect = row("stream", "too few blocks", 10.0, low=1.0, high=99.0, blocks=2, within=(9.8, 10.3))
-    (sentence,) = words.lead_sentences("a", [effect], 0.02, 6)
-    assert "99" not in sentence
-    assert "within these 2 launches" in sentence
-
-
-def test_sentences_are_grouped_and_the_heaviest_loss_comes_first():
-    rows = [
-        row("none", "no data", blocks=0),
-        row("little", "slower", 3.0, 2.0, 4.0),
-        row("calm", "equivalent", 0.1, -0.2, 0.3),
-        row("much", "slower", 30.0, 29.0, 31.0),
-    ]
-    loses, equal, none = words.lead_sentences("a", rows, None, 6)
-    assert loses.index("much") < loses.index("little")
-    assert loses.count("loses") == 1
-    assert "the study's margin" in equal
-    assert none == "a has no data beside none."
-
-
-def test_the_data_cannot_tell_is_said_only_of_intervals_that_hold_zero():
-    rows = [
-        row("stream", "unclear", 5.8, 0.2, 11.1),
-        row("gain", "unclear", -5.8, -11.1, -0.2),
-        row("level", "unclear", 0.8, -1.5, 3.1),
-        row("edge", "unclear", 5.0, 0.03, 9.97),  # printed [0.0, 10.0]
-    ]
-    nearly, unclear = words.lead_sentences("a", rows, 0.02, 4)
-    assert "beside stream (5.8 % [0.2, 11.1]) and gain (−5.8 % [−11.1, −0.2]): taken alone, each interval" in nearly
-    assert "level" not in nearly
-    assert unclear.endswith("beside edge (5.0 % [0.0, 10.0]) and level (0.8 % [−1.5, 3.1]): the data cannot tell.")
-
-
-def test_a_partition_is_named():
-    (sentence,) = words.lead_sentences("a", [row("b", "slower", 3.0, 2.0, 4.0, partition="isolated")], 0.02, 6)
-    assert "beside b under isolated" in sentence
-
-
-def test_losses_under_partitions_have_an_interval_or_the_launches_that_the_intervals_shown_are_of():
-    def under(partition, value, low, high, blocks, verdict="slower", platform="measured"):
-        made = row("b", verdict, value, low, high, blocks, (21.0, 23.0), partition)
-        return made | {"lead": "a", "platform": platform}
-
-    one, other = under("4-8", 22.4, 18.0, 26.0, 4), under("6-6", 10.0, 9.0, 11.0, 3)
-    assert words.partition_sentences([one]) == [
-        "a beside b loses 22.4 % [18.0, 26.0] (4 launches) against solo under 1 partition."
-    ]
-    (sentence,) = words.partition_sentences([under("4-8", 22.4, NAN, NAN, 1, "too few blocks")])
-    assert "loses 22.4 % [21.0, 23.0] within this launch against solo" in sentence
-    (sentence,) = words.partition_sentences([one, other])
-    assert "loses from 10.0 to 22.4 % against solo under 2 partitions (3 to 4 launches);" in sentence
-    modelled = under("4-8", 50.0, 49.0, 51.0, 9, platform="modelled")
-    first, second = words.partition_sentences([one, modelled])
-    assert first.startswith("a beside b (measured) loses 22.4 % [18.0, 26.0] (4 launches)")
-    assert second.startswith("a beside b (modelled) loses 50.0 % [49.0, 51.0] (9 launches)")
-
-
 @given(st.floats(-1e6, 1e6))
 def test_numbers_have_a_real_minus_and_no_negative_zero(value):
     text = words.number(value)
@@ -194,24 +89,6 @@ def test_what_is_not_measured_is_never_called_measured():
     assert "not a measurement" in words.platform_words(["modelled"])
     assert words.platform_words(["measured"]).startswith("Measured")
     assert words.platform_words([]) == words.NO_PLATFORM
-
-
-def test_a_possibly_biased_effect_is_told_with_its_number():
-    (sentence,) = words.lead_sentences("a", [row("b@1", "slower", 3.0, 2.0, 4.0, biased=True)], 0.02, 6)
-    assert sentence == "a loses 3.0 % [2.0, 4.0] beside b (possibly biased by rejected windows) (5 launches)."
-
-
-@given(
-    verdict=st.sampled_from(["slower", "faster", "unclear", "too few blocks", "no data"]),
-    value=st.floats(-50, 50),
-    half=st.floats(0, 50),
-    blocks=st.integers(1, 9),
-)
-def test_nothing_but_an_earned_equivalence_is_told_as_no_change(verdict, value, half, blocks):
-    """Two one-sided tests decide that (`equivalent`); an interval that holds zero does not."""
-    one = row("b", verdict, value, value - half, value + half, blocks, within=(value - 1, value + 1))
-    (sentence,) = words.lead_sentences("a", [one], 0.02, 6)
-    assert not any(claim in sentence for claim in ("no change", "no loss", "no interference", "no effect", "nothing"))
 
 
 def test_degradation_is_that_of_the_design():

@@ -27,7 +27,7 @@ def finished(tmp_path_factory, cache):
     insist("two-cpus")
     sweeps = Sweeps.make(tmp_path_factory.mktemp("project") / "first", cache)
     done = sweeps.sweep()
-    assert "The report is in results/small/report/index.html" in done.stderr
+    assert f" Report {(sweeps.results / 'report/index.html').as_uri()}" in done.stderr
     return sweeps
 
 
@@ -43,5 +43,5 @@ def modelled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modelled")
     sweeps = Sweeps.make(folder / "project", folder / "cache")
     sweeps.write_study(MODELLED)
-    sweeps.sweep()
+    sweeps.shown = sweeps.sweep().stderr
     return sweeps

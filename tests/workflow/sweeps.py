@@ -32,8 +32,14 @@ STUDY = {
 }
 
 
+# Snakemake's first line, which nothing can keep it from printing.
+PROFILE = "Using workflow specific profile profiles/default for setting default command line arguments."
+
+
 class Sweeps:
     """A project folder."""
+
+    shown = ""  # by the first sweep, on standard error
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder, self.cache = folder, cache

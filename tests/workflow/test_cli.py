@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,7 +31,7 @@ def castmates(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess[str]:
 
 
 def test_doctor_says_what_there_is_and_what_a_no_costs():
-    done = castmates("doctor")
+    done = castmates("doctor", "--all")
     assert done.returncode == 0
     for row in (
         "cores",
@@ -56,16 +57,32 @@ def test_doctor_speaks_json():
     assert all(check["cost"] and check["remedy"] for check in checks if check["state"] == "no")
 
 
-def test_plan_says_what_comes(tmp_path):
-    done = castmates("plan", "config/studies/quick.yaml")
+def test_doctor_begins_with_what_can_be_done_here():
+    done = castmates("doctor")
     assert done.returncode == 0
-    for word in ("chase+stream", "solo-again", "placebo:", "alone:stream@", "blocks", "windows"):
+    assert "Measure losses" in done.stdout
+    states = Counter(check["state"] for check in json.loads(castmates("doctor", "--json").stdout))
+    assert ", ".join(f"{states[state]} {state}" for state in ("yes", "partly", "no", "unknown") if states[state]) in (
+        done.stdout
+    )
+
+
+def test_plan_says_what_comes():
+    done = castmates("plan", "config/studies/quick.yaml", "--all")
+    assert done.returncode == 0
+    for word in ("corun:chase+stream", "solo-again", "placebo:", "alone:stream@", "launches", "windows"):
         assert word in done.stdout, word
+    known = json.loads(castmates("plan", "config/studies/quick.yaml", "--json").stdout)
+    assert [(row["program"], row["beside"]) for row in known["rows"]] == [("chase", ["stream", "compute"])]
+    assert {control[0] for control in known["controls"]} == {"positive", "negative"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["open", "config/studies/quick.yaml", "--nonsense"], "No such option"),
+        (["workloads", "check", "strem"], "did you mean 'stream'?"),
+        (["measure", "--beside", "strem", "--", "true"], "did you mean 'stream'?"),
         (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
         (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),

@@ -55,4 +55,4 @@ def test_a_pilot_is_measured_once_and_gives_the_study_its_rounds(project):
     assert project.castmates("pilot", "--blocks", "2") == said
     assert {file: file.stat().st_mtime_ns for file in records} == records
     project.write_study({"budget": STUDY["budget"] | {"rounds": "pilot", "blocks": 3}})
-    assert str(rounds) in project.castmates("plan")
+    assert str(rounds) in project.castmates("plan", "--all")

@@ -35,7 +35,7 @@ def decided(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rounds")
     sweeps = Sweeps.make(folder / "project", folder / "cache")
     sweeps.write_study(STUDY | {"model": NOISY})
-    said = sweeps.castmates("plan")
+    said = sweeps.castmates("plan", "--all")
     assert "the first 2 launches decide how many rounds the others have" in " ".join(said.split())
     sweeps.sweep()
     return sweeps
@@ -53,7 +53,7 @@ def test_the_first_launches_decide_and_everything_shows_it(decided):
     assert decision["rounds"] == best_rounds(ratio, Cost(decision["launch"], decision["round"]), fitting=1000) != first
     decided.assert_finished()
     words = f"{decision['rounds']} rounds in each launch after the first ones: in the first 2 the loss varies by"
-    assert words in " ".join(decided.castmates("plan").split())
+    assert words in " ".join(decided.castmates("plan", "--all").split())
     assert words in (decided.results / "report/index.html").read_text()
     plan = json.loads((decided.results / "plan.json").read_text())
     assert sorted(design["rounds"] for design in plan["designs"].values()) == [0, first]

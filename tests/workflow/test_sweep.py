@@ -35,9 +35,9 @@ def test_the_sweep_leaves_what_the_contract_promises(finished):
 def test_the_report_is_one_file_that_says_what_was_measured(finished):
     page = (finished.results / "report/index.html").read_text()
     assert not re.search(r"""(src|href)\s*=\s*["']https?://[^"']*\.(js|css|png|svg)""", page)
-    verdict = re.search(r'<section class="verdict".*?</section>', page, re.DOTALL)[0]
-    assert "within these 2 launches" in verdict  # two blocks: no interval between launches
-    assert "beside stream" in verdict
+    result = re.search(r'<section class="result".*?</section>', page, re.DOTALL)[0]
+    assert "the interval covers these launches only" in result  # two blocks: no interval between launches
+    assert "<td>stream</td>" in result
 
 
 def test_a_finished_sweep_has_nothing_to_do(finished):

@@ -3,17 +3,19 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.workflow.conftest import MODELLED
-from tests.workflow.sweeps import ROOT, Sweeps
+from tests.workflow.sweeps import ROOT, STUDY, Sweeps
 
 
 class Installed(Sweeps):
-    """A project folder without the package, and an environment that has it from a wheel."""
+    """A folder with a study and nothing else, and an environment that has the package from a wheel."""
 
     interpreter: Path
 
@@ -50,23 +52,27 @@ def installed(wheel, tmp_path_factory):
     install = (uv, "pip", "install", "--quiet", "--python", python)
     call(*install, "--require-hashes", "-r", ROOT / "envs/castmates.lock")
     call(*install, "--no-deps", wheel)
-    sweeps = Installed.make(folder / "project", folder / "cache")
+    (folder / "empty").mkdir()
+    sweeps = Installed(folder / "empty", folder / "cache")
     sweeps.interpreter = python
-    (sweeps.folder / "castmates").unlink()
-    sweeps.write_study(MODELLED)
     return sweeps
 
 
-def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel):
-    """Templates, the style of the figures, the sources in C and Perl among them."""
-    files = {
-        str(file.relative_to(ROOT))
-        for file in (ROOT / "castmates").rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
-    }
+def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_other(wheel):
+    """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks and scripts."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
+    folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "envs")
+    clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
+    clone += [ROOT / "workflow/profiles/default/profile.yaml"]  # behind a link
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name for name in names if ".dist-info/" not in name} == files
+    shipped = {f"castmates/_clone/{file.relative_to(ROOT)}" for file in clone}
+    assert {name for name in names if ".dist-info/" not in name} == own | shipped
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
 
 
 def test_the_command_runs_outside_of_a_checkout(installed, tmp_path):
@@ -90,8 +96,16 @@ def test_what_lies_beside_the_modules_is_found(installed):
     )
 
 
-def test_with_the_projects_folders_beside_it_a_sweep_runs(installed):
-    installed.sweep()
+def test_in_an_empty_folder_a_sweep_runs(installed):
+    """As docs/elsewhere.md has it; and nothing of the clone is used."""
+    (installed.folder / "study.yaml").write_text(yaml.safe_dump(STUDY | MODELLED))
+    workflow = installed.print("from castmates import shipped; print(shipped.snakefile())")
+    assert Path(workflow).is_relative_to(installed.interpreter.parents[1])
+    installed.sweep("--snakefile", workflow, "--config", "study=study.yaml")
     assert "not a measurement" in (installed.results / "report/index.html").read_text()
+    installed.assert_finished("--snakefile", workflow, "--config", "study=study.yaml")
     machine = installed.print("import json; print(json.load(open('results/small/machine.json'))['castmates'])")
     assert machine == installed.print("import castmates; print(castmates.__version__)")
+    assert {one.name for one in installed.folder.iterdir()} <= {"study.yaml", "results", "logs", ".snakemake"}
+
+    assert "chase" in installed.print("import castmates; print(*castmates.load('results/small').effects['lead'])")

@@ -21,7 +21,7 @@ checkpoint take_look:
     params:
         precision=PROJECT.study.budget.precision,
     shell:
-        "python scripts/take_look.py {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
 
 
 # Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.
@@ -45,7 +45,7 @@ rule gather_blocks:
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python scripts/gather_blocks.py {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
+        "python -P -m castmates.pipeline gather_blocks {wildcards.bundle} --plan {input.plan:q} --output results/{wildcards.study}/bundles/{wildcards.bundle} 2> {log:q}"
 
 
 rule estimate_effects:
@@ -69,7 +69,7 @@ rule estimate_effects:
         margin=PROJECT.study.margin,
         isolated=isolating_option(),
     shell:
-        "python scripts/estimate_effects.py --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
 
 
 rule recommend_partitions:
@@ -93,4 +93,4 @@ rule recommend_partitions:
     params:
         lead_loss=PROJECT.study.recommend.lead_loss or 0,
     shell:
-        "python scripts/recommend_partitions.py --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -1,22 +1,34 @@
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
-# A clone runs without being installed.
-sys.path.insert(0, str(Path(workflow.current_basedir).parents[1]))
-
-from castmates import project
+# A clone runs without being installed. As a module from a repository elsewhere, the workflow takes the installed package.
+clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+if (clone / "castmates").is_dir():
+    sys.path.insert(0, str(clone))
+try:
+    from castmates import plugins, project
+except ModuleNotFoundError as problem:
+    if problem.name != "castmates":
+        raise
+    raise WorkflowError(
+        "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
+    ) from None
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine import trial_records
 from castmates.pipeline import failures
-from castmates.pipeline.closing import closing_words
+from castmates.pipeline.chosen_study import study_of
+from castmates.pipeline.closing import closing_text
 from castmates.pipeline.jobs import let_jobs_find_us
+from castmates.pipeline.keeping import refuse_to_forget
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import figure_names
 from castmates.results import bundles, confirming, looks
+from castmates.results.asked import remember_blocks
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
@@ -26,23 +38,30 @@ from castmates.study.decisions import without_decision, without_decisions
 from castmates.study.looks import needed
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL
+from castmates.terminal.display import Display
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
 
-# A file given by --configfile is the study itself: `config` has its keys then.
-settings = workflow.config_settings
+# A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
+    plugins.refuse_broken()
     PROJECT = project.load(
-        project.chosen_study(
-            settings.config if settings.configfiles else config, settings.configfiles
-        )
+        study_of(config, workflow.config_settings, workflow.configfiles),
+        config.get("blocks"),
     )
     PLAN = PROJECT.plan()
+    FIGURES = figure_names(
+        PROJECT.study,
+        partitioned=any(mix.partitions for mix in PLAN.mixes),
+        phases=any(block.company.lead.phases for block in PLAN.blocks),
+        watched=PLAN.cache is not None and bool(PLAN.cache.events),
+    )
 except CastmatesError as problem:
-    raise WorkflowError(str(problem)) from None
+    # A WorkflowError would come with a traceback.
+    sys.exit(f"castmates: {problem}")
 except KeyboardInterrupt:
-    raise WorkflowError("ended before anything was begun.") from None
+    sys.exit("castmates: ended before anything was begun.")
 
 STUDY = PROJECT.study.name
 FOLDER = PROJECT.results
@@ -51,12 +70,6 @@ BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
 DECIDED = decided_rounds(FOLDER)
 MIXES = {mix.name: mix for mix in PLAN.mixes}
-FIGURES = figure_names(
-    PROJECT.study,
-    partitioned=any(mix.partitions for mix in PLAN.mixes),
-    phases=any(block.company.lead.phases for block in PLAN.blocks),
-    watched=PLAN.cache is not None and bool(PLAN.cache.events),
-)
 
 
 wildcard_constraints:
@@ -67,21 +80,32 @@ wildcard_constraints:
     bundle=r"\d+",
 
 
+# Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
+logger.info(
+    "",
+    extra={
+        "castmates_display": partial(Display, PROJECT, PLAN, lambda: whole_machine())
+    },
+)
+
+
 onstart:
-    hold_sweep_lock(FOLDER)
+    try:
+        hold_sweep_lock(FOLDER)
+    except CastmatesError as problem:
+        sys.exit(f"castmates: {problem}")
+    if "blocks" in config:
+        remember_blocks(FOLDER, PROJECT.study.budget.blocks)
 
 
 onsuccess:
-    print(
-        f"\n{closing_words(PROJECT, PLAN)}The report is in {report_page()}",
-        file=sys.stderr,
-    )
+    logger.info(closing_text(PROJECT, PLAN), extra={"castmates_ending": True})
 
 
 onerror:
-    print(
-        f"\n{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
-        file=sys.stderr,
+    logger.error(
+        f"{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
+        extra={"castmates_ending": False},
     )
 
 
@@ -133,6 +157,7 @@ def looks_of_study():
 
 def blocks_of_study():
     """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    refuse_to_forget(workflow.rerun_triggers)
     wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
     return [path for path in BLOCKS if path in wanted]
 
@@ -223,12 +248,21 @@ def isolating_option():
     return f"--isolated {named}" if named else ""
 
 
+def caption_of(figure):
+    """What `snakemake --report` shows below a figure, which is made from the study's numbers with it.
+
+    None in a module from a repository elsewhere: Snakemake would look for it there.
+    """
+    file = FOLDER.figures / f"{figure}.rst"
+    return str(file.resolve()) if clone.is_dir() else None
+
+
 def run_order(wildcards):
     block = block_of(wildcards)
     return schedule.block_priority(block.seed, block.number)
 
 
-def whole_machine(wildcards):
+def whole_machine(wildcards=None):
     """All cores, so that a measured block runs alone; 1 where no number of cores is set (a cluster, a graph)."""
     try:
         return workflow.cores or 1

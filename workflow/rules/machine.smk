@@ -16,4 +16,4 @@ rule describe_machine:
         ),
         study_file=str(PROJECT.study_file),
     shell:
-        "python scripts/describe_machine.py --study {params.study_file:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline describe_machine --study {params.study_file:q} --output {output:q} 2> {log:q}"

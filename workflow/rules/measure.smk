@@ -22,4 +22,4 @@ rule measure_block:
     params:
         spec=spec_of_block,
     shell:
-        "python scripts/measure_block.py {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID --log {log:q}"
+        "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID 2> {log:q}"

@@ -15,7 +15,7 @@ rule write_plan:
         study_file=str(PROJECT.study_file),
         fingerprint=without_decisions(PLAN).fingerprint(16),
     shell:
-        "python scripts/write_plan.py {params.study_file:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline write_plan {params.study_file:q} --output {output:q} 2> {log:q}"
 
 
 rule describe_mix:
@@ -28,4 +28,4 @@ rule describe_mix:
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python scripts/describe_mix.py {wildcards.mix:q} --plan {input.plan:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline describe_mix {wildcards.mix:q} --plan {input.plan:q} --output {output:q} 2> {log:q}"

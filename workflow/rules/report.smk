@@ -15,8 +15,7 @@ rule draw_figures:
                 f"results/{{study}}/figures/{figure}.svg",
                 category="Figures",
                 labels={"study": "{study}", "figure": figure},
-                # Made from the study's numbers with the figure.
-                caption=(FOLDER.figures / f"{figure}.rst").resolve(),
+                caption=caption_of(figure),
             )
             for figure in FIGURES
         ],
@@ -34,7 +33,7 @@ rule draw_figures:
         study_file=str(PROJECT.study_file),
         figures=FIGURES,
     shell:
-        "python scripts/draw_figures.py {params.figures} --jobs {threads} --study {params.study_file:q} --results results/{wildcards.study} --output results/{wildcards.study}/figures 2> {log:q}"
+        "python -P -m castmates.pipeline draw_figures {params.figures} --jobs {threads} --study {params.study_file:q} --results results/{wildcards.study} --output results/{wildcards.study}/figures 2> {log:q}"
 
 
 rule write_report:
@@ -64,4 +63,4 @@ rule write_report:
         study_file=str(PROJECT.study_file),
         study_text=PROJECT.fingerprint,
     shell:
-        "python scripts/write_report.py --study {params.study_file:q} --results results/{wildcards.study} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline write_report --study {params.study_file:q} --results results/{wildcards.study} --output {output:q} 2> {log:q}"

@@ -19,4 +19,4 @@ rule decide_rounds:
         protocol=PROTOCOL,
         study_file=str(PROJECT.study_file),
     shell:
-        "python scripts/decide_rounds.py {wildcards.company:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline decide_rounds {wildcards.company:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"

@@ -14,7 +14,7 @@ rule build_environment:
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python scripts/build_environment.py {wildcards.environment:q} --key {wildcards.key:q} 2>&1 | tee {log:q}"
+        "python -P -m castmates.pipeline build_environment {wildcards.environment:q} --key {wildcards.key:q} > {log:q} 2>&1"
 
 
 # As above: the key digests the generator, so that a data set is made once for each.
@@ -31,4 +31,4 @@ rule build_inputs:
     conda:
         "../../envs/castmates.yaml"
     shell:
-        "python scripts/build_inputs.py {wildcards.inputs:q} --key {wildcards.key:q} 2>&1 | tee {log:q}"
+        "python -P -m castmates.pipeline build_inputs {wildcards.inputs:q} --key {wildcards.key:q} > {log:q} 2>&1"

@@ -4,6 +4,9 @@ A launch in which one member has no valid pair shows nothing of the whole; it is
 references are in docs/methodology.md.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
 
@@ -12,20 +15,29 @@ from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.quantities import Costs, Rates, arithmetic_mean, mean_rate
+from castmates.errors import CastmatesError
 from castmates.results.columns.study import SYSTEM, frame
 from castmates.study.spec import Plan
+
+if TYPE_CHECKING:
+    from pandas.core.groupby import DataFrameGroupBy
 
 STP, ANTT, HARMONIC = "STP", "ANTT", "harmonic speedup"
 UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
 METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
+Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
+NO_MORE: Mapping[str, Metric] = {}
 BASELINES = ("solo", "alone")  # of the lead, of an antagonist
 
 _MIX = ["mix", "partition"]
 _LAUNCH = ["platform", *BLOCK]
 
 
-def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per mix of several members, partition, platform and metric; mixes without a whole launch have no value."""
+def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
+    """A row per mix of several members, partition, platform and metric; mixes without a whole launch have no value.
+
+    `added` are the metrics of plug-ins, by name.
+    """
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
     if contrasts.empty:
@@ -34,12 +46,12 @@ def system_metrics(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
     present = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
     launches = members.merge(present, on=[*_MIX, *_LAUNCH])
-    values = of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH])
+    values = of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH], added)
     measured = own[_LAUNCH].drop_duplicates()
     measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
     counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
     counts = counts.merge(_flags(own, contrasts), on=[*_MIX, "platform"], how="left")
-    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows)
+    return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows, (*METRICS, *added))
 
 
 def _flags(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +68,7 @@ def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataF
     return ratio(logs).rename("slowdown").reset_index()
 
 
-def of_launches(members: pd.DataFrame, launch: list[str]) -> pd.DataFrame:
+def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
     """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
     # A unit of work of each member: what it takes in units of its own time alone, and what that makes together.
     table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
@@ -70,8 +82,24 @@ def of_launches(members: pd.DataFrame, launch: list[str]) -> pd.DataFrame:
             UNFAIRNESS: groups["slowdown"].max() / groups["slowdown"].min(),
             MAX_SLOWDOWN: groups["slowdown"].max(),
             JAIN: progress**2 / (size * groups["squared"].sum()),
+            **{name: _of_each(groups, name, metric) for name, metric in added.items()},
         }
     )
+
+
+def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) -> "pd.Series[float]":
+    """An added metric of every launch."""
+    try:
+        values = groups["slowdown"].agg(lambda slowdowns: float(metric(slowdowns.to_numpy(dtype=float))))
+    except Exception as problem:  # whatever a stranger's function raises
+        why = f"failed ({type(problem).__name__}: {problem}): mend its package, or uninstall it."
+        raise CastmatesError(f"the metric '{name}' of a plug-in {why}") from problem
+    if not (values > 0).all():
+        raise CastmatesError(
+            f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero: its "
+            "mean is geometric (docs/plugins.md)."
+        )
+    return values
 
 
 def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -108,12 +136,17 @@ def _mixes(contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(
-    plan: Plan, about: pd.DataFrame, values: pd.DataFrame, measured: pd.DataFrame, windows: pd.DataFrame
+    plan: Plan,
+    about: pd.DataFrame,
+    values: pd.DataFrame,
+    measured: pd.DataFrame,
+    windows: pd.DataFrame,
+    metrics: Sequence[str],
 ) -> pd.DataFrame:
-    order = {name: place for place, name in enumerate(METRICS)}
+    order = {name: place for place, name in enumerate(metrics)}
     platforms = [str(name) for name in windows["platform"].unique()] or [""]
     rows = about.assign(place=range(len(about))).merge(pd.DataFrame({"platform": platforms}), how="cross")
-    rows = rows.merge(pd.DataFrame({"metric": METRICS}), how="cross").merge(
+    rows = rows.merge(pd.DataFrame({"metric": metrics}), how="cross").merge(
         values, on=[*_MIX, "platform", "metric"], how="left"
     )
     rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")

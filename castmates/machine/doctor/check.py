@@ -8,10 +8,14 @@ State = Literal["yes", "no", "partly", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Whether the machine offers one thing, what its lack costs a study, and how to change it."""
+    """Whether the machine offers one thing, what its lack costs a study, and how to change it.
+
+    A remedy that begins with "See" names the row whose lack is the cause.
+    """
 
     name: str
     state: State
     finding: str
     cost: str = ""
     remedy: str = ""
+    change: str = ""  # what its user can do here, in a line: mostly a command; "" where only another machine helps

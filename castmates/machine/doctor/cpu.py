@@ -19,13 +19,14 @@ def cores(topology: Topology) -> Check:
     count = len(topology.cores())
     online = sum(cpu.online for cpu in topology.cpus)
     finding = f"{count} usable (CPUs {format_cpu_list(topology.allowed) or 'none'} of {online} online); "
-    finding += f"a default study needs {DEFAULT_STUDY_CORES}"
+    finding += f"a study needs {DEFAULT_STUDY_CORES}, and one more for the runner"
     remedy = "Use a machine with more cores, or widen what taskset, the cpuset or the container allows."
+    change = "widen what taskset, the cpuset or the container allows" if online > len(topology.allowed) else ""
     if count < DEFAULT_STUDY_CORES:
-        return Check("cores", "no", finding, "A lead and an antagonist cannot each have a core.", remedy)
+        return Check("cores", "no", finding, "A lead and an antagonist cannot each have a core.", remedy, change)
     if count == DEFAULT_STUDY_CORES:
         cost = "No core is left for the runner, which takes a little time from the members it watches."
-        return Check("cores", "partly", finding, cost, remedy)
+        return Check("cores", "partly", finding, cost, remedy, change)
     return Check("cores", "yes", finding)
 
 
@@ -36,8 +37,9 @@ def equal_cores(topology: Topology) -> Check:
         return Check("equal cores", "yes", f"one kind{f' ({kinds[0]})' if kinds else ''}")
     cost = "A member runs at another speed on another kind of core, so placements cannot be compared."
     first = format_cpu_list(cpu.id for cpu in topology.cpus if cpu.kind == kinds[0] and cpu.id in topology.allowed)
-    remedy = f"Keep a mix on one kind of core, for example: taskset -c {first} castmates …"
-    return Check("equal cores", "partly", "several kinds: " + ", ".join(kinds), cost, remedy)
+    change = f"taskset -c {first} castmates …"
+    remedy = f"Keep a mix on one kind of core, for example: {change}"
+    return Check("equal cores", "partly", "several kinds: " + ", ".join(kinds), cost, remedy, change)
 
 
 def smt(facts: Mapping[str, Any], topology: Topology) -> Check:
@@ -45,9 +47,10 @@ def smt(facts: Mapping[str, Any], topology: Topology) -> Check:
     shared = [core for core in topology.cores() if len(core) > 1]
     if shared:
         cost = "Members on siblings share L1, L2 and execution units, so a loss is not the LLC's alone."
-        remedy = f"Leave siblings idle, or switch SMT off: echo off | sudo tee {CPU_DIR}/smt/control"
-        example = format_cpu_list(shared[0])
-        return Check("SMT off", "partly", f"{len(shared)} cores with siblings, such as CPUs {example}", cost, remedy)
+        change = f"echo off | sudo tee {CPU_DIR}/smt/control"
+        finding = f"{len(shared)} cores with siblings, such as CPUs {format_cpu_list(shared[0])}"
+        remedy = f"Leave siblings idle, or switch SMT off: {change}"
+        return Check("SMT off", "partly", finding, cost, remedy, change)
     if facts.get("hypervisor_flag") is not False:
         cost = "Two virtual CPUs may be siblings of one core without our seeing it."
         remedy = "Ask for virtual CPUs pinned to whole cores, or use bare metal."
@@ -67,8 +70,8 @@ def llc(facts: Mapping[str, Any], topology: Topology) -> Check:
     if most < 2:
         cost = "No two usable cores share a last-level cache, so there is no loss in it to be seen."
         together = format_cpu_list(topology.llcs[0].cpus)
-        remedy = f"Allow CPUs of one domain, for example: taskset -c {together} castmates …"
-        return Check(name, "no", finding, cost, remedy)
+        change = f"taskset -c {together} castmates …"
+        return Check(name, "no", finding, cost, f"Allow CPUs of one domain, for example: {change}", change)
     if facts.get("hypervisor_flag"):
         cost = "The hypervisor reports size and sharing, and unseen guests may use the same cache."
         return Check(name, "partly", finding, cost, "Use bare metal where the cache's size matters.")
@@ -96,8 +99,9 @@ def numa(facts: Mapping[str, Any], topology: Topology) -> Check:
     )
     if len(topology.nodes) > 1 and facts.get("numa_balancing"):
         cost = "The kernel moves pages between nodes during windows, which the members pay for."
-        remedy = "Switch it off: sudo sysctl kernel.numa_balancing=0"
-        return Check("NUMA", "partly", finding + "; automatic balancing is on", cost, remedy)
+        change = "sudo sysctl kernel.numa_balancing=0"
+        found = f"{finding}; automatic balancing is on"
+        return Check("NUMA", "partly", found, cost, f"Switch it off: {change}", change)
     return Check("NUMA", "yes", finding)
 
 
@@ -109,7 +113,7 @@ def balanced(facts: Mapping[str, Any], topology: Topology) -> Check:
     cost = "Threads of a member that is held on several isolated CPUs are not spread and pile up on one."
     remedy = "Remove isolcpus= from the kernel's command line, or give each member one isolated CPU."
     finding = f"CPUs {format_cpu_list(isolated)} are isolated"
-    return Check("balanced CPUs", "partly", finding, cost, remedy)
+    return Check("balanced CPUs", "partly", finding, cost, remedy, "remove isolcpus= from the kernel's command line")
 
 
 def governor(facts: Mapping[str, Any]) -> Check:
@@ -122,8 +126,8 @@ def governor(facts: Mapping[str, Any]) -> Check:
     if set(governors) == {"performance"}:
         return Check("governor", "yes", finding)
     cost = "Frequency follows load, so a freeze or thaw of one member changes the clock of others."
-    remedy = f"Set it: echo performance | sudo tee {CPU_DIR}/cpu*/cpufreq/scaling_governor"
-    return Check("governor", "partly", finding, cost, remedy)
+    change = f"echo performance | sudo tee {CPU_DIR}/cpu*/cpufreq/scaling_governor"
+    return Check("governor", "partly", finding, cost, f"Set it: {change}", change)
 
 
 def turbo(facts: Mapping[str, Any]) -> Check:
@@ -136,7 +140,8 @@ def turbo(facts: Mapping[str, Any]) -> Check:
         return Check("turbo off", "yes", "off")
     cost = "A busy neighbour lowers the lead's frequency; the placebo baseline separates this from the cache."
     off = 1 if state["switch"].endswith("no_turbo") else 0
-    return Check("turbo off", "partly", "on", cost, f"Switch it off: echo {off} | sudo tee {state['switch']}")
+    change = f"echo {off} | sudo tee {state['switch']}"
+    return Check("turbo off", "partly", "on", cost, f"Switch it off: {change}", change)
 
 
 def swap(facts: Mapping[str, Any]) -> Check:
@@ -148,7 +153,8 @@ def swap(facts: Mapping[str, Any]) -> Check:
         return Check("swap unused", "yes", "none in use" if state["total_bytes"] else "there is none")
     cost = "A member whose pages come back from disk loses time that no neighbour took."
     finding = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
-    return Check("swap unused", "partly", finding, cost, "Switch it off if memory suffices: sudo swapoff -a")
+    change = "sudo swapoff -a"
+    return Check("swap unused", "partly", finding, cost, f"Switch it off if memory suffices: {change}", change)
 
 
 def steal(facts: Mapping[str, Any]) -> Check:

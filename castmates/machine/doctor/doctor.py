@@ -46,11 +46,12 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         tools.compiler(facts),
         tools.tensorflow_python(facts),
         tools.packages(facts),
+        tools.plugins(facts),
     ]
 
 
 def as_json(checks: Sequence[Check]) -> str:
-    """Render the rows as a JSON list of objects with the keys name, state, finding, cost and remedy."""
+    """Render the rows as a JSON list of objects with the keys name, state, finding, cost, remedy and change."""
     return json.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False)
 
 
@@ -70,7 +71,7 @@ def as_table(checks: Sequence[Check]) -> "Group":
     for check in checks:
         # Text, not markup: a kernel's own brackets must come out as they are.
         table.add_row(Text(check.name), Text(check.state, style=STYLES[check.state]), Text(check.finding))
-        if check.state != "yes":
+        if check.state != "yes" and not check.remedy.startswith("See "):
             notes.append(Text(f"{check.name}: {check.cost}", style="bold"))
             notes.append(Padding(Text(check.remedy), (0, 0, 0, 4)))
     return Group(table, *notes)

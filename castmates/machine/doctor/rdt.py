@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.machine.doctor.check import Check
+from castmates.machine.doctor.check import Check, State
 
 Info = Mapping[str, Mapping[str, str | None]]
 
@@ -12,7 +12,7 @@ NEEDED_CLASSES = 3  # the root group, the lead's and the antagonists'
 OWN_PREFIX = "castmates"
 MOUNT = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
 GRANT = "sudo castmates grant"
-DEGRADES = "The study goes on without masks and occupancy: progress and counters only."
+DEGRADES = "The study goes on without partitions and without the occupancy of the cache."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,19 @@ def kernel(facts: Mapping[str, Any]) -> Check:
         return Check("resctrl", "yes", "the kernel has it")
     if known is None:
         return Check("resctrl", "unknown", "/proc/filesystems cannot be read", DEGRADES, "Mount /proc.")
-    return Check("resctrl", "no", "the kernel has none for this processor", DEGRADES, _hardware_remedy(facts))
+    finding = "the kernel has none for this processor"
+    return Check("resctrl", "no", finding, DEGRADES, _hardware_remedy(facts), _hardware_change(facts))
+
+
+def _hardware_change(facts: Mapping[str, Any]) -> str:
+    switched_off = any(word.startswith("rdt=") for word in (facts.get("cmdline") or "").split())
+    return "remove rdt= from the kernel's command line" if switched_off and not facts.get("hypervisor_flag") else ""
 
 
 def _hardware_remedy(facts: Mapping[str, Any]) -> str:
     if facts.get("hypervisor_flag"):
         return "Use bare metal: a guest cannot switch on what its hypervisor does not pass on."
-    if any(word.startswith("rdt=") for word in (facts.get("cmdline") or "").split()):
+    if _hardware_change(facts):
         return "Remove rdt= from the kernel's command line, which switches features off, and restart."
     return (
         "Use a server processor that has it (Intel Xeon Scalable, AMD EPYC from 7002 on) and a kernel "
@@ -67,7 +73,7 @@ def mounted(facts: Mapping[str, Any]) -> Check:
         remedy = f"Mount it: {MOUNT}, or let root run, once: {GRANT}"
         if facts.get("container_hints"):
             remedy += " (on the host; then start the container with -v /sys/fs/resctrl:/sys/fs/resctrl)"
-        return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy)
+        return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy, GRANT)
     finding = f"at {resctrl['mounted']} ({resctrl['options']})"
     others = [group for group in resctrl["groups"] or [] if not group.startswith(OWN_PREFIX)]
     if others:
@@ -75,7 +81,7 @@ def mounted(facts: Mapping[str, Any]) -> Check:
         cost = "Others hold classes and ways, and may change masks during a study."
         example = f"sudo rmdir {resctrl['mounted']}/{others[0]}"
         remedy = f"Stop their owner (pqos, a container runtime); then, if unused: {example}"
-        return Check("resctrl mounted", "partly", finding, cost, remedy)
+        return Check("resctrl mounted", "partly", finding, cost, remedy, f"stop their owner, then {example}")
     return Check("resctrl mounted", "yes", finding)
 
 
@@ -92,23 +98,27 @@ def permission(facts: Mapping[str, Any]) -> Check:
         if facts["resctrl"].get("default_group"):
             return Check("resctrl permission", "yes", f"{finding}, and the masks of the default group")
         cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
-        remedy = f"Let root give this user the masks of the default group too: {GRANT} --default-group"
-        return Check("resctrl permission", "partly", f"{finding}, but not the masks of the default group", cost, remedy)
+        change = f"{GRANT} --default-group"
+        found = f"{finding}, but not the masks of the default group"
+        remedy = f"Let root give this user the masks of the default group too: {change}"
+        return Check("resctrl permission", "partly", found, cost, remedy, change)
     finding = f"root has given this user {len(groups)} group" if groups else "read only for this user"
     remedy = f"Let root give this user groups, once: {GRANT}; in a container start it with --privileged, so that /sys "
-    return Check("resctrl permission", "partly" if groups else "no", finding, DEGRADES, f"{remedy}is writable.")
+    state: State = "partly" if groups else "no"
+    return Check("resctrl permission", state, finding, DEGRADES, f"{remedy}is writable.", GRANT)
 
 
 def verified(facts: Mapping[str, Any]) -> Check:
     """Were masks seen to do something here?"""
-    name, remedy = "masks verified", "Run castmates doctor --verify-cat (a minute), when nobody else is at work."
+    name, change = "masks verified", "castmates doctor --verify-cat"
+    remedy = f"Run {change} (a minute), when nothing else runs."
     info: Info = facts["resctrl"]["info"] or {}
     record: Mapping[str, Any] | None = facts.get("way_masks")
     cost = "A sweep with partitions is stamped unverified."
     if record is None and not {"L3", "L3CODE"} & set(info):
         return Check(name, "no", "there is no cache allocation that could be tried", cost, "See CAT.")
     if record is None:
-        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy)
+        return Check(name, "unknown", "not tried on this machine with this kernel", cost, remedy, change)
     if record["verdict"] == "works":
         return Check(name, "yes", f"tried at {record['at']}")
     return Check(name, "no", f"tried at {record['at']}: {record['verdict']}", cost, record["said"])
@@ -136,17 +146,17 @@ def features(facts: Mapping[str, Any]) -> list[Check]:
 def _announced(feature: Feature, facts: Mapping[str, Any]) -> Check:
     flags: list[str] | None = facts.get("rdt_flags")
     known = facts["resctrl"]["kernel"]
-    remedy = f"Mount it: {MOUNT}" if known else "See resctrl."
+    remedy, change = (f"Mount it: {MOUNT}", GRANT) if known else ("See resctrl.", "")
     if flags is None:
         finding = "the kernel has no resctrl" if known is False else "only shown when resctrl is mounted"
-        return Check(feature.name, "no" if known is False else "unknown", finding, feature.cost, remedy)
+        return Check(feature.name, "no" if known is False else "unknown", finding, feature.cost, remedy, change)
     announced = [flag for flag in feature.flags if flag in flags]
     if not announced:
         remedy = _hardware_remedy(facts) if known else "See resctrl."
         return Check(feature.name, "no", "not announced by the processor", feature.cost, remedy)
     finding = f"announced ({', '.join(announced)}), but "
     finding += "resctrl is not mounted" if known else "the kernel has no resctrl"
-    return Check(feature.name, "partly" if known else "no", finding, feature.cost, remedy)
+    return Check(feature.name, "partly" if known else "no", finding, feature.cost, remedy, change)
 
 
 def _cat(info: Info) -> Check | None:
@@ -187,6 +197,5 @@ def pqos(facts: Mapping[str, Any]) -> Check:
     """Is pqos there? It is not needed, and its mere start takes all classes."""
     where: str | None = facts.get("pqos")
     if where is None:
-        cost = "Nothing: Castmates drives resctrl itself."
-        return Check("pqos", "no", "not installed", cost, "None is needed.")
+        return Check("pqos", "yes", "not installed, and not needed: Castmates drives resctrl itself")
     return Check("pqos", "yes", f"{where}; do not start it during a study, since it makes groups of all classes")

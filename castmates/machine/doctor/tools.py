@@ -7,7 +7,8 @@ from castmates.machine.doctor.check import Check
 
 PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 LISTED = 4
-GRANT = "Let root run, once: sudo castmates grant"
+GRANT = "sudo castmates grant"
+LET_ROOT = f"Let root run, once: {GRANT}"
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
 
 
@@ -18,7 +19,8 @@ def perf(facts: Mapping[str, Any]) -> Check:
         return Check("perf", "unknown", "not tried", NO_COUNTERS, "Run castmates doctor on the machine itself.")
     if answer["version"]:
         return Check("perf", "yes", answer["version"])
-    return Check("perf", "no", answer["why"] or "not installed", NO_COUNTERS, f"Install it: {PERF_PACKAGES}")
+    found, change = answer["why"] or "not installed", f"install {PERF_PACKAGES}"
+    return Check("perf", "no", found, NO_COUNTERS, f"Install it: {PERF_PACKAGES}", change)
 
 
 def hardware_counters(facts: Mapping[str, Any]) -> Check:
@@ -29,34 +31,31 @@ def hardware_counters(facts: Mapping[str, Any]) -> Check:
         return Check(name, "unknown", "not tried without perf", NO_COUNTERS, "Install perf first.")
     if answer == "user only":
         cost = "Instructions in the kernel are not counted; work done in system calls is missing."
-        return Check(
-            name,
-            "partly",
-            "user space only",
-            cost,
-            f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1",
-        )
+        remedy = f"{LET_ROOT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+        return Check(name, "partly", "user space only", cost, remedy, GRANT)
     if answer != "counted":
-        return Check(name, "no", answer, NO_COUNTERS, _counter_remedy(facts))
+        return Check(name, "no", answer, NO_COUNTERS, *_counter_remedy(facts))
     if facts.get("nmi_watchdog"):
         cost = "The watchdog holds one counter of each CPU, so fewer events fit at a time."
-        return Check(name, "partly", "counted; the NMI watchdog is on", cost, "sudo sysctl kernel.nmi_watchdog=0")
+        change = "sudo sysctl kernel.nmi_watchdog=0"
+        return Check(name, "partly", "counted; the NMI watchdog is on", cost, change, change)
     return Check(name, "yes", "counted")
 
 
 def counts_verified(facts: Mapping[str, Any]) -> Check:
     """Were counts seen to be right here?"""
-    name, remedy = "counts verified", "Run castmates doctor --verify-counters (a minute)."
+    name, change = "counts verified", "castmates doctor --verify-counters"
+    remedy = f"Run {change} (a minute)."
     record: Mapping[str, Any] | None = facts.get("counts")
     if record is None:
         finding = "not tried on this machine with this kernel"
-        return Check(name, "unknown", finding, "Counts are taken on trust.", remedy)
+        return Check(name, "unknown", finding, "Counts are taken on trust.", remedy, change)
     events: Mapping[str, str] = record["events"]
     right, wrong = ([event for event in events if events[event] == verdict] for verdict in ("verified", "wrong"))
     summary = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
     if wrong:
         cost = f"Do not believe counts of {', '.join(wrong)} on this machine."
-        return Check(name, "no", f"{summary}; wrong: {', '.join(wrong)}", cost, remedy)
+        return Check(name, "no", f"{summary}; wrong: {', '.join(wrong)}", cost, remedy, change)
     if len(right) < len(events):
         cost = "Nothing shows whether counts of other events are right, where they can be had at all."
         finding = f"{summary}; {len(events) - len(right)} others could not be checked"
@@ -64,12 +63,14 @@ def counts_verified(facts: Mapping[str, Any]) -> Check:
     return Check(name, "yes", summary)
 
 
-def _counter_remedy(facts: Mapping[str, Any]) -> str:
+def _counter_remedy(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The remedy, and what the user can do of it."""
     if facts.get("hypervisor_flag"):
-        return "Use bare metal, or have the hypervisor pass on a virtual PMU; a guest cannot take one."
+        return "Use bare metal, or have the hypervisor pass on a virtual PMU; a guest cannot take one.", ""
     if (facts.get("perf_event_paranoid") or 0) > 2:
-        return f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
-    return "Run as root; in a container add --cap-add PERFMON and a seccomp profile that allows perf_event_open."
+        return f"{LET_ROOT}, or: sudo sysctl kernel.perf_event_paranoid=1", GRANT
+    container = "--cap-add PERFMON and a seccomp profile that allows perf_event_open"
+    return f"Run as root; in a container add {container}.", f"run as root; in a container add {container}"
 
 
 def software_counters(facts: Mapping[str, Any]) -> Check:
@@ -80,8 +81,8 @@ def software_counters(facts: Mapping[str, Any]) -> Check:
         return Check("software counters", "unknown", "not tried without perf", cost, "Install perf first.")
     if answer in ("counted", "user only"):
         return Check("software counters", "yes", "counted")
-    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
-    return Check("software counters", "no", answer, cost, remedy)
+    remedy = f"{LET_ROOT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return Check("software counters", "no", answer, cost, remedy, GRANT)
 
 
 def counting(facts: Mapping[str, Any]) -> Check:
@@ -96,8 +97,8 @@ def counting(facts: Mapping[str, Any]) -> Check:
     if "thread" in works:
         why = "members have no control groups of their own" if "cgroup" in works else _short(scopes["cgroup"])
         return Check(name, "yes", f"by thread, inherited by all that they start; not by control group: {why}")
-    remedy = f"{GRANT}, or: sudo sysctl kernel.perf_event_paranoid=1"
-    return Check(name, "no", _short(scopes["thread"]), NO_COUNTERS, remedy)
+    remedy = f"{LET_ROOT}, or: sudo sysctl kernel.perf_event_paranoid=1"
+    return Check(name, "no", _short(scopes["thread"]), NO_COUNTERS, remedy, GRANT)
 
 
 def _short(answer: str) -> str:
@@ -115,9 +116,10 @@ def paranoid(facts: Mapping[str, Any]) -> Check:
         return Check(name, "yes", f"{level}{', which does not bind root' if level > 0 else ''}")
     remedy = "Run as root, or: sudo sysctl kernel.perf_event_paranoid=0"
     if level > 2:
-        return Check(name, "no", f"{level}: nothing may be counted", NO_COUNTERS, remedy)
+        return Check(name, "no", f"{level}: nothing may be counted", NO_COUNTERS, remedy, GRANT)
     cost = "Only our own processes can be counted, not a whole CPU or control group."
-    return Check(name, "partly", f"{level}: own processes only", cost, remedy)
+    change = "sudo sysctl kernel.perf_event_paranoid=0"
+    return Check(name, "partly", f"{level}: own processes only", cost, remedy, change)
 
 
 def freezing(facts: Mapping[str, Any]) -> Check:
@@ -128,8 +130,8 @@ def freezing(facts: Mapping[str, Any]) -> Check:
         return Check("freezing", "yes", f"cgroup v2 ({cgroup['layout']}), tried in a throw-away group")
     cost = "Members can be stopped by signals only, process by process; a child that escapes disturbs windows."
     if tried:
-        remedy = f"{GRANT} (from the shell for sweeps), or: systemd-run --user --scope -p Delegate=yes castmates …"
-        return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy)
+        remedy = f"{LET_ROOT} (from the shell for sweeps), or: systemd-run --user --scope -p Delegate=yes castmates …"
+        return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy, GRANT)
     if cgroup["v2_group"] is None:
         remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1; in a container make cgroup v2 visible."
         finding = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
@@ -152,7 +154,7 @@ def put_back(facts: Mapping[str, Any]) -> Check:
         return Check("put back", "yes", "no run has left anything changed")
     cost = "A killed run has left the machine as no one asked for, until the next block puts it back."
     finding = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
-    return Check("put back", "partly", finding, cost, "Run: sudo castmates restore")
+    return Check("put back", "partly", finding, cost, "Run: sudo castmates restore", "sudo castmates restore")
 
 
 def tracing(facts: Mapping[str, Any]) -> Check:
@@ -162,12 +164,13 @@ def tracing(facts: Mapping[str, Any]) -> Check:
     if tracefs["readable"]:
         return Check("tracing", "yes", f"tracefs at {tracefs['mounted']}")
     if tracefs["mounted"]:
-        remedy = f"Run as root, or: sudo mount -o remount,mode=755 {tracefs['mounted']}"
-        return Check("tracing", "no", "tracefs is not readable for this user", cost, remedy)
+        change = f"sudo mount -o remount,mode=755 {tracefs['mounted']}"
+        finding = "tracefs is not readable for this user"
+        return Check("tracing", "no", finding, cost, f"Run as root, or: {change}", change)
     if tracefs["kernel"] is False:
         return Check("tracing", "no", "the kernel has no tracefs", cost, "Use a kernel with CONFIG_FTRACE.")
-    remedy = "Mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
-    return Check("tracing", "no", "tracefs is not mounted", cost, remedy)
+    change = "sudo mount -t tracefs nodev /sys/kernel/tracing"
+    return Check("tracing", "no", "tracefs is not mounted", cost, f"Mount it: {change}", change)
 
 
 def compiler(facts: Mapping[str, Any]) -> Check:
@@ -176,7 +179,8 @@ def compiler(facts: Mapping[str, Any]) -> Check:
     if version:
         return Check("C compiler", "yes", version)
     cost = "The native workloads cannot be built."
-    return Check("C compiler", "no", "none works", cost, "Install gcc or clang: sudo apt install gcc")
+    change = "sudo apt-get install gcc"
+    return Check("C compiler", "no", "none works", cost, f"Install gcc or clang: {change}", change)
 
 
 def tensorflow_python(facts: Mapping[str, Any]) -> Check:
@@ -185,7 +189,8 @@ def tensorflow_python(facts: Mapping[str, Any]) -> Check:
     if version:
         return Check("Python for TensorFlow", "yes", version)
     cost = "Model Garden jobs cannot be installed; other workloads can."
-    return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, "Install one: uv python install 3.11")
+    change = "uv python install 3.11"
+    return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, f"Install one: {change}", change)
 
 
 def packages(facts: Mapping[str, Any]) -> Check:
@@ -199,10 +204,23 @@ def packages(facts: Mapping[str, Any]) -> Check:
         return Check(name, "yes", "all that the catalogue's workloads want")
     wanting = [workload for workloads in missing.values() for workload in workloads]
     shown = f"{', '.join(wanting[:LISTED])}{' …' if len(wanting) > LISTED else ''}"
+    change = f"sudo apt-get install {' '.join(missing)}"
     return Check(
         name,
         "partly",
         f"not installed: {', '.join(missing)}",
         f"{len(wanting)} workloads of the catalogue cannot be started: {shown}.",
-        f"Install them: sudo apt-get install {' '.join(missing)}",
+        f"Install them: {change}",
+        change,
     )
+
+
+def plugins(facts: Mapping[str, Any]) -> Check:
+    """What other packages add to Castmates here, and whether it can be used."""
+    found: list[dict[str, str]] = facts.get("plugins") or []
+    broken = [plugin for plugin in found if plugin["broken"]]
+    listed = ", ".join(plugin["what"] for plugin in found)
+    if broken:
+        cost = "Sweeps stop at it: " + " ".join(plugin["broken"] for plugin in broken)
+        return Check("plug-ins", "no", listed, cost, "Mend or uninstall that package (docs/plugins.md).")
+    return Check("plug-ins", "yes", listed or "none installed")

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from castmates.parallel import side_by_side
-from castmates.report.figures.index import FIGURES
+from castmates.report.figures.index import all_figures
 from castmates.report.figures.style import write
 from castmates.report.figures.texts import texts_for, write_texts
 from castmates.report.results import Results
@@ -13,7 +13,7 @@ from castmates.report.results import Results
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
     """Draw one figure and write STEM.svg, STEM.pdf, STEM.png, STEM.csv, and its texts."""
-    figure, source = FIGURES[name].module.draw(results)
+    figure, source = all_figures()[name].module.draw(results)
     write(figure, source, stem)
     write_texts(texts_for(name, results), stem)
 

@@ -3,9 +3,11 @@
 The workflow reads these rows before anything is measured, so a figure's module is imported only when it is asked for.
 """
 
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 
+from castmates import plugins
 from castmates.study.model import Study
 
 if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is drawn does not
@@ -38,11 +40,12 @@ class Figure(NamedTuple):
     title: str
     part: Part
     needs: Need = ""  # a study without it has no such figure
+    drawn_by: str = ""  # a plug-in's module; the one of its name in this folder if left out
 
     @property
     def module(self) -> Drawing:
         """What draws and describes it."""
-        return cast(Drawing, import_module(f"castmates.report.figures.{self.name}"))
+        return cast(Drawing, import_module(self.drawn_by or f"castmates.report.figures.{self.name}"))
 
 
 FIGURES = {
@@ -86,4 +89,19 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
         "topdown": programs is not None and bool(programs.counters.topdown),
         "profile": programs is not None and bool(programs.counters.profile),
     }
-    return [name for name, row in FIGURES.items() if there[row.needs]]
+    return [name for name, row in all_figures().items() if there[row.needs]]
+
+
+@cache
+def all_figures() -> dict[str, Figure]:
+    """Ours, and after them those of plug-ins, by name."""
+    return FIGURES | plugins.added("figures", _wrong, taken=FIGURES)
+
+
+def _wrong(thing: object) -> str:
+    """Why this is no figure of a plug-in; "" where it is one."""
+    if not isinstance(thing, Figure):
+        return f"it is a {type(thing).__name__}, and no castmates.report.figures.index.Figure"
+    if thing.part not in get_args(Part) or thing.needs not in get_args(Need):
+        return f"its part is '{thing.part}' ({', '.join(get_args(Part))}) and its needs '{thing.needs}'"
+    return "" if thing.drawn_by else "it has no drawn_by, the name of the module that draws it"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
-from castmates.report.figures.index import FIGURES
+from castmates.report.figures.index import all_figures
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words, source
 
@@ -21,7 +21,7 @@ class Texts:
 
 def texts_for(name: str, results: Results) -> Texts:
     """Made from the numbers: the platform stands before both, the source behind the caption."""
-    module, platform = FIGURES[name].module, first_words(results)
+    module, platform = all_figures()[name].module, first_words(results)
     return Texts(platform + module.caption(results) + source(results), platform + module.alternative(results))
 
 

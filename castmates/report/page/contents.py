@@ -1,16 +1,20 @@
-"""What the page consists of: which figures stand under which heading, and what its contents list."""
+"""What the page consists of: which figures stand under which heading, and what its menu lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from castmates.report.figures.index import FIGURES, Figure, Part
+from castmates.report.figures.index import Figure, Part, all_figures
 
 HEADINGS: dict[Part, str] = {
-    "losses": "What the leads lose",
-    "recommendation": "Which share of the cache to give",
-    "why": "Why: what was counted beside the rates",
-    "health": "Health: can the numbers be trusted?",
+    "losses": "Pairs in detail",
+    "recommendation": "Cache partitions",
+    "why": "Causes",
+    "health": "Can you trust this?",
 }
+
+REFERENCE = {"tables": "All tables", "method": "Method", "machine": "Machine", "provenance": "Study"}
+
+Links = list[tuple[str, str]]  # ids and short headings
 
 
 @dataclass(frozen=True)
@@ -24,19 +28,17 @@ class FigurePart:
 
 def figure_parts(names: Sequence[str]) -> list[FigurePart]:
     """The parts that hold these figures; the health panel has words of its own, so it is always there."""
-    shown = [row for name, row in FIGURES.items() if name in names]
+    shown = [row for name, row in all_figures().items() if name in names]
     parts = [FigurePart(id, heading, [row for row in shown if row.part == id]) for id, heading in HEADINGS.items()]
     return [part for part in parts if part.figures or part.id == "health"]
 
 
-def contents(parts: Sequence[FigurePart], rejected: bool) -> list[tuple[str, str]]:
-    """The page's parts in their order: ids and short headings."""
+def contents(parts: Sequence[FigurePart]) -> list[tuple[str, Links]]:
+    """The page's parts in their order, in groups: the answer, what it consists of, whether it holds, and the rest."""
+    trust = [part for part in parts if part.id == "health"]
+    detail = [part for part in parts if part.id != "health"]
     return [
-        ("verdict", "Verdict"),
-        *((part.id, part.heading.partition(":")[0]) for part in parts),
-        ("tables", "Tables"),
-        ("method", "Method"),
-        ("machine", "Machine"),
-        ("provenance", "Provenance"),
-        *([("rejected", "Rejected windows")] if rejected else []),
+        ("", [("result", "Result"), *((part.id, part.heading) for part in detail)]),
+        ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
+        ("Reference", list(REFERENCE.items())),
     ]

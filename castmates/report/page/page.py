@@ -1,8 +1,10 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 import castmates
+from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.report.answer.answer import answer
+from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
 from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import contents, figure_parts
@@ -29,13 +34,13 @@ from castmates.report.text import (
     recommendation,
     resources,
     system,
-    verdict,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.study.decisions import reasons
 
+CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
@@ -67,11 +72,18 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
         lstrip_blocks=True,
     )
     made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
+    made.filters["in_groups"] = in_groups
     return made
 
 
+def in_groups(rows: Iterable[Any], name: str) -> list[tuple[Any, list[Any]]]:
+    """Rows by one of their attributes, in their order."""
+    return [(value, list(group)) for value, group in groupby(rows, key=attrgetter(name))]
+
+
 def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
-    """The sentence as HTML, with each interval kept on one line and what stands in backticks as code."""
+    """The sentence as HTML: intervals and percentages are kept on one line, and what stands in backticks is code."""
+    sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
@@ -101,7 +113,7 @@ def _size(head: str) -> str:
 def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
     names = shown(results)
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
-    parts, rejections = figure_parts(names), health.rejections(results.windows)
+    parts, found = figure_parts(names), answer(results)
     return {
         "results": results,
         "lang": "en-GB",
@@ -111,16 +123,18 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
         "platform_words": words.platform_words(results.platforms),
-        "verdict": verdict.verdict(results),
+        "answer": found,
+        "scale": interval_scale(found, results.margin),
+        "curves": [(curve, curve_drawing(curve)) for curve in found.curves[:CURVES]],
+        "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
             [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
         ),
         "stamps": stamps(results),
-        "checks": health.checks(results),
         "health": health.summary(results),
-        "rejections": rejections,
+        "rejections": health.rejections(results.windows),
         "rejected": words.rejection_sentence(results.blocks, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
@@ -128,8 +142,9 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
             for name in names
         },
         "figure_parts": parts,
-        "contents": contents(parts, rejected=bool(rejections)),
+        "contents": contents(parts),
         "attribution": attribution.rows(results),
+        "given_back": attribution.sentences(results),
         "costs": costs.rows(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),
@@ -138,7 +153,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "resources_lacking": resources.lacking(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
-        "system_headings": [heading for heading, _ in system.COLUMNS.values()],
+        "system_headings": system.headings(results),
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
@@ -149,6 +164,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "origins": machine.origins(results.records, results.machine),
         "cast": design.cast(results.plan),
         "machine": machine.described(results.machine),
+        "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{EFFECT_LEVEL:g}",
@@ -194,6 +210,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
         rows.append(("Seed", str(results.study.seed)))
     rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
+    rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}
     for record in results.records:
         for name, version in record.versions.items():

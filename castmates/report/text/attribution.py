@@ -54,6 +54,16 @@ def ways(total: Row) -> str:
     return f"{own} of {all_ways} ways" if all_ways == all_ways and str(all_ways) != "<NA>" else f"{own} ways"
 
 
+def sentences(results: Results) -> list[str]:
+    """What cache ways give back to each pair, as whole sentences."""
+    given = given_back(results)
+    return [
+        f"{who(total)}: {given[total['mix'], total['member'], total['platform']]}."
+        for total, _ in mixes(results)
+        if (total["mix"], total["member"], total["platform"]) in given
+    ]
+
+
 def given_back(results: Results) -> dict[tuple[str, str, str], str]:
     """By mix, member and platform: what ways of its own give the lead back, as the end of a sentence on its loss."""
     comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.mask_stamp import VERIFIED
-from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, SENSITIVE, TOO_FEW_WINDOWS
+from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.report.facts import Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
@@ -28,6 +27,7 @@ from castmates.study.spec import UNMANAGED
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
 WITHIN = " within launch"
+NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]
 
 
@@ -46,23 +46,6 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Settle time", settle_sentence(settles(results))),
     ]
     return [(term, text) for term, text in rows if text]
-
-
-def checks(results: Results) -> list[tuple[str, str]]:
-    """What the verdict at the top must not leave out, each with its state: bad news, and how much was lost."""
-    answers = [(results.stamp[0], results.stamp[1])]
-    if results.sensitivity[0] != SENSITIVE:
-        answers.append((results.sensitivity[0], results.sensitivity[1]))
-    if results.masks and results.masks[0] != VERIFIED:
-        answers.append((results.masks[0], results.masks[1]))
-    if (results.carryover["verdict"] == SEEN).any():
-        answers.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
-    if results.effects["possibly_biased"].any():
-        answers.append(("biased", biased_sentence(records(results.effects))))
-    if results.effects["still_growing"].any():
-        answers.append(("still growing", growth_sentence(records(results.effects))))
-    lost = rejection_sentence(results.blocks, results.windows)
-    return [*answers, ("", f"{lost} {failure_sentence(results.blocks)}")]
 
 
 def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -152,6 +135,8 @@ def growth_sentence(rows: Sequence[Row]) -> str:
     ]
     if not marked:
         return ""
+    if len(marked) > NAMED:
+        marked = [*marked[:NAMED], f"{len(marked) - NAMED} more (still_growing in effects.csv)"]
     return (
         f"Slower in the later halves of slices than in the earlier ones, so that the loss is underestimated: "
         f"{listed(marked)}. A longer budget.settle makes slices longer."

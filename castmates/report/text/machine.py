@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from castmates.report.facts import BlockRecord, CacheFacts, MachineFacts, PerfFacts, ResctrlFacts
-from castmates.report.text.words import listed
+from castmates.report.text.words import counted, listed
+from castmates.study.cpus import parse
 
 
 def described(facts: MachineFacts) -> list[tuple[str, str]]:
@@ -29,6 +30,18 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
         ("Read at", facts.read_at),
     ]
     return [(term, str(text)) for term, text in rows if text not in (None, "")]
+
+
+def in_a_line(facts: MachineFacts) -> str:
+    """AMD EPYC 9B45, 2 CPUs, virtual machine; Linux 6.12."""
+    allowed = len(parse(facts.topology.allowed, "allowed")) if facts.topology.allowed else 0
+    parts = [
+        facts.cpu_model,
+        counted(allowed, "CPU") if allowed else None,
+        "virtual" if _virtualisation(facts) else None,
+        f"Linux {facts.kernel.split('-')[0]}" if facts.kernel else None,
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def lacks(facts: MachineFacts, partitioned: bool = False) -> list[str]:

@@ -20,6 +20,7 @@ def context(results: Results) -> dict[str, Any]:
     pareto = results.pareto
     return {
         "limit": _percent(float(advice["limit_pct"].iloc[0])) if len(advice) else "",
+        "sentences": [sentence(row, _command(results)) for row in records(advice)],
         "recommended": [_row(row) for row in records(advice)],
         "knees": [
             {**row, "said": knee_words(row), "estimate": count_of(row["knee"]), "measured": measured_ways(row, results)}
@@ -28,12 +29,6 @@ def context(results: Results) -> dict[str, Any]:
         "refused": refusals(pareto),
         "command": _command(results),
     }
-
-
-def of_lead(results: Results, lead: str) -> list[str]:
-    """A sentence for each mix of a lead."""
-    advice = results.recommendations
-    return [sentence(row, _command(results)) for row in records(advice[advice["lead"] == lead])]
 
 
 def _command(results: Results) -> str:

@@ -25,7 +25,7 @@ def rows(results: Results) -> list[Row]:
     lines: dict[tuple[str, str, str], Row] = {}
     for entry in records(results.system):
         row = lines.setdefault((entry["mix"], entry["partition"], entry["platform"]), entry | {"cells": []})
-        digits = COLUMNS[entry["metric"]][1]
+        digits = column_of(entry["metric"])[1]
         known = not math.isnan(entry["low"])
         row["cells"].append(
             {
@@ -35,6 +35,16 @@ def rows(results: Results) -> list[Row]:
             }
         )
     return list(lines.values())
+
+
+def headings(results: Results) -> list[str]:
+    """The headings of the cells, in their order: ours, and the metrics that plug-ins added when this was analysed."""
+    return [column_of(metric)[0] for metric in dict.fromkeys(results.system["metric"])]
+
+
+def column_of(metric: str) -> tuple[str, int]:
+    """Heading and digits of a metric; one that a plug-in added is called by its name."""
+    return COLUMNS.get(metric, (metric, 2))
 
 
 def sentences(results: Results) -> list[str]:

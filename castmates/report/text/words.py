@@ -8,8 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.study.spec import UNMANAGED
-
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
     "emulated": "Emulated: a real kernel, but cache occupancy and counters are invented. This is not a measurement.",
@@ -18,7 +16,6 @@ PLATFORMS = {
 NO_PLATFORM = "No numbers: nothing was measured."
 BIASED = " (possibly biased by rejected windows)"
 READ_ALOUD = 12  # values that an alternative text names; the table has them all
-NEARLY = "nearly clear"  # unclear, though the interval by itself excludes zero
 Row = Mapping[str, Any]
 
 
@@ -84,137 +81,10 @@ def launches(blocks: int) -> str:
     return "this launch" if blocks == 1 else f"these {blocks} launches"
 
 
-def lead_sentences(
-    lead: str,
-    rows: Sequence[Row],
-    margin: float | None,
-    comparisons: int,
-    given_back: Mapping[tuple[str, str, str], str] = {},
-) -> list[str]:
-    """What one lead loses beside each of its antagonists, one of so many comparisons: the heaviest loss first.
-
-    A loss of which it is known what ways of its own give back (by mix, member and platform) has a sentence of its own.
-    """
-    ordered = sorted(rows, key=lambda row: -row["degradation_pct"] if row["blocks"] else math.inf)
-    groups: dict[str, list[Row]] = {}
-    for row in ordered:
-        groups.setdefault(NEARLY if _nearly(row) else row["verdict"], []).append(row)
-    phrases = {
-        "slower": _changed("loses", 1),
-        "faster": _changed("gains", -1),
-        "equivalent": lambda group: _equivalent(group, margin),
-        NEARLY: lambda group: _nearly_clear(group, comparisons),
-        "unclear": _unclear,
-        "too few blocks": _too_few,
-        "no data": lambda group: f"has no data beside {listed([_beside(row) for row in group])}",
-    }
-    ended = [row for row in groups.get("slower", ()) if given_back and _of_mix(row) in given_back]
-    if ended:
-        groups["slower"] = [row for row in groups["slower"] if row not in ended]
-    return [
-        *(f"{plain(lead)} {phrases['slower']([row])}; {given_back[_of_mix(row)]}." for row in ended),
-        *(f"{plain(lead)} {tell(groups[verdict])}." for verdict, tell in phrases.items() if groups.get(verdict)),
-    ]
-
-
-def _of_mix(row: Row) -> tuple[str, str, str]:
-    return row["mix"], row["member"], row["platform"]
-
-
-def partition_sentences(rows: Iterable[Row]) -> list[str]:
-    """How far apart the losses of a mix under its partitions are; which one is best is not for these numbers to say."""
-    mixes: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        if row["partition"] != UNMANAGED and not math.isnan(row["degradation_pct"]):
-            mixes.setdefault((row["lead"], row["antagonists"], row["platform"]), []).append(row)
-    several = len({platform for _, _, platform in mixes}) > 1
-    sentences = []
-    for (lead, beside, platform), losses in mixes.items():
-        who = f"{plain(lead)} beside {plain(beside)}" if beside else f"{plain(lead)} alone"
-        who += f" ({platform})" if several else ""
-        sentences.append(f"{who} loses {_under_one(losses[0]) if len(losses) == 1 else _under_several(losses)}.")
-    return sentences
-
-
-def _under_one(row: Row) -> str:
-    blocks = int(row["blocks"])
-    if row["verdict"] == "too few blocks":
-        of = f"{interval(*within(row))} within {launches(blocks)}"
-    else:
-        of = f"{interval(row['degradation_low'], row['degradation_high'])} ({units([blocks])})"
-    return f"{number(row['degradation_pct'])} % {of} against solo under 1 partition"
-
-
-def _under_several(rows: Sequence[Row]) -> str:
-    losses = [row["degradation_pct"] for row in rows]
-    ends = [number(min(losses)), number(max(losses))]
-    values = f"from {ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
-    of = units(row["blocks"] for row in rows)
-    under = counted(len(rows), "partition")
-    return f"{values} against solo under {under} ({of}); the figure and the table show each with its interval"
-
-
-def _changed(verb: str, sign: int) -> Any:  # noqa: ANN401 (a function of rows)
-    def tell(group: Sequence[Row]) -> str:
-        parts = []
-        for row in group:
-            low, high = sorted(sign * row[key] for key in ("degradation_low", "degradation_high"))
-            value = number(sign * row["degradation_pct"])
-            parts.append(
-                f"{value} % {interval(low, high)} beside {_beside(row)} ({counted(int(row['blocks']), 'launch')})"
-            )
-        return f"{verb} {listed(parts)}"
-
-    return tell
-
-
-def _equivalent(group: Sequence[Row], margin: float | None) -> str:
-    size = percent_of(margin) if margin is not None else "the study's margin"
-    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
-    return f"shows no change larger than {size} beside {listed(parts)}"
-
-
-def _unclear(group: Sequence[Row]) -> str:
-    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
-    return f"may or may not change beside {listed(parts)}: the data cannot tell"
-
-
-def _nearly(row: Row) -> bool:
+def nearly(row: Row) -> bool:
     """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
     low, high = round(row["degradation_low"], 1), round(row["degradation_high"], 1)
     return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
-
-
-def _nearly_clear(group: Sequence[Row], comparisons: int) -> str:
-    parts = [f"{_beside(row)} ({_value(row)})" for row in group]
-    which = "the interval excludes" if len(group) == 1 else "each interval excludes"
-    return (
-        f"may have changed beside {listed(parts)}: taken alone, {which} zero, "
-        f"but chance can produce as much in {counted(comparisons, 'comparison')}"
-    )
-
-
-def _too_few(group: Sequence[Row]) -> str:
-    parts = []
-    for row in group:
-        value = row["degradation_pct"]
-        sign = -1 if value < 0 else 1
-        low, high = sorted(sign * bound for bound in within(row))
-        parts.append(
-            f"{'gained' if value < 0 else 'lost'} {number(sign * value)} % {interval(low, high)} beside {_beside(row)} "
-            f"within {launches(int(row['blocks']))}"
-        )
-    return f"{listed(parts)}; that is too few launches to speak of any other"
-
-
-def _beside(row: Row) -> str:
-    name = plain(row["antagonists"])
-    under = "" if row["partition"] in ("", UNMANAGED) else f" under {row['partition']}"
-    return f"{name}{under}{BIASED if row['possibly_biased'] else ''}"
-
-
-def _value(row: Row) -> str:
-    return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
 
 
 def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:

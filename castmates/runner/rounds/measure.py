@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from castmates.protocols import Say
+from castmates.runner import progress
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.pace import first_settle
 from castmates.runner.rounds.round import Rounds
@@ -15,6 +16,7 @@ from castmates.runner.rounds.window import Window
 def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
+    progress.rounds_begin(outcome)
     steps, lead = warm_up(stage, block), block.company.lead.name
     outcome.settling = Settling(first_settle(design, steps, lead), design.longest_settle, lead)
     rounds = Rounds(outcome, stage, steps)
@@ -32,6 +34,7 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
             say(rounds.about())
         outcome.rounds = _clean_rounds(outcome.windows)
         say(f"round {number}: {_summary(windows)}")
+        progress.round_ended(outcome, number)
     stage.switch([])
 
 
@@ -47,6 +50,4 @@ def _summary(windows: Sequence[Window]) -> str:
     parts = [f"{len(windows)} windows of {len(slices)} slices"]
     if lost := sum(bool(each.reasons) for each in slices):
         parts.append(f"{lost} slices rejected")
-    if rejected := list(dict.fromkeys(reason for window in windows for reason in window.reasons)):
-        parts.append(f"rejected: {'; '.join(rejected)}")
-    return ", ".join(parts)
+    return ", ".join(filter(None, [*parts, progress.summary(windows)]))

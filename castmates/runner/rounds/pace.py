@@ -32,6 +32,7 @@ class Pace:
     watch_s: float  # that a watched slice is open, at least
     slow: frozenset[str]  # members that make too few steps in a slice
     steps: Steps
+    window_s: float  # that a scene is measured in a round, at least
     why: str = ""  # what the length comes from
 
     @property
@@ -68,9 +69,10 @@ class Pace:
         """The pace of single slices that measure for so long."""
         return replace(self, length_s=self.settle_s + measured_s, watch_s=0.0, slow=frozenset())
 
-    def cycles(self, design: Design) -> int:
-        """How many slices make a window of the study's length, in which the lead makes its steps."""
-        return max(1, math.ceil(round(_window_s(design, self.steps) / max(self.length_s - self.settle_s, 1e-9), 3)))
+    @property
+    def cycles(self) -> int:
+        """How many slices make a window."""
+        return max(1, math.ceil(round(self.window_s / max(self.length_s - self.settle_s, 1e-9), 3)))
 
 
 def first_settle(design: Design, steps: Steps, lead: str) -> float:
@@ -92,7 +94,9 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         "the shortest that is sensible": SHORTEST,
     }
     why, length_s = max(wishes.items(), key=lambda wish: wish[1])
-    length_s = _filling_windows(length_s, settle_s, design, steps)
+    # As long as the study wants, or as the lead needs for its steps; others with long steps are measured apart.
+    window_s = max(design.window, design.steps * _longest_of(lead, steps))
+    length_s = _filling_windows(length_s, settle_s, window_s)
     if design.slice is not None:
         why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
     length_s = min(length_s, settle_s + design.longest_window)
@@ -100,18 +104,13 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
     slow = frozenset(
         name for name, step in steps.of_member.items() if name != lead and FEWEST_BEATS * step > measured_s
     )
-    return Pace(length_s, settle_s, watch_s, slow, steps, why)
+    return Pace(length_s, settle_s, watch_s, slow, steps, window_s, why)
 
 
-def _filling_windows(length_s: float, settle_s: float, design: Design, steps: Steps) -> float:
+def _filling_windows(length_s: float, settle_s: float, window_s: float) -> float:
     """As long, or so much longer that a whole number of slices makes a window: time beyond that would buy little."""
-    measured_s, window_s = length_s - settle_s, _window_s(design, steps)
+    measured_s = length_s - settle_s
     return settle_s + max(measured_s, window_s / max(1, round(window_s / measured_s)))
-
-
-def _window_s(design: Design, steps: Steps) -> float:
-    """How long windows are: as the study wants them, or as long as the lead needs for its steps."""
-    return max(design.window, design.steps * max(steps.of_scene.values(), default=0.0))
 
 
 def _longest_of(lead: str, steps: Steps) -> float:

@@ -40,7 +40,7 @@ class Rounds:
 
     def about(self) -> str:
         """The length of slices in words."""
-        pace, cycles = self.pace, self.pace.cycles(self._design)
+        pace, cycles = self.pace, self.pace.cycles
         return (
             f"slices of {1e3 * pace.length_s:.0f} ms ({pace.why}), {1e3 * pace.settle_s:.0f} ms of it to settle; "
             f"{cycles} slice{'s' * (cycles != 1)} a window; a change of scene takes {1e3 * self.steps.switch:.1f} ms"
@@ -108,7 +108,7 @@ class Rounds:
 
     def _measure_stretch(self, stretch: Stretch, number: int) -> list[Window]:
         """Measure the scenes of a stretch in cycles; in one more, the last, everything is read."""
-        pace, cycles = self.pace, self.pace.cycles(self._design)
+        pace, cycles = self.pace, self.pace.cycles
         windows = {scene.name: Window(scene, slow=pace.slow.intersection(scene.active)) for scene in stretch.scenes}
         stays_usual = pace.length_s - pace.settle_s >= pace.watch_s and not any(each.slow for each in windows.values())
         last = cycles if stays_usual else cycles + 1

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
     from castmates.analysis.design.wandering import Wandering
     from castmates.trials.workloads.check import Result
 
-COLUMNS = ("workload", "what", "stresses", "environment", "progress", "memory", "cores", "installed")
 STYLES = {"kept": "green", "broken": "red", "not here": "yellow"}
 
 
-def rows(workloads: Mapping[str, Workload], envs: Path, cache: Path) -> list[dict[str, Any]]:
-    """Return the catalogue, one row for each workload."""
+def rows(
+    workloads: Mapping[str, Workload], envs: Path, cache: Path, families: Mapping[str, str] = {}
+) -> list[dict[str, Any]]:
+    """Return the catalogue, one row for each workload; `families` has the file that each stands in."""
     rows = []
     for name, workload in workloads.items():
         lack = lack_of(workload, envs, cache)
         rows.append(
             {
                 "workload": name,
+                "family": families.get(name, ""),
                 "what": workload.title,
                 "stresses": workload.stresses,
                 "environment": workload.environment,
@@ -41,22 +43,6 @@ def rows(workloads: Mapping[str, Workload], envs: Path, cache: Path) -> list[dic
             }
         )
     return rows
-
-
-def catalogue_table(rows: Sequence[Mapping[str, Any]]) -> "Group":
-    """Return the rows for a rich console."""
-    from rich.console import Group
-
-    table = _table(COLUMNS, wrapped=("what", "stresses", "progress"))
-    for row in rows:
-        cells = [_text(row[name]) for name in COLUMNS[:4]]
-        cells += [_text(f"{row['progress']} ({row['unit']})"), _text(row["memory"]), _text(row["cores"])]
-        table.add_row(*cells, _text("yes", "green") if row["installed"] else _text("no", "yellow"))
-    lacking: dict[str, list[str]] = {}
-    for row in rows:
-        if not row["installed"]:
-            lacking.setdefault(row["remedy"], []).append(row["workload"])
-    return Group(table, *(_text(f"{', '.join(names)}: {remedy}", "yellow") for remedy, names in lacking.items()))
 
 
 def noise_table(rows: Sequence["Wandering"]) -> "Table":

@@ -117,6 +117,25 @@ if (!/\/report\/(index\.html)?$/.test(location.pathname)) {
   });
 }
 
+// A link into a folded part unfolds it.
+const unfold = () => {
+  const target = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+  for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+  target?.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+if (location.hash) unfold();
+
+// Where one is: the menu marks the last part whose top is above the middle of the screen.
+const marks = [...document.querySelectorAll('nav a[href^="#"]')].map((link) => [link, document.getElementById(link.hash.slice(1))]);
+const mark = () => {
+  const above = marks.filter(([, part]) => part && part.getBoundingClientRect().top < innerHeight / 2);
+  marks.forEach(([link]) => link.removeAttribute("aria-current"));
+  (above.at(-1) ?? marks[0])?.[0].setAttribute("aria-current", "true");
+};
+addEventListener("scroll", mark, { passive: true });
+mark();
+
 // Paper cannot be unfolded.
 let opened = [];
 addEventListener("beforeprint", () => {

@@ -1,0 +1,21 @@
+"""The command `castmates init`: a study file to begin with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write it.", show_default="here")] = Path(),
+) -> None:
+    """Write a commented study of your own, study.yaml, into a folder; nothing is asked, nothing is overwritten."""
+    from castmates.pipeline.own_study import write_starter
+    from castmates.project import DEFAULT_STUDY
+
+    file = write_starter(folder)
+    where = "" if folder == Path() else f"cd {folder} && "
+    study = f" {file.name}" if (folder / DEFAULT_STUDY).is_file() else ""
+    typer.echo(f"written: {file}")
+    typer.echo("         it measures gzip beside two neighbours; name your own program under 'workloads'")
+    typer.echo(f"Next     {where}castmates plan{study}")

@@ -1,0 +1,168 @@
+"""Writes study files: one to begin with, and one that measures a command as it was typed."""
+
+import json
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates import shipped
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.project import OWN_STUDY
+from castmates.study.model import Study, Workload
+from castmates.study.reading import did_you_mean, read
+
+STARTER = Path(__file__).with_name("starter.yaml")
+STUDIES = Path("studies")  # that were written for a command
+LONGEST_RUN = 120.0  # seconds of a command that is run again and again
+AT_ONCE = 10.0  # a run that takes less is tried twice: the first one reads its files from the disk
+WINDOW, MOST_RUNS, FEWEST_RUNS = 0.5, 10, 4  # seconds of a scene in a round, and runs that should fit into them
+LONGEST_WINDOW = 600.0  # that a study may have
+ROOM = 1.5  # times the memory that was seen
+BLOCKS, ROUNDS = 6, 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one run of a command takes."""
+
+    seconds: float
+    bytes: int  # of memory
+
+
+def write_starter(folder: Path) -> Path:
+    """Write a commented study into a folder; one that is there already stays as it is."""
+    file = folder / OWN_STUDY
+    if file.exists():
+        raise CastmatesError(f"{file} is there already, and stays as it is; for another one: castmates init FOLDER.")
+    schema = Path(os.path.relpath(shipped.schema("study"), folder))
+    modeline = f"# yaml-language-server: $schema={schema}\n"  # editors then complete and check the keys
+    replace_text(file, modeline + STARTER.read_text(encoding="utf-8"))
+    return file
+
+
+def study_of(command: Sequence[str], beside: Sequence[str], name: str, known: Mapping[str, Workload]) -> Path:
+    """The study that measures a command beside these workloads: the one that was written before, or a new one."""
+    _refuse_unknown(beside, known)
+    base = name_of([name] if name else command)
+    for number in range(1, 1000):
+        file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
+        if not file.exists():
+            replace_text(file, text_of(file.stem, command, beside, try_command(command), known))
+            return file
+        if _measures(file, command, beside):
+            return file
+    raise CastmatesError(f"{STUDIES} has a thousand studies of {base}; give another one with --name.")
+
+
+def name_of(command: Sequence[str]) -> str:
+    """The program's name, as a study may have it."""
+    written = re.sub(r"[^a-z0-9._-]+", "-", Path(command[0]).name.lower())
+    return written.lstrip("._-")[:40] or "program"
+
+
+def try_command(command: Sequence[str]) -> Trial:
+    """Run a command to its end, as it will be run: nothing to read, and its output dropped."""
+    trial = _run(command)
+    return _run(command) if trial.seconds < AT_ONCE else trial
+
+
+def text_of(
+    name: str, command: Sequence[str], beside: Sequence[str], trial: Trial, known: Mapping[str, Workload]
+) -> str:
+    """The study as YAML: windows of as many runs as are good to have, as long as those take."""
+    workload = f"{name}-own" if name in known else name
+    runs = max(FEWEST_RUNS, min(MOST_RUNS, math.floor(WINDOW / trial.seconds)))
+    window = max(WINDOW, round(runs * trial.seconds, 2))
+    memory = max(10, math.ceil(ROOM * trial.bytes / 1e6))
+    lines = [
+        "# Written by `castmates measure`; change it as you like, and go on with `castmates sweep`.",
+        f"name: {name}",
+        f"title: What {name} loses beside {' and '.join(beside)}",
+        "workloads:",
+        f"  {workload}:",
+        f"    command: {json.dumps(list(command), ensure_ascii=False)}",
+        f"    progress: runs # one run took {trial.seconds:.3g} s",
+        f"    memory: {memory} MB",
+        f"leads: [{workload}]",
+        f"antagonists: [{', '.join(beside)}]",
+        "budget:",
+        f"  blocks: {BLOCKS}",
+        f"  rounds: {ROUNDS}",
+        f"  window: {window:g}",
+        f"  steps: {runs}",
+        f"  longest_window: {min(LONGEST_WINDOW, max(5.0, 2 * window)):g}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
+    if not beside:
+        raise CastmatesError("--beside names nothing; give one or more workloads, as in --beside stream,chase.")
+    for name in beside:
+        if name not in known:
+            raise CastmatesError(
+                f"--beside: '{name}' is not in the catalogue{did_you_mean(name, known)} "
+                "(`castmates workloads` lists what there is)."
+            )
+
+
+def _measures(file: Path, command: Sequence[str], beside: Sequence[str]) -> bool:
+    """Whether a study that is there measures just this."""
+    study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    commands = [workload.words for workload in study.workloads.values()]
+    return commands == [list(command)] and study.antagonists == list(beside)
+
+
+def _run(command: Sequence[str]) -> Trial:
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
+            )
+        except OSError as problem:
+            raise CastmatesError(f"{command[0]} cannot be started: {problem.strerror}.") from None
+        late = threading.Timer(LONGEST_RUN, _kill, [process])
+        late.start()
+        try:
+            status = process.wait()
+        finally:
+            late.cancel()
+            _kill(process)
+        seconds = time.monotonic() - begun
+        if status:
+            errors.seek(0)
+            raise CastmatesError(_why(command, status, seconds, _last_line(errors.read())))
+    return Trial(max(seconds, 1e-4), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End whatever is left of a run."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _why(command: Sequence[str], status: int, seconds: float, words: str) -> str:
+    if seconds >= LONGEST_RUN:
+        return (
+            f"{command[0]} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. "
+            "For a program that goes on, write a study in which it reports its steps (docs/add-a-workload.md)."
+        )
+    said = f': it wrote "{words}"' if words else ""
+    return f"{command[0]} ended with status {status}{said}; only a command that ends with status 0 can be measured."
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

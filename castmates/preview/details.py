@@ -1,0 +1,74 @@
+"""What `castmates plan` prints on request: scenes and launches, what is counted, and masks in the kernel's words."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from castmates.preview import isolation, rounds, schemata
+from castmates.preview.outline import Launched, Outline
+from castmates.preview.words import DASH, between, minutes_between
+from castmates.project import Project
+from castmates.study import after_rounds
+from castmates.study.counter_keys import described
+from castmates.study.spec import Plan
+
+NOTHING_NOW = (
+    "Nothing here shares out the last-level cache now (resctrl is not mounted, or this user has no groups): the "
+    "partitions are those of the last plan. What is measured stays; before more is, see `castmates doctor`."
+)
+
+
+def scenes(project: Project, planned: Plan, outline: Outline) -> Iterator[RenderableType]:
+    """The launches by company, the scenes of each, and why they have as many rounds as they have."""
+    yield _launches(outline)
+    for each in outline.companies:
+        more = f"  and {each.under_partitions} more under partitions" if each.under_partitions else ""
+        head = f"\nScenes of {each.company}"
+        yield Text.assemble((head, "bold"), ", in short slices, in fresh random order every cycle")
+        yield Text("  " + "  ".join(each.scenes) + more)
+    reasons = list(rounds.lines(project, planned))
+    yield from map(Text, ["", *reasons] if reasons else [])
+
+
+def counters(project: Project, plan: Plan) -> Iterator[RenderableType]:
+    """What is counted in every window, and what is measured after the rounds."""
+    if project.modelled:
+        yield Text("Modelled: nothing is started, so nothing is counted.")
+        return
+    yield Text.assemble(("Counted in every window: ", "bold"), f"{described(project.study.counters)}.")
+    yield Text(after_rounds.line(plan.blocks))
+
+
+def masks(project: Project, plan: Plan) -> Iterator[RenderableType]:
+    """Who gets what under each partition, what was left out, and how losses will be divided."""
+    for part in schemata.lines(plan, project.layout()):
+        yield Text(part) if isinstance(part, str) else part
+    if any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
+        yield Text(f"\n{NOTHING_NOW}")
+    if sentence := isolation.line(plan, project.study.attribution.isolated):
+        yield Text(f"\n{sentence}")
+
+
+def _launches(outline: Outline) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("company", overflow="fold")
+    for name in ("launches", "measured", "unusable", "scenes", "rounds", "windows", "to do"):
+        table.add_column(name, justify="right", overflow="fold")
+    for each in outline.companies:
+        table.add_row(each.company, *_cells(each))
+    return table
+
+
+def _cells(each: Launched) -> list[str]:
+    amount = each.amount
+    return [
+        between(*amount.launches, DASH),
+        str(amount.measured),
+        str(amount.unusable),
+        str(len(each.scenes) + each.under_partitions),
+        ", ".join(map(str, each.rounds)),
+        between(*amount.windows, DASH),
+        minutes_between(*amount.seconds, DASH) if amount.seconds[1] else "–",
+    ]

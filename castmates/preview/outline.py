@@ -1,0 +1,154 @@
+"""What a study comes to: which programs run beside which, how much of it is measured, how long the rest takes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.files import cache_folder
+from castmates.preview import rounds
+from castmates.preview.amounts import Amount, Amounts
+from castmates.preview.detectable import Chances, chances
+from castmates.preview.duration import seconds_between, still_to_measure
+from castmates.preview.words import neighbours, workload_of
+from castmates.project import Project, default_study
+from castmates.results.looks import precision_words
+from castmates.study.cpus import format_cpu_list
+from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
+from castmates.workloads.environments import place_of, ready_file
+
+
+@dataclass(frozen=True)
+class Row:
+    """A program with everything that runs beside it."""
+
+    program: str
+    beside: tuple[str, ...]  # "stream", "stream+chase"; none for a program that is alone under partitions
+    cpus: tuple[str, str]  # of the program, of its neighbours
+    partitions: int
+    amount: Amount
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The mixes that share a launch."""
+
+    company: str
+    program: str
+    scenes: tuple[str, ...]  # without a partition
+    under_partitions: int  # further scenes
+    rounds: tuple[int, ...]
+    amount: Amount
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Everything that `castmates plan` shows first."""
+
+    study: str
+    title: str
+    file: str
+    platform: str
+    total: Amount
+    to_measure: tuple[int, int]  # launches
+    seconds: tuple[float, float]  # of the sweep that measures them, analysis included
+    rows: tuple[Row, ...]
+    controls: tuple[tuple[str, str, str], ...]  # kind, program, neighbours
+    of_controls: Amount  # launches that serve controls alone
+    companies: tuple[Launched, ...]
+    chances: Chances
+    precision: str  # whether a wanted one was reached; "" where none is wanted
+    to_build: tuple[str, ...]  # environments
+    not_here: tuple[str, ...]  # what explains a loss or gives it back, and this machine lacks
+    partitions: tuple[str, ...]  # names
+    remembered: bool  # the partitions are those of the last plan: nothing shares out the cache now
+    notes: tuple[str, ...]  # what the study asks of the cache and does not get
+
+
+def outline(project: Project, planned: Plan) -> Outline:
+    """The study as it is planned and measured now."""
+    plan, folder = rounds.expected(project, planned), project.results
+    amounts = Amounts(folder, plan)
+    least, most = still_to_measure(project, plan)
+    results = {mix.identity for mix in plan.mixes}
+    serving = {company.id for company in plan.companies if any(mix.identity in results for mix in company.mixes)}
+    return Outline(
+        study=project.study.name,
+        title=project.study.title,
+        file=str(project.study_file),
+        platform=project.study.platform,
+        total=amounts.of(plan.blocks),
+        to_measure=(len(least), len(most)),
+        seconds=seconds_between(project, least, most),
+        rows=tuple(_rows(plan, [block for block in plan.blocks if block.company.id in serving], amounts)),
+        controls=tuple((each.kind, workload_of(each.mix.lead), neighbours(each.mix)) for each in plan.controls),
+        of_controls=amounts.of([block for block in plan.blocks if block.company.id not in serving]),
+        companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
+        chances=chances(project, plan),
+        precision=precision_words(plan, folder, project.study.budget.precision),
+        to_build=tuple(_to_build(most)),
+        not_here=tuple(_not_here(project)),
+        partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
+        remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
+        notes=plan.notes,
+    )
+
+
+def study_argument(file: Path | str) -> str:
+    """The study as an argument of a command: "" where it is found without being named."""
+    return "" if Path(file) == default_study() else f" {file}"
+
+
+def _rows(plan: Plan, blocks: Sequence[Block], amounts: Amounts) -> Iterator[Row]:
+    mixes_of: dict[str, list[Mix]] = {}
+    for mix in plan.mixes:
+        mixes_of.setdefault(mix.lead, []).append(mix)
+    members = {member.name: member for company in plan.companies for member in company.members}
+    for lead, mixes in mixes_of.items():
+        others = list(dict.fromkeys(name for mix in mixes for name in mix.antagonists))
+        yield Row(
+            program=workload_of(lead),
+            beside=tuple(dict.fromkeys(neighbours(mix) for mix in mixes if mix.antagonists)),
+            cpus=(_cpus(members[lead].cpus), _cpus(cpu for name in others for cpu in members[name].cpus)),
+            partitions=len({part.name for mix in mixes for part in mix.partitions}),
+            amount=amounts.of([block for block in blocks if block.company.lead.name == lead]),
+        )
+
+
+def _cpus(cpus: Iterable[int]) -> str:
+    return format_cpu_list(set(cpus)) or "–"
+
+
+def _launched(plan: Plan, company: Company, amounts: Amounts) -> Launched:
+    blocks = [block for block in plan.blocks if block.company.id == company.id]
+    scenes = tuple(scene.name for scene in company.scenes if scene.partition == UNMANAGED)
+    return Launched(
+        company=company.id,
+        program=workload_of(company.lead.name),
+        scenes=scenes,
+        under_partitions=len(company.scenes) - len(scenes),
+        rounds=tuple(sorted({block.design.rounds for block in blocks})),
+        amount=amounts.of(blocks),
+    )
+
+
+def _to_build(blocks: Sequence[Block]) -> list[str]:
+    """The environments that are built before these blocks are measured."""
+    wanted = {
+        (member.environment, member.environment_key)
+        for block in blocks
+        for member in block.company.members
+        if member.environment and member.environment_key
+    }
+    return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
+
+
+def _not_here(project: Project) -> Iterator[str]:
+    if project.modelled:
+        return
+    from castmates.machine.probes import counts_instructions
+
+    if not counts_instructions():
+        yield "hardware counters"
+    cache = project.shareable_cache()
+    if cache is None or not cache.groups:
+        yield "cache partitions"

@@ -1,0 +1,98 @@
+"""How far the sweep of a study is, and whether one is running."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from castmates.pipeline.lock import Running, running_sweep
+from castmates.preview import rounds
+from castmates.preview.amounts import Amount, Amounts
+from castmates.preview.duration import seconds_between, still_to_measure
+from castmates.preview.outline import study_argument
+from castmates.preview.words import between, minutes_between
+from castmates.project import Project
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is done of a study, and what is left."""
+
+    study: str
+    file: str
+    launches: Amount
+    missing: tuple[int, int]  # launches, least and most
+    seconds: tuple[float, float]  # that they take, analysis included
+    running: Running | None
+    report: str  # "" where there is none
+    stale: bool  # a launch was measured after the report was written
+
+
+def progress(project: Project) -> Progress:
+    """How far it is now."""
+    folder = project.results
+    plan = rounds.expected(project, project.plan())
+    least, most = still_to_measure(project, plan)
+    page = folder.page_file
+    written = page.stat().st_mtime if page.is_file() else None
+    newest = max((file.stat().st_mtime for file in folder.record_files()), default=0.0)
+    return Progress(
+        study=project.study.name,
+        file=str(project.study_file),
+        launches=Amounts(folder, plan).of(plan.blocks),
+        missing=(len(least), len(most)),
+        seconds=seconds_between(project, least, most),
+        running=running_sweep(folder),
+        report="" if written is None else str(page),
+        stale=written is not None and newest > written,
+    )
+
+
+def screen(found: Progress) -> Group:
+    """The answer first, then the numbers, then what to do next."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in _facts(found):
+        table.add_row(f" {name}", fact)
+    head = Text.assemble((found.study, "bold"), "   ", (_headline(found), "bold green"), "   ", (found.file, "dim"))
+    return Group(head, Text(), table, Text(), Text.assemble(("Next  ", "bold"), (_next(found), "cyan")))
+
+
+def _headline(found: Progress) -> str:
+    launches, measured = found.launches.launches, found.launches.measured
+    if not found.missing[1]:
+        return f"all {measured} launches are measured"
+    return f"{measured} of {between(*launches)} launches measured, about {minutes_between(*found.seconds)} left"
+
+
+def _facts(found: Progress) -> Iterator[tuple[str, RenderableType]]:
+    amount = found.launches
+    yield "measured", str(amount.measured - amount.unusable)
+    if amount.failed:
+        yield "failed", Text(str(amount.failed), style="red")
+    if amount.unclean:
+        yield "unusable", Text(f"{amount.unclean}: every round has a rejected window", style="yellow")
+    yield "missing", between(*found.missing)
+    yield "running", _running(found.running)
+    if found.report:
+        yield "report", found.report + (" (older than the newest launch)" if found.stale else "")
+
+
+def _running(running: Running | None) -> str:
+    if running is None:
+        return "no"
+    return f"process {running.process}, since {running.since:%Y-%m-%d %H:%M}"
+
+
+def _next(found: Progress) -> str:
+    study = study_argument(found.file)
+    if found.running is not None:
+        return f"castmates status{study}"
+    if found.missing[1]:
+        return f"castmates sweep{study}"
+    if found.launches.unusable:
+        return f"castmates retry{study} && castmates sweep{study}"
+    return f"castmates show{study}"

@@ -1,0 +1,155 @@
+"""Whether the result can be trusted, in a few cards: are losses seen here, how large is the noise, what was lost."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
+from castmates.analysis.effects.mask_stamp import VERIFIED
+from castmates.analysis.effects.stamps import TRUSTWORTHY
+from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.report.answer.settling import sweep_command
+from castmates.report.answer.thrown_away import reasons, thrown_away
+from castmates.report.results import Results, records
+from castmates.report.text.words import as_degradation, counted, interval, listed, number, plain
+
+GOOD, DOUBT, BAD = "good", "doubt", "bad"
+MARKS = {GOOD: "✓", DOUBT: "?", BAD: "!"}
+LITTLE, MUCH = 0.05, 0.2  # shares of all slices
+
+
+@dataclass(frozen=True)
+class Card:
+    """One thing that speaks for or against the result."""
+
+    state: str
+    title: str
+    text: str
+    part: str  # of the page, where it is shown in full
+
+    @property
+    def mark(self) -> str:
+        """A character that shows the state without any colour."""
+        return MARKS[self.state]
+
+
+def cards(results: Results) -> list[Card]:
+    """Three cards that are always there, and one for each trouble that there is."""
+    if not (results.blocks["status"] == "measured").any():
+        return _failures(results)
+    always = [_sees_losses(results), _noise(results), _lost(results)]
+    return [*always, *_masks(results), *_failures(results), *_carryover(results)]
+
+
+def _sees_losses(results: Results) -> Card:
+    positive = results.controls[results.controls["control"] == POSITIVE]
+    word = results.sensitivity[0]
+    pair = " and ".join(_pair(row) for row in records(positive)) if len(positive) else ""
+    if word == SENSITIVE:
+        return Card(
+            GOOD, "The method sees losses here", f"{pair}, which must slow down, did: {_losses(positive)}.", "health"
+        )
+    if word == INSENSITIVE:
+        text = f"{pair}, which must slow down, did not measurably: {_losses(positive)}. So no news is no proof."
+        return Card(BAD, "A loss that must be there was missed", text, "health")
+    if word == TOO_FEW:
+        return Card(
+            DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health"
+        )
+    return Card(
+        DOUBT,
+        "Not known whether losses are seen",
+        "No pair that must slow down was measured (key `controls`).",
+        "health",
+    )
+
+
+def _noise(results: Results) -> Card:
+    again = results.controls[(results.controls["control"] == AGAIN) & results.controls["study_lead"]]
+    known = [row for row in records(again) if not math.isnan(row["ratio_low"])]
+    if not known or results.stamp[0] in (NO_DATA, TOO_FEW):
+        text = "It takes three launches to compare a program with itself."
+        return Card(DOUBT, "The noise is not known yet", text, "health")
+    reach = max(max(abs(_change(row[end])) for end in ("ratio_low", "ratio_high")) for row in known)
+    most = max(abs(_change(row["ratio"])) for row in known)
+    size = f"{number(reach)} %"
+    differed = f"The same program measured twice differed by up to {number(most)} %"
+    if results.stamp[0] == UNSTABLE:
+        who = listed([plain(row["lead"]) for row in known if row["verdict"] == UNSTABLE] or [plain(results.leads[0])])
+        text = f"{differed} ({who}), more than chance explains. The machine or the method is not steady."
+        return Card(BAD, "The same program differs from itself", text, "health")
+    should = f"; it should by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
+    if results.stamp[0] == TRUSTWORTHY:
+        return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
+    return Card(
+        DOUBT,
+        f"Noise is up to {size}",
+        f"{differed} (up to {size} at 95 %){should}. More launches narrow it.",
+        "health",
+    )
+
+
+def _lost(results: Results) -> Card:
+    lost = thrown_away(results)
+    if not lost.slices:
+        return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
+    if not lost.rejected:
+        return Card(GOOD, "Nothing was thrown away", f"None of {lost.slices} slices was disturbed.", "rejected")
+    state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
+    title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
+    windows = f" {lost.windows_lost} of {lost.windows} measurements had too little left." if lost.windows_lost else ""
+    with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
+    disturbed = f"{lost.rejected} of {lost.slices} slices were disturbed{'' if len(lost.because) == 1 else ':'}"
+    return Card(state, title, f"{disturbed} {reasons(lost)}{with_them}.{windows}", "rejected")
+
+
+def _masks(results: Results) -> list[Card]:
+    if results.masks is None:
+        return []
+    word, sentence = results.masks
+    state, title = (
+        (GOOD, "Cache partitions work here") if word == VERIFIED else (DOUBT, "Cache partitions are not verified")
+    )
+    return [Card(state, title, sentence, "health")]
+
+
+def _failures(results: Results) -> list[Card]:
+    failed = results.blocks[results.blocks["status"] == "failed"]
+    if failed.empty:
+        return []
+    whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
+    why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
+    title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
+    again = f"To measure them again: `castmates retry`, then `{sweep_command(results)}`."
+    return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
+
+
+def _carryover(results: Results) -> list[Card]:
+    seen = results.carryover[results.carryover["verdict"] == SEEN]
+    if seen.empty:
+        return []
+    worst = max(records(seen), key=lambda row: abs(row["change_pct"]))
+    text = (
+        f"What ran just before still shows: {plain(worst['member'])} changes by {number(worst['change_pct'])} % "
+        f"{interval(worst['change_low'], worst['change_high'])}. Orders are balanced: it meets every pair alike."
+    )
+    return [Card(DOUBT, "Traces of what ran before", text, "health")]
+
+
+def _pair(row: Any) -> str:  # noqa: ANN401 (a row)
+    lead, _, beside = str(row["mix"]).partition("+")
+    return f"{plain(lead)} beside {plain(beside)}"
+
+
+def _losses(positive: pd.DataFrame) -> str:
+    return " and ".join(
+        f"{number(as_degradation(row['ratio']))} % "
+        f"{interval(as_degradation(row['ratio_low']), as_degradation(row['ratio_high']))}"
+        for row in records(positive)
+    )
+
+
+def _change(ratio: float) -> float:
+    return 100 * (ratio - 1)

@@ -1,0 +1,97 @@
+"""Where everything lies in the small drawings of the first screen: intervals on one scale, loss against ways."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from castmates.report.answer.answer import Answer
+from castmates.report.answer.scale import Scale, scale_of
+from castmates.report.answer.ways import Curve
+
+WIDTH = 360.0  # of an interval's drawing
+DEFAULT_MARGIN = 2.0  # per cent, where the study file is not known
+CURVE_WIDTH, CURVE_HEIGHT = 560.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 16.0, 40.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point of a curve, with what is shown under the pointer."""
+
+    x: float
+    y: float
+    low: float  # places of the ends of its interval
+    high: float
+    label: str
+    chosen: bool  # as enough for the study's limit
+
+
+@dataclass(frozen=True)
+class CurveDrawing:
+    """Loss against ways, as SVG needs it."""
+
+    width: float
+    height: float
+    frame: tuple[float, float, float, float]  # left, top, right, bottom
+    marks: tuple[Mark, ...]
+    path: str
+    shared: tuple[float, float, float] | None  # without a partition: the place of the loss, and of its interval's ends
+    limit: float | None
+    across: tuple[tuple[float, str], ...]  # ticks with their labels
+    up: tuple[tuple[float, str], ...]
+
+
+def interval_scale(answer: Answer, margin: float | None) -> Scale:
+    """The scale of the result table."""
+    values = (value for pair in answer.pairs for value in (pair.low, pair.high, pair.loss))
+    return scale_of(values, 100 * margin if margin is not None else DEFAULT_MARGIN, WIDTH)
+
+
+def curve_drawing(curve: Curve) -> CurveDrawing:
+    """Places of all points, lines and ticks."""
+    values = [value for point in curve.points for value in (point.loss, point.low, point.high)]
+    values += [curve.shared, curve.shared_low, curve.shared_high, curve.limit]
+    up = scale_of(values, 1.0, CURVE_HEIGHT - TOP - BOTTOM)
+    most = max(curve.all_ways, *(point.ways for point in curve.points))
+
+    def x(ways: float) -> float:
+        return round(LEFT + (ways - 0.5) / most * (CURVE_WIDTH - LEFT - RIGHT), 2)
+
+    def y(value: float) -> float:
+        return round(CURVE_HEIGHT - BOTTOM - up.at(value), 2)
+
+    marks = tuple(
+        Mark(
+            x(point.ways), y(point.loss), *_ends(y, point.low, point.high, point.loss),
+            f"{point.ways} ways: {point.loss:.1f} %", point.ways == curve.enough,
+        )
+        for point in curve.points
+    )  # fmt: skip
+    return CurveDrawing(
+        width=CURVE_WIDTH,
+        height=CURVE_HEIGHT,
+        frame=(LEFT, TOP, CURVE_WIDTH - RIGHT, CURVE_HEIGHT - BOTTOM),
+        marks=marks,
+        path=_path(marks),
+        shared=None
+        if math.isnan(curve.shared)
+        else (y(curve.shared), *_ends(y, curve.shared_low, curve.shared_high, curve.shared)),
+        limit=None if math.isnan(curve.limit) else y(curve.limit),
+        across=tuple((x(ways), str(ways)) for ways in _whole(most)),
+        up=tuple((y(tick), f"{tick:g}".replace("-", "\N{MINUS SIGN}")) for tick in up.ticks),
+    )
+
+
+def _ends(y: Callable[[float], float], low: float, high: float, value: float) -> tuple[float, float]:
+    """Places of an interval's ends; both at the value where there is no interval."""
+    return (y(value), y(value)) if math.isnan(low) else (y(low), y(high))
+
+
+def _path(marks: Sequence[Mark]) -> str:
+    return " ".join(f"{'L' if place else 'M'}{mark.x} {mark.y}" for place, mark in enumerate(marks))
+
+
+def _whole(most: int) -> range:
+    """Ways that have a tick."""
+    step = next(step for step in (1, 2, 4, 5, 10) if most / step <= 12 or step == 10)
+    return range(step if step > 1 else 1, most + 1, step)

@@ -1,0 +1,121 @@
+"""What each program loses beside each of its neighbours: one line a pair, with one or two words of verdict."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
+from castmates.report.results import Results
+from castmates.report.text.words import nearly, plain, within
+from castmates.study.spec import UNMANAGED
+
+Row = Mapping[str, Any]
+
+LOSS, GAIN, NONE, SUSPECTED, OPEN, FEW, MISSING = "loss", "gain", "none", "suspected", "open", "few", "missing"
+STATES = {"slower": LOSS, "faster": GAIN, "equivalent": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
+# Which pairs stand in the first table where there are too many for it.
+IMPORTANCE = (LOSS, SUSPECTED, GAIN, FEW, OPEN, NONE, MISSING)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A program beside its neighbours; losses in per cent of its rate alone."""
+
+    lead: str
+    mix: str
+    program: str
+    neighbours: str
+    state: str
+    loss: float
+    low: float
+    high: float
+    launches: int
+    log: float  # the slowdown's logarithm, and the ends of its interval between launches
+    log_low: float
+    log_high: float
+    words: str  # of the verdict
+    note: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number."""
+        return not math.isnan(self.loss)
+
+    @property
+    def settled(self) -> bool:
+        """Whether more launches would not change the verdict."""
+        return self.state in (LOSS, GAIN, NONE)
+
+
+def pairs(results: Results) -> list[Pair]:
+    """All pairs without a partition: programs in the study's order, and of each the heaviest loss first."""
+    rows = [row for lead in results.against_solo for row in results.against_solo[lead] if row["partition"] == UNMANAGED]
+    tried = sum(not math.isnan(row["p_value"]) for row in rows)
+    several = len({row["platform"] for row in rows}) > 1
+    found = [_pair(results, row, tried, several) for row in rows]
+    order = {pair.lead: place for place, pair in reversed([*enumerate(found)])}
+    return sorted(found, key=lambda pair: (order[pair.lead], -pair.loss if pair.known else math.inf))
+
+
+def most_important(found: list[Pair], count: int) -> list[Pair]:
+    """So many of them, in their order: what is proven first, then what is suspected, and the heaviest of each."""
+    first = sorted(found, key=lambda pair: (IMPORTANCE.index(pair.state), -abs(pair.loss) if pair.known else 0.0))
+    chosen = {id(pair) for pair in first[:count]}
+    return [pair for pair in found if id(pair) in chosen]
+
+
+def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
+    state = SUSPECTED if nearly(row) else STATES.get(row["verdict"], OPEN)
+    few = state == FEW
+    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    words, note = _words(results, row, state, tried)
+    beside = plain(row["antagonists"]).replace("+", " + ")
+    return Pair(
+        lead=row["lead"],
+        mix=row["mix"],
+        program=plain(row["lead"]),
+        neighbours=f"{beside} ({row['platform']})" if several else beside,
+        state=state,
+        loss=row["degradation_pct"] if row["blocks"] else math.nan,
+        low=low,
+        high=high,
+        launches=int(row["blocks"]),
+        log=_log(row["slowdown"]),
+        log_low=_log(row["slowdown_low"]),
+        log_high=_log(row["slowdown_high"]),
+        words=words,
+        note="; ".join(filter(None, [note, *_doubts(row)])),
+    )
+
+
+def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str]:
+    gained = row["degradation_pct"] < 0
+    margin = f"the change is below {100 * results.margin:.3g} %" if results.margin is not None else ""
+    one = "this launch" if row["blocks"] == 1 else "these launches"
+    return {
+        LOSS: ("loss", ""),
+        GAIN: ("gain", ""),
+        NONE: ("no loss", margin),
+        SUSPECTED: (f"suspected {'gain' if gained else 'loss'}", f"not proven: {tried} pairs were tried"),
+        OPEN: ("can’t tell yet", ""),
+        FEW: ("too few launches", f"the interval covers {one} only"),
+        MISSING: ("no data", _why_missing(results, row["lead"])),
+    }[state]
+
+
+def _why_missing(results: Results, lead: str) -> str:
+    """Why the last of its launches failed, in so many words as fit into a line."""
+    failed = results.blocks[(results.blocks["lead"] == lead) & (results.blocks["status"] == "failed")]
+    reason = str(failed["reason"].iloc[-1]).rstrip(".") if len(failed) else ""
+    return reason if len(reason) <= 80 else f"{reason[:79]}…"
+
+
+def _doubts(row: Row) -> list[str]:
+    biased = "perhaps biased by what was thrown away" if row["possibly_biased"] else ""
+    growing = "still growing when slices end: the true loss is larger" if row["still_growing"] else ""
+    return [biased, growing]
+
+
+def _log(slowdown: float) -> float:
+    return math.log(slowdown) if slowdown > 0 else math.nan

@@ -1,0 +1,109 @@
+"""What a launch shows while it runs: short notes to whoever listens, sent between rounds and never inside them.
+
+They go to the socket that an environment variable names, as services notify systemd. Nobody has to listen: a note that
+cannot be delivered at once is dropped. Each note holds everything so far, so that nothing depends on the one before.
+"""
+
+import json
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # whoever listens need not load the runner
+    from castmates.runner.outcome import Outcome
+    from castmates.runner.rounds.window import Window
+    from castmates.study.spec import Block
+
+VARIABLE = "CASTMATES_PROGRESS"  # the name of an abstract socket of Linux: it needs no file and is gone with its owner
+TOO_FEW = "too few cycles"  # the reason of a window whose slices have the reasons proper
+NAMED = re.compile(r", (?:mostly|among them) (?P<who>.+)$")
+MOST_NAMED = 5
+PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivered
+
+
+def waiting(block: "Block", words: str) -> None:
+    """Somebody else measures on this machine."""
+    _send(block, {"state": "waiting", "reason": words})
+
+
+def launching(block: "Block") -> None:
+    """Programs are being started."""
+    _send(block, {"state": "launching"})
+
+
+def rounds_begin(outcome: "Outcome") -> None:
+    """Programs are ready; from here on nobody should work beside them."""
+    _send(outcome.block, {"state": "measuring", "rounds": outcome.block.design.rounds})
+
+
+def round_ended(outcome: "Outcome", number: int) -> None:
+    """A round is over; the next one begins at once."""
+    if VARIABLE in os.environ:
+        numbers = {"round": number, "rounds": outcome.block.design.rounds}
+        _send(outcome.block, {"state": "measuring"} | numbers | _so_far(outcome))
+
+
+def ended(outcome: "Outcome") -> None:
+    """The launch is over and recorded."""
+    if VARIABLE in os.environ:
+        facts = {"status": outcome.status, "reason": outcome.reason, "seconds": outcome.total_seconds}
+        _send(outcome.block, {"state": "ended"} | facts | _so_far(outcome), PATIENCE)
+
+
+def _so_far(outcome: "Outcome") -> dict[str, object]:
+    because, who = grouped(outcome.windows)
+    rejected = sum(bool(window.reasons) for window in outcome.windows)
+    return {
+        "clean": outcome.rounds,
+        "kept": len(outcome.windows) - rejected,
+        "rejected": rejected,
+        "because": dict(because),
+        "who": dict(who.most_common(MOST_NAMED)),
+    }
+
+
+def grouped(windows: Iterable["Window"]) -> tuple[Counter[str], Counter[str]]:
+    """Of the rejected windows: how many had each kind of reason, and how many each program that took time."""
+    because: Counter[str] = Counter()
+    who: Counter[str] = Counter()
+    for window in windows:
+        reasons = _proper(window)
+        because.update({reason.partition(":")[0] for reason in reasons})
+        who.update({match["who"] for reason in reasons if (match := NAMED.search(reason))})
+    return because, who
+
+
+def summary(windows: Sequence["Window"]) -> str:
+    """How many windows were rejected and for what, in a few words; "" where none was."""
+    because, who = grouped(windows)
+    if not because:
+        return ""
+    rejected = sum(bool(window.reasons) for window in windows)
+    names = f"; {_counted(who.most_common(MOST_NAMED))}" if who else ""
+    return f"{rejected} rejected ({_counted(because.most_common())}{names})"
+
+
+def _counted(counts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts)
+
+
+def _proper(window: "Window") -> list[str]:
+    """The reasons of a window; where too few of its slices count, those of its slices."""
+    reasons = [reason for reason in window.reasons if not reason.startswith(TOO_FEW)]
+    if len(reasons) < len(window.reasons):
+        reasons += [reason for each in window.slices for reason in each.reasons] or [TOO_FEW]
+    return reasons
+
+
+def _send(block: "Block", facts: dict[str, object], patience: float = 0.0) -> None:
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return
+    note = json.dumps({"study": block.study, "block": block.path} | facts)
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(patience)
+        sender.sendto(note.encode(), f"\0{name}")

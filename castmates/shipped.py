@@ -1,0 +1,58 @@
+"""Finds what Castmates ships beside its code: the workflow, the catalogue, the profile, locks, schemas and scripts.
+
+In a clone they are folders of the clone; a wheel has copies of them in `castmates/_clone` (pyproject.toml). Run in a
+clone, whatever package is installed, the clone's are used; elsewhere those of the package that runs.
+"""
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+IN_A_WHEEL = PACKAGE / "_clone"
+MARK = Path("workflow/rules/common.smk")  # what no other project has
+SCHEMAS = ("study", "catalogue")
+
+
+def home() -> Path:
+    """The folder that holds them; a relative path in a clone, so that messages stay short."""
+    return Path() if MARK.is_file() else _of_the_package()
+
+
+def snakefile() -> Path:
+    """The workflow, for `snakemake --snakefile` or a `module`."""
+    return home() / "workflow" / "Snakefile"
+
+
+def profile() -> Path:
+    """The profile, for `snakemake --workflow-profile`: it keeps a changed workflow from measuring anything again."""
+    return home() / "workflow" / "profiles" / "default"  # where Snakemake looks for it beside a Snakefile
+
+
+def catalogue() -> Path:
+    """The folder of the catalogue's files."""
+    return home() / "config" / "workloads"
+
+
+def studies() -> Path:
+    """The folder of the studies that are examples."""
+    return home() / "config" / "studies"
+
+
+def schema(name: str) -> Path:
+    """The JSON Schema of a `study` or a `catalogue` file, for editors."""
+    return home() / "config" / "schemas" / f"{name}.schema.json"
+
+
+def environments() -> Path:
+    """The folder of the locks: the project's own `envs`, where it has one with locks in it, replaces ours."""
+    own = Path("envs")
+    return own if any(own.glob("*.lock")) else home() / "envs"
+
+
+def script(rule: str) -> Path:
+    """The script of a rule: always the one that belongs to this package, wherever the sweep runs."""
+    return _of_the_package() / "scripts" / f"{rule}.py"
+
+
+def _of_the_package() -> Path:
+    clone = PACKAGE.parent
+    return clone if (clone / MARK).is_file() else IN_A_WHEEL

@@ -1,0 +1,32 @@
+"""More launches than a study's file has: `make sweep BLOCKS=12` asks for them without an edit."""
+
+from castmates.errors import CastmatesError
+from castmates.study.model import Study
+
+MOST = 10_000  # as for 'budget.blocks'
+
+
+def checked_blocks(asked: object, study: Study, study_file: str) -> int:
+    """The number of launches that somebody asks for, if this study can have so many."""
+    fewest = study.budget.blocks
+    try:
+        number = int(str(asked).strip())
+    except ValueError:
+        number = 0
+    if study.budget.precision is not None:
+        raise CastmatesError(
+            f"blocks={asked}: {study_file} has a 'precision', which decides how many launches there are; change "
+            "'precision' or 'most_blocks' under 'budget' there."
+        )
+    if not fewest <= number <= MOST:
+        raise CastmatesError(
+            f"blocks={asked}: expected a whole number of launches from {fewest}, which {study_file} has, to {MOST}."
+        )
+    return number
+
+
+def with_blocks(study: Study, asked: int) -> Study:
+    """The study with as many launches as were asked for, where that is more than it has."""
+    if study.budget.precision is not None or asked <= study.budget.blocks:
+        return study
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"blocks": asked})})

@@ -1,0 +1,274 @@
+"""Shows a sweep in place of Snakemake's own messages; Snakemake's logger plugin hands its records over.
+
+Nothing is drawn while a launch is in its rounds, but right after each of them: whoever draws takes time that belongs to
+what is measured.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from logging import WARNING, LogRecord
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import castmates
+from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.pipeline import failures
+from castmates.pipeline.closing import closing_text
+from castmates.preview import rounds
+from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
+from castmates.project import Project
+from castmates.study.spec import Block, Plan
+from castmates.terminal import prepared, words
+from castmates.terminal.jobs import ANALYSIS, LAUNCHES, Job
+from castmates.terminal.notes import Inbox
+from castmates.terminal.screens import Screen, clock_time, screen
+from castmates.terminal.sweep import Sweep
+from castmates.workloads import environments, inputs
+
+ENDING = "castmates_ending"  # the attribute of the record that closes a sweep: whether it went well
+SAFE = "     (Ctrl-C is safe: the same command goes on)"
+TICK = 1.0  # seconds between two drawings, where nothing is measured
+FASTEST = 0.1  # and where many launches run side by side
+MOST_LINES = 40  # of launches in a log: a sweep of thousands shows some of them
+LOG_LINES = 20  # of a job that failed
+NOTHING = "Nothing to be done"  # Snakemake's words
+INTERRUPTED = "Terminating processes on user request"
+CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
+EXPECTED = ("Exiting because a job execution failed", "At least one job did not complete successfully")
+Failure = tuple[Job, list[str], list[Path]]  # the last lines that it printed, its logs
+
+
+class Display:
+    """What is shown of one sweep; it takes records in one thread and draws in another."""
+
+    def __init__(self, project: Project, plan: Plan, cores: Callable[[], int], progress: bool) -> None:
+        self._project, self._plan, self._cores, self._progress = project, plan, cores, progress
+        self._blocks = {block.path: block for block in plan.blocks}
+        self._lock = threading.RLock()
+        self._jobs: dict[int, Job] = {}
+        self._screen: Screen | None = None  # until the workflow has started
+        self._inbox: Inbox | None = None
+        self._sweep: Sweep | None = None  # until its first job
+        self._is_over = False
+        self._drawn = 0.0
+        self._failures: Counter[str] = Counter()  # by their last line
+        self._silent: list[Failure] = []
+        self._is_interrupted = False
+        self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "job_started": self._begin,
+            "job_info": self._job_begins,
+            "job_finished": self._job_ends,
+            "job_error": self._job_fails,
+        }
+
+    def emit(self, record: LogRecord) -> bool:
+        """Show a record, if it is one of a running sweep; whether it needs no showing any more."""
+        with self._lock:
+            event = str(getattr(record, "event", None) or "")
+            if event == "workflow_started":
+                self._screen, self._inbox = screen(self._progress), Inbox()
+            elif self._screen is None:
+                return CHATTER in str(record.msg)
+            elif hasattr(record, ENDING):
+                self._end(self._screen, record.getMessage(), getattr(record, ENDING))
+            elif event in self._events:
+                self._events[event](vars(record))
+            elif record.levelno >= WARNING:
+                self._warn(record.getMessage())
+            elif str(record.msg).startswith(INTERRUPTED):
+                self._is_interrupted = True
+            elif NOTHING in str(record.msg):
+                self._nothing_to_do(self._screen)
+            self._draw()
+            if self._inbox is not None:
+                self._inbox.wake()  # the other thread may have to draw by the clock now
+            return True
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        with self._lock:
+            self._is_over = True
+            if self._screen is not None:
+                self._screen.close()
+            if self._inbox is not None:
+                self._inbox.wake()
+                self._inbox.close()
+
+    # What Snakemake's events come to.
+
+    def _begin(self, _: dict[str, Any]) -> None:
+        """Show what there is to do, before the first jobs."""
+        if self._sweep is not None:
+            return
+        folder, at_once = self._project.results, self._cores() if self._project.modelled else 1
+        at_least, at_most = self._to_measure()
+        known: dict[str, float] = {}
+        self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known=known), at_once)
+        seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
+        measured = len(folder.measured(self._plan).blocks)
+        numbers = (len(at_least), len(at_most))
+        header = words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured)
+        is_terminal = self._screen is not None and self._screen.changes
+        self._line(f"{header}{SAFE if is_terminal and at_most else ''}")
+        self._line("")
+        if machine := prepared.machine_line(folder.machine_file):
+            self._line(machine)
+        for note in self._plan.notes:
+            self._line(words.tick(words.MIND, "the study", note))
+        threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
+
+    def _job_begins(self, facts: dict[str, Any]) -> None:
+        job = Job(facts["rule_name"], dict(facts["wildcards"] or {}), time.monotonic())
+        self._jobs[facts["jobid"]] = job
+        if self._sweep is None:
+            return
+        if job.rule in LAUNCHES and job.path in self._blocks:
+            self._sweep.begin(self._blocks[job.path], job.begun)
+        elif job.rule in ANALYSIS and self._sweep.analysis_begun is None:
+            self._sweep.analysis_begun = job.begun
+        elif job.rule == "build_environment" and self._screen is not None and not self._screen.changes:
+            self._line(f"{clock_time()}  {job.name}; the first time takes a while")
+
+    def _job_ends(self, facts: dict[str, Any]) -> None:
+        job = self._jobs.pop(facts["job_id"], None)
+        if job is None or self._sweep is None:
+            return
+        if job.rule in LAUNCHES:
+            self._launch_ends(self._sweep, job)
+        elif job.rule == "build_environment":
+            self._show_built(job.wildcards["environment"], job.wildcards["key"], environments)
+        elif job.rule == "build_inputs":
+            self._show_built(job.wildcards["inputs"], job.wildcards["key"], inputs)
+        elif job.rule == "describe_machine":
+            self._line(prepared.machine_line(self._project.results.machine_file))
+        elif job.rule == "take_look":
+            self._sweep.add(self._to_measure()[0])
+
+    def _job_fails(self, facts: dict[str, Any]) -> None:
+        job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
+        logs = [Path(file) for file in facts["log"] or ()]
+        last = failures.last_words(logs, LOG_LINES)
+        if self._sweep is not None and job.rule in LAUNCHES:
+            self._sweep.end(job.path, time.monotonic(), failed=True)
+        failure = (job, last, logs)
+        if failures.was_ended(last):
+            self._is_interrupted = True  # somebody pressed Ctrl-C: the job itself did not fail
+        elif not last:
+            self._silent.append(failure)  # the same, while it started, or it was killed: the end shows which
+        else:
+            self._show_failure(failure)
+
+    def _show_failure(self, failure: Failure) -> None:
+        job, last, logs = failure
+        reason = last[-1] if last else ""
+        self._failures[reason] += 1
+        if self._failures[reason] == 1:  # the same again stands in the end's count
+            self._line(words.tick(words.WRONG, "failed", job.about(self._blocks)), matters=True)
+            for line in [*(last or ["It printed nothing; something may have killed it."]), *map(str, logs[:1])]:
+                self._line(f"     {line}", matters=True)
+
+    def _warn(self, message: str) -> None:
+        if not any(expected in message for expected in EXPECTED):
+            self._line(message, style="red", matters=True)
+
+    def _launch_ends(self, sweep: Sweep, job: Job) -> None:
+        self._take_notes()
+        launch = sweep.end(job.path, time.monotonic())
+        if launch is None or self._screen is None:
+            return
+        every, is_last = -(-sweep.total // MOST_LINES), sweep.done == sweep.total
+        has_failed = launch.note is not None and launch.note.status == "failed"
+        if has_failed or (not self._screen.changes and (sweep.done % every == 0 or is_last)):
+            of = self._launches_of(launch.block)
+            line = words.launch_line(launch, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
+            self._line(f" {words.WRONG} {line}" if self._screen.changes else f"{clock_time()}  {line}")
+
+    def _show_built(self, name: str, key: str, where: ModuleType) -> None:
+        self._line(prepared.environment_line(name, where.ready_file(where.place_of(name, key, cache_folder()))))
+
+    # The end.
+
+    def _end(self, shown: Screen, text: str, well: bool) -> None:
+        """Show what came out, in place of what changes."""
+        self._is_over = True
+        shown.close()
+        for failure in self._silent if not self._is_interrupted else ():
+            self._show_failure(failure)
+        sweep, at = self._sweep, time.monotonic()
+        failed = sweep.failed if sweep is not None and not self._is_interrupted else 0
+        if sweep is not None and sweep.done - sweep.failed + failed:
+            seconds = (sweep.analysis_begun or at) - (sweep.first_begun or at)
+            what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
+            mark = words.WRONG if failed else words.DONE
+            self._line(words.tick(mark, "measured", what, words.clock(seconds)))
+        if well and sweep is not None and sweep.analysis_begun is not None:
+            report = prepared.report_words(self._project.results)
+            self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
+        for line in ["", *text.splitlines()]:
+            self._line(line, matters=True)
+
+    def _nothing_to_do(self, shown: Screen) -> None:
+        self._line(f"castmates {castmates.__version__}   {self._project.study.name}   nothing is left to do")
+        self._end(shown, closing_text(self._project, self._plan), well=True)
+
+    # What both threads need.
+
+    def _to_measure(self) -> tuple[list[Block], list[Block]]:
+        try:
+            return still_to_measure(self._project, rounds.expected(self._project, self._plan))
+        except CastmatesError:  # the job that needs what cannot be read gives the reason
+            return [], []
+
+    def _launches_of(self, block: Block) -> int:
+        """How many launches there are of the same programs."""
+        return self._wanted[block.company.id]
+
+    @property
+    def _wanted(self) -> Counter[str]:
+        if not hasattr(self, "_counts"):
+            first = set(self._plan.looks[0]) if self._plan.looks else None
+            paths = [path for path in self._blocks if first is None or path in first]
+            self._counts = Counter(self._blocks[path].company.id for path in paths)
+        return self._counts
+
+    def _line(self, text: str, style: str = "", matters: bool = False) -> None:
+        if self._screen is not None and (matters or self._progress):
+            self._screen.line(text, style)
+
+    # Drawing.
+
+    def _watch(self) -> None:
+        """Draw when a launch sends a note, and each second where nothing is measured."""
+        while True:
+            with self._lock:
+                inbox, sweep, shown = self._inbox, self._sweep, self._screen
+                if self._is_over or inbox is None or sweep is None or shown is None:
+                    return
+                self._take_notes()
+                self._draw(at_once=sweep.is_measuring)
+                by_clock, pause = shown.changes and not sweep.is_measuring, 0.0 if sweep.is_measuring else FASTEST
+            time.sleep(pause)
+            inbox.wait(TICK if by_clock else None)
+
+    def _take_notes(self) -> None:
+        if self._inbox is None or self._sweep is None:
+            return
+        for note in self._inbox.notes():
+            if note.study == self._plan.study:
+                self._sweep.note(note)
+                if note.state == "waiting" and self._screen is not None and not self._screen.changes:
+                    self._line(f"{clock_time()}  {note.reason}")
+
+    def _draw(self, at_once: bool = False) -> None:
+        """Draw what changes, unless that was done a moment ago."""
+        sweep, shown, at = self._sweep, self._screen, time.monotonic()
+        if self._is_over or sweep is None or shown is None or not shown.changes:
+            return
+        if at_once or at - self._drawn >= FASTEST:
+            self._drawn = at
+            jobs = [job.now(at) for job in self._jobs.values() if job.rule not in LAUNCHES]
+            shown.update(sweep, self._wanted, jobs[-1] if jobs else "", at)

@@ -1,0 +1,52 @@
+"""Snakemake's jobs of a sweep, in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from castmates.study.spec import Block
+from castmates.terminal.words import clock, names_of
+
+LAUNCHES = ("measure_block", "model_block")
+ANALYSIS = ("estimate_effects", "recommend_partitions", "draw_figures", "write_report")
+WORDS = {
+    "build_environment": "building {environment}",
+    "build_inputs": "making the data set {inputs}",
+    "describe_machine": "looking at this machine",
+    "write_plan": "planning",
+    "describe_mix": "planning",
+    "decide_rounds": "deciding how many rounds follow",
+    "take_look": "looking at the precision",
+    "gather_blocks": "gathering tables",
+    "estimate_effects": "estimating losses",
+    "recommend_partitions": "choosing partitions",
+    "draw_figures": "drawing figures",
+    "write_report": "writing the report",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    begun: float
+
+    @property
+    def path(self) -> str:
+        """The block that it measures."""
+        return f"{self.wildcards.get('company')}/{self.wildcards.get('number')}"
+
+    @property
+    def name(self) -> str:
+        """What it does."""
+        return WORDS.get(self.rule, self.rule).format_map(self.wildcards)
+
+    def now(self, at: float) -> str:
+        """What it does, and for how long by now."""
+        return f"{self.name}   {clock(at - self.begun)}" if at - self.begun >= 1 else self.name
+
+    def about(self, blocks: Mapping[str, Block]) -> str:
+        """What it does; of a launch, which one it is."""
+        block = blocks.get(self.path)
+        return f"{names_of(block)}, launch {block.number}" if block is not None else self.name

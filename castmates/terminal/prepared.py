@@ -1,0 +1,80 @@
+"""What was prepared for a sweep, a line each: environments, data sets, this machine with what it lacks; the report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_json
+from castmates.study import cpus
+from castmates.terminal.words import DONE, MIND, clock, counted, tick
+from castmates.workloads.environments import NATIVE
+
+SIZES = ((1e9, "GB", 1), (1e6, "MB", 0))
+COUNTING = ("counted", "user only")
+
+
+def environment_line(name: str, ready: Path) -> str:
+    """An environment or a data set that was built, from the file that its builder wrote last."""
+    facts = read_json(ready)
+    seconds = facts.get("seconds")
+    return tick(DONE, name, _content(name, ready, facts), clock(seconds) if isinstance(seconds, int | float) else "")
+
+
+def _content(name: str, ready: Path, facts: dict[str, Any]) -> str:
+    if name == NATIVE:
+        programs = sum(file.is_file() for file in (ready.parent / "bin").glob("*"))
+        compiler = Path(str((facts.get("compiler") or ["cc"])[0])).name
+        return f"{counted(programs, 'program')} compiled with {compiler}"
+    packages = f"{counted(int(facts['installed']), 'package')}, " if "installed" in facts else ""
+    return f"{packages}{size(facts.get('bytes'))} in {ready.parent.parent.parent}"
+
+
+def size(amount: object) -> str:
+    """So many bytes for people."""
+    if not isinstance(amount, int | float):
+        return "made"
+    for unit, name, digits in SIZES:
+        if amount >= unit:
+            return f"{amount / unit:.{digits}f} {name}"
+    return f"{amount / 1e3:.0f} kB"
+
+
+def report_words(folder: StudyFolder) -> str:
+    """What was made of the launches."""
+    figures, tables = list(folder.figures.glob("*.svg")), list(folder.tables.glob("*.csv"))
+    return ", ".join([counted(len(figures), "figure")] * bool(figures) + [counted(len(tables), "table")])
+
+
+def machine_line(file: Path) -> str:
+    """This machine, and what it cannot give; "" where nothing is known of it."""
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return _modelled(facts) if facts.get("platform") == "modelled" else _real(facts)
+
+
+def _modelled(facts: dict[str, Any]) -> str:
+    topology = facts.get("topology", {})
+    ways = next((cache.get("ways") for cache in topology.get("llcs", [])), None)
+    parts = [counted(topology.get("cores", 0), "core"), *([counted(ways, "cache way")] if ways else [])]
+    return tick(DONE, "this machine", f"a model with {' and '.join(parts)}: nothing here is a measurement")
+
+
+def _real(facts: dict[str, Any]) -> str:
+    topology = facts.get("topology") or {}
+    allowed = topology.get("allowed")
+    number = counted(len(cpus.parse(allowed, "allowed")), "CPU") if allowed else "CPUs that are not known"
+    virtual = (facts.get("virtualisation") or {}).get("vm") not in (None, "", "none") or facts.get("hypervisor_flag")
+    lacking = lacks(facts)
+    text = f"{number}{' of a VM' if virtual else ''}" + (f": {', '.join(lacking)}" if lacking else "")
+    return tick(MIND if lacking else DONE, "this machine", text, "castmates doctor" if lacking else "")
+
+
+def lacks(facts: dict[str, Any]) -> list[str]:
+    """What it cannot give, which each launch would otherwise repeat."""
+    perf, resctrl = facts.get("perf") or {}, facts.get("resctrl") or {}
+    partitions = resctrl.get("mounted") and (resctrl.get("writable") or resctrl.get("delegated"))
+    missing = [] if perf.get("hardware") in COUNTING else ["no hardware counters"]
+    return missing if partitions else [*missing, "no cache partitions"]

@@ -1,0 +1,138 @@
+"""What is known of a sweep while it runs: launches that are done, at work and to come, and how long it still takes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from castmates.preview.duration import ANALYSIS
+from castmates.study.spec import Block
+from castmates.terminal.notes import Note
+
+BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
+
+
+@dataclass
+class Launch:
+    """One block, from when it is planned until it has ended."""
+
+    block: Block
+    expected: float  # seconds
+    begun: float = 0.0
+    seconds: float = 0.0  # that it took
+    note: Note | None = None  # the last one
+    failed: bool = False  # the job did, and nothing was recorded
+
+
+@dataclass
+class Windows:
+    """How many windows count, and what the others were rejected for."""
+
+    kept: int = 0
+    rejected: int = 0
+    because: Counter[str] = field(default_factory=Counter)
+    who: Counter[str] = field(default_factory=Counter)
+
+    def add(self, note: Note | None) -> None:
+        """Count those of a launch."""
+        if note is not None:
+            self.kept += note.kept
+            self.rejected += note.rejected
+            self.because.update(note.because)
+            self.who.update(note.who)
+
+
+class Sweep:
+    """The launches of a sweep; nothing here takes longer the more of them there are, but for the beginning."""
+
+    def __init__(self, blocks: Iterable[Block], seconds_of: Callable[[Block], float], at_once: int) -> None:
+        self.waiting = {block.path: Launch(block, seconds_of(block)) for block in blocks}
+        self.at_work: dict[str, Launch] = {}
+        self.done = 0  # launches, failed ones too
+        self.failed = 0
+        self.first_begun: float | None = None
+        self.analysis_begun: float | None = None
+        self._seconds_of, self._at_once = seconds_of, at_once
+        self._to_come = sum(launch.expected for launch in self.waiting.values())
+        self._expected_done = 0.0
+        self._windows = Windows()
+
+    @property
+    def total(self) -> int:
+        """How many launches there are, as far as it is known."""
+        return len(self.waiting) + len(self.at_work) + self.done
+
+    def add(self, blocks: Iterable[Block]) -> None:
+        """More launches are wanted."""
+        for block in blocks:
+            if block.path not in self.waiting and block.path not in self.at_work:
+                self.waiting[block.path] = Launch(block, self._seconds_of(block))
+                self._to_come += self.waiting[block.path].expected
+
+    def begin(self, block: Block, now: float) -> None:
+        """A launch begins."""
+        self.add([block])
+        launch = self.waiting.pop(block.path)
+        launch.begun = now
+        self._to_come -= launch.expected
+        self.at_work[block.path] = launch
+        if self.first_begun is None:
+            self.first_begun = now
+
+    def note(self, note: Note) -> None:
+        """A launch has sent a note."""
+        if launch := self.at_work.get(note.block):
+            launch.note = note
+
+    def end(self, path: str, now: float, failed: bool = False) -> Launch | None:
+        """A launch has ended."""
+        launch = self.at_work.pop(path, None)
+        if launch is not None:
+            launch.seconds, launch.failed = now - launch.begun, failed
+            self._windows.add(None if failed else launch.note)
+            self._expected_done += launch.expected
+            self.done += 1
+            self.failed += failed
+        return launch
+
+    @property
+    def windows(self) -> Windows:
+        """Those of all launches, so far."""
+        ended = self._windows
+        windows = Windows(ended.kept, ended.rejected, Counter(ended.because), Counter(ended.who))
+        for launch in self.at_work.values():
+            windows.add(launch.note)
+        return windows
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether a real launch is in its rounds, or another sweep measures: nobody should do anything beside it."""
+        return any(
+            launch.block.design.model is None and launch.note is not None and launch.note.state in BUSY
+            for launch in self.at_work.values()
+        )
+
+    def share(self, now: float) -> float:
+        """How much of the launches is done, by the seconds that they were expected to take."""
+        all_of_it = self._expected_done + self._to_come + sum(launch.expected for launch in self.at_work.values())
+        return self._worked(now) / all_of_it if all_of_it else 1.0
+
+    def seconds_left(self, now: float) -> float:
+        """How long the rest takes, at the pace of what is done; before that, at the expected one."""
+        launches = self._to_come + sum(launch.expected for launch in self.at_work.values())
+        launches -= self._worked(now) - self._expected_done
+        analysis = ANALYSIS - (now - self.analysis_begun if self.analysis_begun is not None else 0.0)
+        return launches * self._pace(now) + max(analysis, 1.0)
+
+    def _worked(self, now: float) -> float:
+        """Expected seconds that are behind us; a launch that takes longer than expected has not ended."""
+        return self._expected_done + sum(
+            min(now - launch.begun, 0.95 * launch.expected) for launch in self.at_work.values()
+        )
+
+    def _pace(self, now: float) -> float:
+        """Seconds by the clock for each expected one; the first launch or two weigh no more than the expectation."""
+        usual = 1 / self._at_once
+        if self.first_begun is None or not self.done:
+            return usual
+        trust = (self._expected_done / self.done) * self._at_once
+        return (now - self.first_begun + usual * trust) / (self._worked(now) + trust)

@@ -1,0 +1,139 @@
+"""The lines that a sweep shows in the terminal; pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from castmates.study.spec import Block
+from castmates.terminal.notes import Note
+from castmates.terminal.sweep import Launch, Windows
+
+DONE, MIND, WRONG = "✓", "!", "✗"
+NAMED = 2  # programs
+KINDS = {"foreign load": "other programs", "neighbours": "other programs around the cache", "steal": "hypervisor"}
+OTHERS = ("foreign load", "neighbours")
+
+
+def tick(mark: str, name: str, text: str, last: str = "") -> str:
+    """A line of what is finished."""
+    return f" {mark} {name:<14} {text:<52} {last:>7}".rstrip()
+
+
+def clock(seconds: float) -> str:
+    """A duration as a clock shows it, 6:12; below a minute in seconds."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def about(seconds: float) -> str:
+    """A duration that is not known exactly."""
+    if seconds < 20:
+        return f"{max(round(seconds), 1)} s"
+    if seconds < 90:
+        return f"{5 * round(seconds / 5)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def counted(number: int, thing: str, several: str = "") -> str:
+    """A number of things."""
+    return f"{number} {thing if number == 1 else several or f'{thing}s'}"
+
+
+def launches(number: int) -> str:
+    """A number of launches."""
+    return counted(number, "launch", "launches")
+
+
+def names_of(block: Block) -> str:
+    """The program and its neighbours."""
+    lead, *others = block.company.members
+    names = list(dict.fromkeys(member.workload for member in others))
+    return f"{lead.workload} beside {', '.join(names)}" if names else f"{lead.workload} alone"
+
+
+def place_of(block: Block, of: int) -> str:
+    """Which launch of its programs this is."""
+    return f"launch {block.number} of {of}" if block.number <= of else f"launch {block.number}"
+
+
+def round_of(note: Note | None) -> str:
+    """What a launch is doing."""
+    if note is None or note.state == "launching":
+        return "starting"
+    if note.state == "waiting":
+        return note.reason
+    if note.state == "ended":
+        return "ending"
+    now = note.round + 1
+    if note.clean >= note.rounds > 0:
+        return "ending"
+    return f"round {now} of {note.rounds}" if now <= note.rounds else f"round {now}, in place of a disturbed one"
+
+
+def windows_words(kept: int, rejected: int, because: Mapping[str, int], who: Mapping[str, int]) -> str:
+    """Windows kept and repeated, and who disturbed them."""
+    repeated = f", {rejected} repeated" if rejected else ""
+    reasons = f" ({reasons_words(because, who)})" if rejected and because else ""
+    return f"{counted(kept, 'window')} kept{repeated}{reasons}"
+
+
+def reasons_words(because: Mapping[str, int], who: Mapping[str, int]) -> str:
+    """Reasons by their number, the commonest first, with the programs that took time."""
+    found: Counter[str] = Counter()
+    for kind, count in because.items():
+        found[KINDS.get(kind, kind)] += count
+    names = ", ".join(name for name, _ in Counter(who).most_common(NAMED))
+    programs = {KINDS[kind] for kind in OTHERS}
+    parts = []
+    for words, count in found.most_common():
+        named = f": {names}" if names and words in programs else ""
+        names = "" if named else names
+        parts.append(f"{words} {count}{named}")
+    return "; ".join(parts)
+
+
+def launch_line(launch: Launch, of: int, done: int, total: int, left: float) -> str:
+    """A launch that has ended, in a log."""
+    block, note = launch.block, launch.note
+    number = f"{block.number}/{of}" if block.number <= of else str(block.number)
+    parts = [f"{done:>{len(str(total))}}/{total}", f"{block.company.lead.workload} {number}"]
+    parts += [result_words(launch)] if note or launch.failed else []
+    parts += [clock(launch.seconds)]
+    parts += [f"about {about(left)} left"] if done < total else []
+    return "  ".join(parts)
+
+
+def result_words(launch: Launch) -> str:
+    """What came of a launch."""
+    if launch.failed:
+        return "failed"
+    note = launch.note
+    if note is None:
+        return "measured"
+    if note.status == "failed":
+        return f"failed: {note.reason}"
+    every = ", no round undisturbed" if note.rejected and not note.clean else ""
+    return windows_words(note.kept, note.rejected, note.because, note.who) + every
+
+
+def measured_words(number: int, windows: Windows, failed: int) -> str:
+    """All launches of a sweep."""
+    of_all = windows.kept + windows.rejected
+    rejected = f", {windows.rejected} rejected ({windows.rejected / of_all:.0%})".replace("%", " %")
+    parts = [launches(number), f"{counted(windows.kept, 'window')} kept"] if of_all else [launches(number)]
+    return ", ".join(parts) + (rejected if windows.rejected else "") + (f", {failed} failed" if failed else "")
+
+
+def header(version: str, study: str, to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
+    """The first line of a sweep."""
+    if not max(to_measure):
+        what = f"all {launches(measured)} are measured; the report is made anew"
+        return f"castmates {version}   {study}   {what}"
+    few, many = to_measure
+    numbers = launches(many) if few == many else f"{few} to {launches(many)}"
+    more = " more" if measured else ""
+    times = [about(one) for one in dict.fromkeys(seconds)]
+    time = " to ".join(dict.fromkeys(times))
+    return f"castmates {version}   {study}   {numbers}{more}, about {time}"

@@ -1,0 +1,5 @@
+"""The figures that this package adds; imported when a sweep starts, so what draws them lies in other modules."""
+
+from castmates.report.figures.index import Figure
+
+LAUNCHES = Figure("launches", "From launch to launch", "health", drawn_by="castmates_example.launches")

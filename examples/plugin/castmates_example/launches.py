@@ -1,0 +1,63 @@
+"""The figure `launches`: how much the same lead's solo rate differs from launch to launch."""
+
+import pandas as pd
+from matplotlib import figure
+
+from castmates.report.figures.panels import axes_at, finish, lines_across
+from castmates.report.figures.style import COLOURS, COLUMN, GREY, badge_room, empty_figure, squeezed, stamp, styled
+from castmates.report.results import Results
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, listed, number, plain
+
+LEADS = 24  # that fit on a page
+SHOWN = ["study", "lead", "company", "block", "relative_rate", "platform"]
+
+
+def draw(results: Results) -> tuple[figure.Figure, pd.DataFrame]:
+    """The figure and its source data."""
+    source = relative_rates(results.windows)
+    with styled():
+        if source.empty:
+            message = f"No launch of the study {results.name} has a valid solo window."
+            return empty_figure(message, caveat(results)), source
+        return _figure(source, results), source
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure, before what all captions say."""
+    leads = relative_rates(results.windows)["lead"].nunique()
+    left = f" {LEADS} of {counted(leads, 'lead')} are shown." if leads > LEADS else ""
+    return f"A ring is a launch: the lead's median rate alone, over the median of its launches.{left} "
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    rates = relative_rates(results.windows).groupby("lead", sort=False)["relative_rate"]
+    parts = [f"{plain(str(lead))} from {number(own.min(), 3)} to {number(own.max(), 3)}" for lead, own in rates]
+    return f"Solo rates of the launches: {listed(parts)}." if parts else "No launch has a valid solo window."
+
+
+def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per launch: its median solo rate over the median of the lead's launches."""
+    solo = windows[(windows["role"] == "lead") & (windows["kind"] == "solo") & windows["valid"] & windows["rate"].gt(0)]
+    keys = ["study", "workload", "company", "block", "platform"]
+    rates = solo.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
+    rates["relative_rate"] = rates["rate"] / rates.groupby("lead")["rate"].transform("median")
+    return rates[SHOWN]
+
+
+def _figure(source: pd.DataFrame, results: Results) -> figure.Figure:
+    leads = list(dict.fromkeys(source["lead"]))[:LEADS]
+    left, below, height = 1.1, 0.58, 0.3 * len(leads)
+    drawn = figure.Figure(figsize=(COLUMN, 0.1 + badge_room(caveat(results), COLUMN) + height + below))
+    axes = axes_at(drawn, left, below, COLUMN - left - 0.1, height)
+    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    for y, lead in enumerate(leads):
+        rates = source.loc[source["lead"] == lead, "relative_rate"]
+        axes.scatter(rates, [y] * len(rates), s=16, facecolors="none", edgecolors=COLOURS[0], linewidths=0.8)
+    axes.set_ylim(len(leads) - 0.5, -0.5)
+    axes.set_yticks(range(len(leads)), [squeezed(plain(lead), 17, 1) for lead in leads])
+    axes.set_xlabel("solo rate / median of the launches")
+    axes.locator_params(axis="x", nbins=4)
+    lines_across(axes, "x")
+    return finish(drawn, [stamp(results.platforms, results.name)], caveat(results))

@@ -1,0 +1,220 @@
+"""The answer of a study: its headline, its pairs, what settles the rest, and what speaks against it."""
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.analysis.statistics.power import POWER, detectable, half_width
+from castmates.report.answer.answer import SHOWN, answer
+from castmates.report.answer.drawing import curve_drawing
+from castmates.report.answer.lines import answer_lines
+from castmates.report.answer.pairs import Pair, pairs
+from castmates.report.answer.percent import percent
+from castmates.report.answer.scale import scale_of
+from castmates.report.answer.settling import MOST, launches_for, spread_of, to_settle
+from castmates.report.answer.thrown_away import CULPRIT, reasons, thrown_away
+from castmates.report.results import read_results
+from tests.unit.partition_maker import atoms
+from tests.unit.results_maker import make, record
+from tests.unit.test_figure_partitions import results as partitioned
+
+SLOWER = ("slower", 16.2, 13.6, 18.8)
+NEARLY = ("unclear", 5.0, 0.4, 9.4)
+OPEN = ("unclear", 1.0, -4.0, 5.8)
+SAME = ("equivalent", 0.2, -0.9, 1.3)
+FASTER = ("faster", -6.0, -8.0, -4.0)
+NUMBERS = ["verdict", "degradation_pct", "degradation_low", "degradation_high"]
+
+
+def slowdown(loss):
+    return 1 / (1 - loss / 100)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], blocks=5))
+
+
+def told(results, *rows):
+    """The results with these verdicts and losses against solo, in the order a+x, a+y, b+x, b+y."""
+    effects = results.effects.copy()
+    places = effects.index[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    for place, (verdict, loss, low, high) in zip(places, rows, strict=True):
+        effects.loc[place, NUMBERS] = verdict, loss, low, high
+        effects.loc[place, ["slowdown", "slowdown_low", "slowdown_high"]] = [slowdown(end) for end in (loss, low, high)]
+        effects.loc[place, ["p_value", "possibly_biased", "still_growing"]] = 0.02, False, False
+    return replace(results, effects=effects)
+
+
+@pytest.mark.parametrize(
+    ("rows", "headline"),
+    [
+        ((SLOWER, SAME, SAME, SAME), "a loses 16 % of its speed beside x."),
+        ((SLOWER, SAME, ("slower", 5.6, 3, 8), SAME), "Two programs lose speed beside x: a 16 % and b 5.6 %."),
+        ((SLOWER, ("slower", 3.0, 2, 4), SAME, SAME), "a loses 16 % beside x and 3.0 % beside y."),
+        ((SLOWER,) * 4, "All 4 pairs lose speed; most of all a beside x: 16 %."),
+        ((NEARLY, OPEN, NEARLY, OPEN), "No loss is proven yet; two are suspected, both beside x."),
+        ((OPEN, OPEN, NEARLY, SAME), "No loss is proven yet; one is suspected, of b beside x."),
+        ((SAME,) * 4, "No loss: all four pairs stay within the margin of the speed alone."),
+        ((SAME, OPEN, OPEN, SAME), "No answer yet for 2 of 4 pairs; the other 2 stay within the margin."),
+        ((OPEN,) * 4, "No answer yet: these launches differ more than the losses that they are to show."),
+        ((FASTER, SAME, SAME, SAME), "One pair gained speed; no loss is proven."),
+    ],
+)
+def test_the_headline_is_what_the_verdicts_come_to(study, rows, headline):
+    assert answer(told(study, *rows)).headline == headline
+
+
+@given(
+    st.lists(st.sampled_from([SLOWER, NEARLY, OPEN, FASTER, ("too few blocks", 3.0, 1.0, 5.0)]), min_size=4, max_size=4)
+)
+def test_nothing_but_an_earned_equivalence_is_called_no_loss(study, rows):
+    """Two one-sided tests decide that (`equivalent`); an interval that holds zero does not."""
+    found = answer(told(study, *rows))
+    claims = [found.headline, found.below, found.settling, *(pair.words for pair in found.pairs)]
+    assert not re.search(r"no loss(?! is proven)|stay within|no change|no effect|nothing(?! that is measured)",
+                         " ".join(claims), re.IGNORECASE)  # fmt: skip
+
+
+def test_each_verdict_has_its_words_and_a_suspected_loss_its_reason(study):
+    found = pairs(told(study, NEARLY, SLOWER, FASTER, SAME))
+    said = {(pair.program, pair.neighbours): (pair.words, pair.note) for pair in found}
+    assert said["a", "y"] == ("loss", "")
+    assert said["a", "x"] == ("suspected loss", "not proven: 4 pairs were tried")
+    assert said["b", "x"] == ("gain", "")
+    assert said["b", "y"][0] == "no loss"
+    assert [pair.neighbours for pair in found if pair.program == "a"] == ["y", "x"], "the heaviest loss first"
+
+
+def test_a_program_that_failed_is_a_row_without_numbers_and_its_reason(tmp_path):
+    results = read_results(make(tmp_path / "study", failed=5))
+    found = answer(results)
+    assert found.headline == "Nothing was measured: every launch failed."
+    (card,) = found.cards
+    assert card.state == "bad"
+    assert "ended with status 1 before it was ready" in card.text
+    assert "castmates retry" in card.text
+
+
+@given(st.floats(0.005, 0.3), st.floats(0.01, 0.2), st.integers(1, 20))
+def test_so_many_launches_are_enough_and_one_fewer_is_not(log, spread, tried):
+    """With the spread known, the chance of proving the loss is what power means; the number is the fewest."""
+    pair = _pair(log)
+    count = launches_for(pair, spread, tried, None)
+    if count <= MOST:
+        assert detectable(spread**2, count, 0.05 / tried) <= log
+        assert count == pair.launches or detectable(spread**2, count - 1, 0.05 / tried) > log
+    else:
+        assert detectable(spread**2, MOST, 0.05 / tried) > log
+    assert POWER == 0.8
+
+
+def test_a_small_loss_is_settled_by_showing_that_it_is_within_the_margin():
+    count = launches_for(_pair(0.002), 0.02, 6, 0.02)
+    assert math.asinh(half_width(0.02**2, count)) + 0.002 <= math.log1p(0.02)
+    assert count < launches_for(_pair(0.002), 0.02, 6, None)
+
+
+def test_the_spread_is_that_of_the_launches_whose_interval_it_was(study):
+    pair = pairs(told(study, OPEN, OPEN, OPEN, OPEN))[0]
+    half = (math.log(slowdown(5.8)) - math.log(slowdown(-4.0))) / 2
+    assert spread_of(pair) == pytest.approx(half / 2.776 * math.sqrt(5), rel=1e-3)
+
+
+def test_what_is_suspected_is_settled_first_and_a_command_measures_it(study):
+    suspected, every = (to_settle(results, pairs(results)) for results in (
+        told(study, NEARLY, OPEN, SLOWER, SAME), told(study, OPEN, OPEN, SLOWER, SAME)))  # fmt: skip
+    assert (suspected.pairs, every.pairs) == (1, 2)
+    assert suspected.launches == 5 + suspected.more
+    assert str(suspected.launches) in suspected.command
+    assert suspected.seconds == pytest.approx(suspected.more * 61 * 2)
+    assert to_settle(study, pairs(told(study, SLOWER, SAME, SAME, SAME))) is None
+
+
+def test_no_sweep_of_a_hundred_launches_is_proposed(study):
+    hopeless = told(study, ("unclear", 0.1, -30.0, 30.0), SAME, SAME, SAME)
+    found = answer(hopeless)
+    assert found.command == ""
+    assert f"more than {MOST} launches" in found.settling
+
+
+def test_many_pairs_are_cut_to_the_most_important(tmp_path):
+    results = read_results(make(tmp_path / "study", ["a", "b"], [f"x{n}" for n in range(9)], blocks=4))
+    found = answer(results)
+    assert (len(found.pairs), found.all_pairs) == (SHOWN, 18)
+    left = {(pair.lead, pair.mix) for pair in pairs(results)} - {(pair.lead, pair.mix) for pair in found.pairs}
+    states = {(pair.lead, pair.mix): pair.state for pair in pairs(results)}
+    if any(states[place] == "loss" for place in left):
+        assert all(pair.state == "loss" for pair in found.pairs)
+
+
+@given(st.lists(st.floats(-500, 100), min_size=1), st.floats(0.5, 20))
+def test_the_scale_holds_zero_the_margin_and_what_is_not_absurd(values, margin):
+    scale = scale_of(values, margin, 360)
+    places = [scale.at(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert all(0 <= place <= 360 for place in places)
+    assert not any(scale.cut(value) for value in (0.0, margin, -margin, *(v for v in values if -50 <= v <= 100)))
+    assert 2 <= len(scale.ticks) <= 7
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("foreign load: others took 25% of CPU 0 (limit 5%), mostly bash", ["bash"]),
+        ("foreign load: others took 9% of CPU 1 (limit 5%), among them kworker/0:1", ["kworker/0:1"]),
+        ("steal: the hypervisor took 3.0% of CPU 0 (limit 1.0%)", []),
+    ],
+)
+def test_culprits_are_named_in_reasons(text, names):
+    assert CULPRIT.findall(text) == names
+
+
+def test_the_terminal_has_the_same_numbers(study):
+    found = answer(told(study, SLOWER, NEARLY, OPEN, SAME))
+    text = "\n".join(answer_lines(found))
+    assert found.headline in text
+    for word in ("16.2 %", "[ 13.6,  18.8]", "suspected loss", "can’t tell yet", found.command):
+        assert word in text
+    assert max(map(len, text.split("\n"))) <= 110
+
+
+def _pair(log):
+    loss = 100 * (1 - math.exp(-log))
+    return Pair("a@0", "a+x", "a", "x", "open", loss, -1, loss + 5, 5, log, log - 0.1, log + 0.1, "")
+
+
+def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways():
+    swept = partitioned(atoms(), atoms("bert@0", "chase@1", ways=(), sensitivity=()))
+    found = answer(swept)
+    (curve,) = found.curves  # of bert no partition was tried
+    rows = swept.lead_effects("solo", under_partitions=True).query("mix == 'dlrm+stream' and lead_ways.notna()")
+    assert [(point.ways, point.loss) for point in curve.points] == [
+        (row.lead_ways, row.degradation_pct) for row in rows.sort_values("lead_ways").itertuples()
+    ]
+    most = rows.loc[rows["lead_ways"].astype(int).idxmax(), "degradation_pct"]
+    assert f"with 8 of the 12 cache ways, {percent(most)}" in curve.sentence
+    drawn = curve_drawing(curve)
+    assert [mark.x for mark in drawn.marks] == sorted(mark.x for mark in drawn.marks)
+    by_loss = sorted(zip(drawn.marks, curve.points, strict=True), key=lambda pair: pair[1].loss)
+    assert [mark.y for mark, _ in by_loss] == sorted((mark.y for mark in drawn.marks), reverse=True)
+    left, top, right, bottom = drawn.frame
+    assert all(left <= mark.x <= right and top <= mark.high <= mark.y <= mark.low <= bottom for mark in drawn.marks)
+
+
+def test_what_was_thrown_away_is_counted_from_the_ledgers(tmp_path):
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["x"], blocks=3)
+    for number in (1, 2, 3):
+        record(folder, "a-0000abcd", number, ledger={
+            "windows": {"solo": 3, "corun": 3}, "rejected": {"corun": 1}, "slices": {"solo": 30, "corun": 30},
+            "slices_rejected": {"corun": 2}, "slices_dropped": {"solo": 1},
+            "slices_because": {"foreign load": {"corun": 1}, "steal": {"corun": 2}},
+        })  # fmt: skip
+    lost = thrown_away(read_results(folder))
+    assert (lost.slices, lost.rejected, lost.dropped, lost.windows, lost.windows_lost) == (180, 6, 3, 18, 3)
+    assert lost.share == pytest.approx(9 / 180)
+    assert reasons(lost) == "6 because the hypervisor took the CPU and 3 because other programs ran"

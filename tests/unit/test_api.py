@@ -1,0 +1,117 @@
+"""`castmates.load`: the tables of a study as attributes, read when they are asked for, each column explained."""
+
+import dataclasses
+import shutil
+
+import pandas as pd
+import pytest
+
+import castmates
+from castmates.errors import CastmatesError
+from castmates.report.results import Results, read_results
+from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
+from castmates.results.columns.partitions import PARTITION_TABLES
+from castmates.results.columns.study import STUDY_TABLES
+
+
+@pytest.fixture
+def folder(drawn_study, tmp_path):
+    return shutil.copytree(drawn_study, tmp_path / "study")
+
+
+def test_tables_are_read_when_they_are_asked_for_and_once(folder):
+    results = castmates.load(folder)
+    table = results.effects
+    assert isinstance(table, pd.DataFrame)
+    assert "degradation_pct" in table
+    (folder / "tables/effects.parquet").unlink()
+    (folder / "tables/controls.parquet").unlink()
+    assert results.effects is table
+    with pytest.raises(CastmatesError, match=r"controls.parquet: the table is not there; run `castmates sweep"):
+        _ = results.controls
+
+
+def test_the_report_reads_all_of_it_at_once(folder):
+    (folder / "tables/controls.parquet").unlink()
+    with pytest.raises(CastmatesError, match=r"controls.parquet: the table is not there"):
+        read_results(folder)
+
+
+def test_a_table_that_an_earlier_version_did_not_write_is_empty(folder):
+    (folder / "tables/system.parquet").unlink(missing_ok=True)
+    assert castmates.load(folder).system.empty
+
+
+def test_plan_machine_and_figures_come_with_it(folder):
+    results = castmates.load(folder)
+    assert results.plan.study == results.name == "study"
+    assert results.machine.cpu_model == "Synthetic CPU @ 2.0 GHz"
+    figure = results.figures["heatmap"]
+    assert figure.pdf.read_bytes().startswith(b"%PDF")
+    assert "<svg" in figure._repr_svg_()
+    assert figure.caption
+    assert figure.alternative
+    assert len(figure.data)
+    figure.png.unlink()
+    with pytest.raises(CastmatesError, match=r"heatmap.png: the figure's file is not there"):
+        _ = figure.png
+
+
+def test_tables_of_blocks_are_those_of_all_blocks(folder):
+    results = castmates.load(folder)
+    for name in BLOCK_TABLES:
+        table = getattr(results, name)
+        assert list(BLOCK_TABLES[name])[:3] == list(table)[:3]
+
+
+def test_results_show_themselves_in_a_line(folder):
+    assert repr(castmates.load(folder)) == f"<results of study: 10 blocks in {folder}>"
+
+
+def test_a_study_file_of_this_name_elsewhere_is_another_study(folder, monkeypatch, tmp_path):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here/study.yaml").write_text("name: study\nmargin: 0.5\n")
+    assert castmates.load(folder).study is None
+    (tmp_path / "here/results").mkdir()
+    folder.rename(tmp_path / "here/results/study")
+    assert castmates.load("results/study").margin == 0.5
+    assert castmates.load("study.yaml").margin == 0.5
+
+
+@pytest.mark.parametrize(("named", "said"), [("nowhere", "neither a study file nor"), (".", "there is no plan.json")])
+def test_what_has_no_results_is_a_sentence(named, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CastmatesError, match=said):
+        castmates.load(named)
+
+
+def test_every_table_of_the_contract_is_an_attribute():
+    attributes = {field.name for field in dataclasses.fields(Results)} | set(vars(Results))
+    renamed = {"sensitivity": "sensitivity_curves"}
+    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES}:
+        assert renamed.get(name, name) in attributes
+
+
+@pytest.mark.parametrize("table", tables())
+def test_every_column_is_explained(table):
+    columns = meanings(table)
+    contract = {**BLOCK_TABLES, **STUDY_TABLES, **PARTITION_TABLES}[table]
+    assert [(one.column, one.type) for one in columns] == list(contract.items())
+    assert not [one.column for one in columns if not one.meaning]
+
+
+def test_a_columns_comment_is_its_meaning():
+    shown = Results.columns("effects").set_index("column")["meaning"]
+    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over blocks"
+    assert shown["degradation_low"] == "lower end of the interval of degradation_pct"
+    assert shown["platform"] == EVERYWHERE["platform"]
+    with pytest.raises(CastmatesError, match="there is no table 'effect'; there are: "):
+        Results.columns("effect")
+
+
+def test_other_names_are_errors_as_usual():
+    with pytest.raises(AttributeError, match="module 'castmates' has no attribute 'lod'"):
+        _ = castmates.lod
+    assert dir(castmates) == ["Results", "__version__", "load"]

@@ -1,0 +1,116 @@
+"""`castmates init`, `measure`, `show` and `open`: what they write and print, without measuring anything."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates.cli import open as opening
+from castmates.cli.main import app
+from castmates.errors import CastmatesError
+from castmates.pipeline import own_study
+from castmates.pipeline.own_study import Trial, name_of, study_of, text_of
+from castmates.project import load, read_catalogue
+from castmates.shipped import catalogue, environments
+from castmates.study.model import Study
+from castmates.study.reading import read
+from tests.unit.results_maker import make
+
+KNOWN = read_catalogue(catalogue().resolve())
+COMMAND = ["./my program", "-9", "a 'b' \"c\"", "--x={y}"]
+
+
+def ask(*words):
+    return CliRunner(env={"COLUMNS": "100", "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}).invoke(app, words)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "envs").symlink_to(environments().resolve())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_init_writes_a_study_that_can_be_planned_and_overwrites_nothing(here):
+    done = ask("init")
+    assert done.exit_code == 0
+    assert done.output.splitlines()[-1].split() == ["Next", "castmates", "plan"]
+    assert load().study.name == "mine"
+    (here / "study.yaml").write_text("name: changed\n")
+    with pytest.raises(CastmatesError, match=r"study.yaml is there already, and stays as it is"):
+        raise ask("init").exception
+    assert (here / "study.yaml").read_text() == "name: changed\n"
+    assert "cd other && castmates plan" in ask("init", "other").output
+    assert (here / "other/study.yaml").is_file()
+
+
+def test_a_study_in_config_is_the_default_one_and_init_names_its_own(here):
+    (here / "config").mkdir()
+    (here / "config/config.yaml").write_text("name: theirs\nleads: [chase]\nantagonists: [stream]\n")
+    assert "castmates plan study.yaml" in ask("init").output
+    assert load().study.name == "theirs"
+
+
+@pytest.mark.parametrize("seconds", [0.0001, 0.004, 0.3, 7.0, 90.0])
+def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
+    text = text_of("mine", COMMAND, ["stream", "chase"], Trial(seconds, 50_000_000), KNOWN)
+    study = read(Study, text, "mine.yaml")
+    assert study.workloads["mine"].words == COMMAND
+    assert study.workloads["mine"].memory_bytes == 75_000_000
+    assert (study.leads, study.antagonists) == (["mine"], ["stream", "chase"])
+    assert 4 <= study.budget.steps <= 10
+    assert study.budget.window >= 0.5
+    assert study.budget.window >= 0.99 * study.budget.steps * seconds
+    assert study.budget.longest_window >= study.budget.window
+
+
+def test_a_program_of_the_catalogue_s_name_is_told_apart():
+    study = read(Study, text_of("xz", ["xz", "-9"], ["stream"], Trial(0.1, 1), KNOWN), "xz.yaml")
+    assert study.leads == ["xz-own"]
+    assert "xz-own" not in KNOWN
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("/usr/bin/GZip", "gzip"), ("./my prog.py", "my-prog.py"), ("..", "program"), ("_x", "x")]
+)
+def test_a_study_is_named_by_its_program(word, name):
+    assert name_of([word]) == name
+    assert read(Study, f"name: {name}\n", "x.yaml").name == name
+
+
+def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    first = study_of(["gzip", "-9"], ["stream"], "", KNOWN)
+    first.write_text(first.read_text().replace("blocks: 6", "blocks: 7"))  # by hand
+    assert study_of(["gzip", "-9"], ["stream"], "", KNOWN) == first
+    assert "blocks: 7" in first.read_text()
+    assert study_of(["gzip", "-1"], ["stream"], "", KNOWN).name == "gzip-2.yaml"
+    assert study_of(["gzip", "-9"], ["stream", "chase"], "", KNOWN).name == "gzip-3.yaml"
+    assert study_of(["gzip", "-9"], ["stream"], "named", KNOWN).name == "named.yaml"
+    assert load("studies/gzip-2.yaml").study.name == "gzip-2"
+
+
+def test_the_result_is_printed_and_given_to_scripts(tmp_path):
+    folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], blocks=5)
+    done = ask("show", str(folder))
+    assert done.exit_code == 0, done.exception
+    data = json.loads(ask("show", str(folder), "--json").output)
+    assert " ".join(done.output.split()).startswith(data["headline"])
+    assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
+        (program, beside) for program in "ab" for beside in "xy"
+    }
+
+
+def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):
+    folder, opened = make(tmp_path / "study", ["a"], ["x"], blocks=5), []
+    monkeypatch.setattr(opening.webbrowser, "open", opened.append)
+    with pytest.raises(CastmatesError, match="there is no report yet; run `castmates sweep"):
+        raise ask("open", str(folder)).exception
+    (folder / "report").mkdir()
+    (folder / "report/index.html").write_text("the page")
+    address = (folder / "report/index.html").resolve().as_uri()
+    assert ask("open", str(folder)).output == f"{address}\n"
+    assert not opened
+    monkeypatch.setenv("DISPLAY", ":0")
+    CliRunner().invoke(app, ["open", str(folder)])
+    assert opened == [address]

@@ -1,0 +1,208 @@
+"""What a sweep shows: its pace and its share by expected seconds, its words, and the notes that launches send."""
+
+import os
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from castmates.preview.duration import ANALYSIS
+from castmates.runner import progress
+from castmates.terminal import words
+from castmates.terminal.live import region
+from castmates.terminal.notes import Inbox, Note, read_note
+from castmates.terminal.prepared import lacks
+from castmates.terminal.sweep import Sweep
+from tests.unit.makers import plan, study
+from tests.unit.rounds.makers import slice_of, window_of
+
+LONG, SHORT = 30.0, 10.0
+
+
+@pytest.fixture
+def blocks():
+    """Two launches of each of two programs."""
+    made = plan(study(["slow", "quick"], ["a", "b"], budget={"blocks": 2, "rounds": 3}))
+    return sorted(made.blocks, key=lambda block: (block.company.lead.workload, block.number))
+
+
+def seconds_of(block) -> float:
+    return LONG if block.company.lead.workload == "slow" else SHORT
+
+
+def note_of(block, **facts) -> Note:
+    return Note("test", block.path, **({"state": "ended", "rounds": 3} | facts))
+
+
+def test_the_bar_and_the_time_left_weigh_launches_by_their_expected_seconds(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    assert (sweep.total, sweep.share(0)) == (4, 0)
+    assert sweep.seconds_left(0) == 2 * LONG + 2 * SHORT + ANALYSIS
+    quick, slow = blocks[0], blocks[2]
+    sweep.begin(quick, 100)
+    assert sweep.share(105) == pytest.approx(5 / 80)
+    sweep.end(quick.path, 110)
+    assert sweep.share(110) == pytest.approx(10 / 80), "a quarter of the launches, an eighth of the time"
+    assert sweep.seconds_left(110) == pytest.approx(70 + ANALYSIS)
+    sweep.begin(slow, 110)
+    assert sweep.share(1000) < 40 / 80, "what has not ended is not done, however long it takes"
+    assert (sweep.done, sweep.total) == (1, 4)
+
+
+def test_what_takes_twice_as_long_leaves_twice_as_long(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    at = 0.0
+    for block in blocks[:3]:
+        sweep.begin(block, at)
+        at += 2 * seconds_of(block)
+        sweep.end(block.path, at)
+    left = sweep.seconds_left(at) - ANALYSIS
+    assert 1.6 * LONG < left <= 2 * LONG, "the expectation still weighs as much as one launch"
+
+
+def test_launches_side_by_side_share_the_time(blocks):
+    sweep = Sweep(blocks, lambda _: SHORT, 2)
+    assert sweep.seconds_left(0) == 2 * SHORT + ANALYSIS
+    for block in blocks[:2]:
+        sweep.begin(block, 0)
+    for block in blocks[:2]:
+        sweep.end(block.path, SHORT)
+    assert sweep.seconds_left(SHORT) == pytest.approx(SHORT + ANALYSIS, rel=0.2)
+
+
+def test_windows_are_counted_once_whatever_notes_come(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    first, second = blocks[:2]
+    sweep.note(note_of(first, kept=1))
+    sweep.begin(first, 0)
+    for kept in (3, 5, 6):
+        sweep.note(note_of(first, state="measuring", kept=kept, rejected=1, because={"steal": 1}))
+    assert sweep.is_measuring
+    sweep.end(first.path, 10)
+    sweep.begin(second, 10)
+    assert not sweep.is_measuring, "it starts"
+    sweep.note(note_of(second, kept=2, rejected=2, because={"foreign load": 2}, who={"bash": 2}))
+    seen = sweep.windows
+    assert (seen.kept, seen.rejected, dict(seen.because)) == (8, 3, {"steal": 1, "foreign load": 2})
+    sweep.end(second.path, 20, failed=True)
+    assert (sweep.windows.kept, sweep.failed, sweep.done) == (6, 1, 2), "nothing of a failed job was recorded"
+
+
+def test_a_launch_is_a_line(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    sweep.begin(blocks[0], 0)
+    sweep.note(
+        note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
+    )
+    launch = sweep.end(blocks[0].path, 36)
+    assert words.launch_line(launch, 2, 1, 4, 130) == (
+        "1/4  quick 1/2  39 windows kept, 6 repeated (other programs 6: python3, bash)  36 s  about 2 min left"
+    )
+    launch.note = note_of(blocks[0], status="failed", reason="quick ended with status 1")
+    assert "  failed: quick ended with status 1  " in words.launch_line(launch, 2, 1, 4, 130)
+
+
+def test_the_region_names_what_is_measured_now(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    job, of = "building tfmodels", {blocks[0].company.id: 2, blocks[2].company.id: 2}
+    assert [str(line) for line in region(sweep, of, job, 0, 100)] == [" Preparing   building tfmodels"]
+    sweep.begin(blocks[0], 0)
+    sweep.note(note_of(blocks[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
+    _, now, windows = region(sweep, of, "", 5, 100)
+    assert str(now) == "   quick beside a, b   launch 1 of 2   round 2 of 3"
+    assert str(windows) == "   14 windows kept, 7 repeated (hypervisor 7)"
+
+
+def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
+    spoilt = slice_of(200)
+    spoilt.reasons = ["foreign load: others took 9% of CPU 0 (limit 2%), mostly python3"]
+    few = window_of([slice_of(0), spoilt])
+    few.reasons = ["too few cycles: 1 of 2 are left (limit 80%; foreign load)"]
+    whole = window_of([slice_of(0)])
+    whole.reasons = ["foreign load: others took 3% of CPU 1 (limit 2%), among them bash", "steal: much"]
+    because, who = progress.grouped([few, whole, window_of([slice_of(0)])])
+    assert (dict(because), dict(who)) == ({"foreign load": 2, "steal": 1}, {"python3": 1, "bash": 1})
+    assert progress.summary([few, whole]) == "2 rejected (foreign load ×2, steal; python3, bash)"
+    assert progress.summary([window_of([slice_of(0)])]) == ""
+
+
+@pytest.fixture
+def inbox(monkeypatch):
+    monkeypatch.delenv(progress.VARIABLE, raising=False)
+    one = Inbox()
+    yield one
+    one.close()
+    assert progress.VARIABLE not in os.environ
+
+
+def test_nobody_needs_to_listen(monkeypatch, blocks):
+    monkeypatch.setenv(progress.VARIABLE, "castmates-nobody")
+    progress.launching(blocks[0])
+
+
+def test_notes_arrive(inbox, blocks):
+    block = blocks[0]
+    outcome = SimpleNamespace(
+        block=block, windows=[window_of([slice_of(0)])], rounds=1, status="measured", reason="", total_seconds=1.5
+    )
+    progress.waiting(block, "Waiting for the machine")
+    progress.launching(block)
+    progress.rounds_begin(outcome)
+    progress.round_ended(outcome, 1)
+    progress.ended(outcome)
+    notes = inbox.notes()
+    assert [(note.state, note.round, note.kept) for note in notes] == [
+        ("waiting", 0, 0), ("launching", 0, 0), ("measuring", 0, 0), ("measuring", 1, 1), ("ended", 0, 1),
+    ]  # fmt: skip
+    assert {(note.study, note.block) for note in notes} == {(block.study, block.path)}
+
+
+def test_a_full_inbox_holds_nobody_up(inbox, blocks):
+    for _ in range(2000):
+        progress.launching(blocks[0])
+    assert 0 < len(inbox.notes()) < 2000
+
+
+def test_who_waits_is_woken(inbox):
+    waiting = threading.Thread(target=inbox.wait, args=[None])
+    waiting.start()
+    inbox.wake()
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"", b"{", b"[]", b'{"study": "s"}', b'{"study": "s", "block": "b", "state": "ended", "kept": "many"}',
+        b'{"study": "s", "block": "b", "state": "ended", "who": 3}', b'{"study": 1, "block": "b", "state": "ended"}',
+        b'{"study": "s", "block": "b", "state": "ended", "more": 1}',
+    ],
+)  # fmt: skip
+def test_anything_else_is_no_note(message):
+    assert read_note(message) is None
+
+
+def test_a_note_cannot_command_the_terminal():
+    note = read_note(rb'{"study": "s", "block": "b", "state": "ended", "who": {"\u001b[2Jx": 1}, "reason": "a\nb"}')
+    assert (dict(note.who), note.reason) == ({"[2Jx": 1}, "ab")
+
+
+@pytest.mark.parametrize(
+    ("facts", "missing"),
+    [
+        ({}, ["no hardware counters", "no cache partitions"]),
+        ({"perf": {"hardware": "counted"}, "resctrl": {"mounted": "/sys/fs/resctrl", "delegated": ["a"]}}, []),
+        ({"perf": {"hardware": "user only"}, "resctrl": {"mounted": "/sys/fs/resctrl"}}, ["no cache partitions"]),
+    ],
+)
+def test_what_the_machine_lacks_is_named_once(facts, missing):
+    assert lacks(facts) == missing
+
+
+@pytest.mark.parametrize(
+    ("seconds", "clock", "about"),
+    [(0.2, "0 s", "1 s"), (59, "59 s", "60 s"), (372, "6:12", "6 min"), (7322, "2:02:02", "2.0 h")],
+)
+def test_durations(seconds, clock, about):
+    assert (words.clock(seconds), words.about(seconds)) == (clock, about)

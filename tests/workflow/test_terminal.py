@@ -1,0 +1,130 @@
+"""What a sweep shows under Snakemake: in a log, on a terminal, at Ctrl-C, with a failed job; modelled studies."""
+
+import re
+
+import pytest
+
+from tests.waiting import PATIENCE, wait_for
+from tests.workflow.conftest import MODELLED
+from tests.workflow.sweeps import PROFILE, Sweeps
+from tests.workflow.terminals import Terminal
+
+SNAKEMAKES = ("Select jobs", "jobid", "rule ", "Finished", "steps (", "Building DAG", "WorkflowError", "Traceback")
+LAUNCH = re.compile(r"^\d\d:\d\d:\d\d +(\d+)/(\d+)  \S+ \d+/\d+  \d+ windows? kept.*  \d+ s(  about .* left)?$", re.M)
+
+
+def no_word_of_snakemakes(shown: str) -> bool:
+    return not [word for word in SNAKEMAKES if word in shown]
+
+
+@pytest.mark.core
+def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
+    shown = modelled.shown
+    launches = LAUNCH.findall(shown)
+    total = len(modelled.blocks())
+    assert [int(done) for done, _, _ in launches] == list(range(1, total + 1))
+    assert {int(of) for _, of, _ in launches} == {total}
+    assert no_word_of_snakemakes(shown)
+    profile, first, *_, last = shown.splitlines()
+    assert profile == PROFILE
+    assert re.fullmatch(rf"castmates \S+   small   {total} launches, about \d+ s", first)
+    assert last == f" Report {(modelled.results / 'report/index.html').as_uri()}"
+    assert f" ✓ measured       {total} launches, " in shown
+    answer = (modelled.results / "report/answer.txt").read_text().splitlines()
+    assert answer
+    assert [f" {line}" if line else "" for line in answer] == shown.splitlines()[-len(answer) - 2 : -2]
+    assert len(shown.splitlines()) < total + len(answer) + 15
+    assert "\x1b" not in shown
+
+
+@pytest.mark.core
+def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_for(modelled, tmp_path):
+    sweeps = modelled.copy(tmp_path / "project")
+    before = sweeps.blocks()
+    terminal = Terminal(["snakemake", "--cores", "all", "--config", "blocks=5"], sweeps.folder, sweeps.environment())
+    assert terminal.wait(PATIENCE * 2) == 0, terminal.text
+    shown, added = terminal.text, len(sweeps.blocks()) - len(before)
+    assert added == 2 * len({block.rpartition("/")[0] for block in before})
+    assert sweeps.blocks().items() > before.items()
+    assert f"small   {added} launches more, about " in shown
+    assert re.search(rf"Measuring .*━.* \d of {added}   \d+ s, about \d+ s left", shown)
+    assert re.search(r"chase beside stream   launch [45] of 5   (starting|round \d of 2|ending)", shown)
+    assert f" ✓ measured       {added} launches, " in shown
+    assert shown.rstrip().endswith((sweeps.results / "report/index.html").as_uri())
+    assert no_word_of_snakemakes(shown)
+    assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rfind("\x1b[?25l"), "the cursor is there again"
+    again = sweeps.run()
+    assert "nothing is left to do" in again.stderr
+    assert " Report file://" in again.stderr
+    refused = sweeps.run("--config", "blocks=2")
+    assert refused.stderr.removeprefix(f"{PROFILE}\n") == (
+        "castmates: blocks=2: expected a whole number of launches from 3, which config/config.yaml has, to 10000.\n"
+    )
+
+
+def test_ctrl_c_in_a_terminal_ends_a_sweep_in_a_sentence(tmp_path):
+    sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
+    sweeps.write_study(MODELLED | {"budget": MODELLED["budget"] | {"rounds": 900}})
+    terminal = Terminal(["snakemake", "--cores", "all"], sweeps.folder, sweeps.environment())
+    wait_for(lambda: "round 2 of 900" in terminal.text, "a launch is in its second round", lambda: terminal.text)
+    terminal.press("\x03")
+    assert terminal.wait(PATIENCE) != 0
+    shown = terminal.text
+    assert "The sweep did not finish; the same command goes on where it stopped." in shown
+    assert "failed" not in shown
+    assert no_word_of_snakemakes(shown)
+    assert not sweeps.blocks()
+
+
+def test_a_failed_job_shows_its_log(modelled, tmp_path):
+    sweeps = modelled.copy(tmp_path / "project")
+    block = next(sweeps.results.glob("blocks/*/*"))
+    (block / "windows.parquet").write_text("no table")
+    (sweeps.results / "tables/effects.parquet").unlink()
+    done = sweeps.run()
+    assert done.returncode != 0
+    assert re.search(
+        r"^ ✗ failed +estimating losses\n(     .+\n)+     logs/estimate_effects/small\.log$", done.stderr, re.M
+    )
+    assert done.stderr.rstrip().endswith("The sweep did not finish; the same command goes on where it stopped.")
+    assert "WorkflowError" not in done.stderr
+    assert len(done.stderr.splitlines()) < 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dry-run"], "Nothing to be done"),
+        (["--summary"], "output_file"),
+        (["--list-rules"], "estimate_effects"),
+        (["--unlock"], ""),
+        (["--rulegraph"], "digraph"),
+        (["--quiet", "all"], ""),
+        (["--forcerun", "write_report", "--quiet"], " Report file://"),
+        (["--forcerun", "write_report", "--verbose"], "Finished jobid"),
+    ],
+)
+def test_other_commands_of_snakemakes_stay_as_they_are(modelled, arguments, said):
+    done = modelled.run(*arguments)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout + done.stderr
+    assert said in shown
+    assert "Traceback" not in shown
+    assert said or not shown.replace(PROFILE, "").replace("Unlocked working directory.", "").strip()
+
+
+def test_a_clone_runs_where_the_plugin_is_not_installed(modelled):
+    """As with Snakemake from elsewhere: its own messages, and the answer at the end."""
+    code = "import pkgutil as p, sys; had = p.iter_modules; p.iter_modules = lambda *a: " \
+        "[m for m in had(*a) if 'castmates' not in m.name]; from snakemake.cli import main; main()"  # fmt: skip
+    done = modelled._call("python", "-c", code, "--forcerun", "write_report")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 steps" in done.stderr
+    assert " Report file://" in done.stderr
+
+
+def test_the_study_of_the_demo_is_small(tmp_path):
+    sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
+    counted = sweeps.run("--dry-run", "--quiet", "rules", "--config", "study=config/studies/demo.yaml").stdout
+    assert int(re.search(r"^model_block +(\d+)$", counted, re.M)[1]) <= 15
+    assert "build_environment" not in counted
