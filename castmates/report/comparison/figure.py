@@ -1,7 +1,6 @@
 """The figure `comparison`: what the leads lose in A and in B, and by how much their slowdowns differ."""
 
 import math
-import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,14 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.report.comparison.compared import Compared
+from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.figures.style import (
     COLOURS,
     GREY,
     INK,
     PAGE,
-    SMALL,
-    SMALL_LETTER,
-    badge,
     badge_room,
     broken,
     empty_figure,
@@ -28,7 +25,7 @@ from castmates.report.text.words import Row, as_degradation
 from castmates.study.spec import UNMANAGED
 
 ROWS = 24
-ROW, LINE, NOTE = 0.36, 0.125, 0.115  # inches: a row, a line of its name, a line at the foot
+ROW, LINE = 0.36, 0.125  # inches: a row, a line of its name
 LEFT, BETWEEN, RIGHT = 1.75, 0.3, 1.15
 LOOKS = {"a": (COLOURS[0], "o", -0.17), "b": (COLOURS[1], "s", 0.17)}
 BAND = "#dcebf5"
@@ -57,7 +54,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
 def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
     names = [_name(row) for row in rows]
     heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
-    notes = textwrap.wrap(_key(compared, rows, known), int((PAGE - 0.2) / SMALL_LETTER))
+    notes = lines_of(_key(compared, rows, known))
     head = 0.36 + badge_room(compared.origin, PAGE)
     foot = 0.5 + NOTE * len(notes)
     height = head + sum(heights) + foot
@@ -81,9 +78,7 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
         _losses(panels[0], place, row)
         _change(panels[1], place, row)
     _frame(panels, compared)
-    figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
-    badge(figure, compared.origin)
-    return figure
+    return finish(figure, notes, compared.origin)
 
 
 def _hollow(row: Row) -> bool:

@@ -14,12 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
-from castmates.report.figures.panels import Grid, Origin, drawn_grid, lines_across, spread_labels
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, broken, empty_figure, looks_of, styled
+from castmates.report.comparison.foot import NOTE, finish, lines_of
+from castmates.report.figures.panels import axes_at, lines_across, spread_labels
+from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, looks_of, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
 
-ROOM = Grid(width=PAGE * 0.6, axes=1.5, above=0.06, below=0.45, left=0.55, right=0.85)
+PANELS, ACROSS = 12, 2  # programs
+HIGH, TITLE, BELOW, LEFT, RIGHT = 1.5, 0.22, 0.42, 0.55, 0.85  # inches of a panel, and around it
 DAY = 86_400
 NARROW = 1 / 25  # of the whole time: where studies are closer, all are set apart evenly, in order
 SHIFT = 0.012  # of the axis, by which neighbours are set apart
@@ -38,16 +40,28 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
-    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows))
+    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows), shift=1)
     places, dated = _places(rows)
-    grid = drawn_grid(leads, NOTES + ("" if dated else EVENLY), Origin(several.origin), ROOM)
-    low, high = _reach(rows)
-    for axes, lead in zip(grid.places, leads, strict=False):
-        axes.set_ylim(low, high)
+    notes = lines_of(_key(leads, dated))
+    shown = leads[:PANELS]
+    down, wide = math.ceil(len(shown) / ACROSS), PAGE / ACROSS
+    foot, row = 0.12 + NOTE * len(notes), TITLE + HIGH + BELOW
+    figure = Figure(figsize=(PAGE, badge_room(several.origin, PAGE) + down * row + foot))
+    for place, lead in enumerate(shown):
+        line, column = divmod(place, ACROSS)
+        bottom = foot + (down - 1 - line) * row + BELOW
+        axes = axes_at(figure, column * wide + LEFT, bottom, wide - LEFT - RIGHT, HIGH)
+        axes.set_ylim(*_reach(rows))
+        axes.set_title(lead, loc="left", pad=4)
+        axes.set_ylabel("loss against solo (%)" if not column else "")
         _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
         _dates(axes, rows, places, dated)
-    grid.labels("", "loss against solo (%)")
-    return grid.figure
+    return finish(figure, notes, several.origin)
+
+
+def _key(leads: Sequence[str], dated: bool) -> str:
+    more = f"; {len(leads) - PANELS} more programs are in the CSV" if len(leads) > PANELS else ""
+    return NOTES + ("" if dated else EVENLY) + more
 
 
 def _reach(rows: Sequence[Row]) -> tuple[float, float]:

@@ -1,0 +1,1 @@
+"""The documentation's site: pages that are generated, links that are checked, examples that are run."""

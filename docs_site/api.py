@@ -1,0 +1,51 @@
+"""The page of the Python API: what mkdocstrings is to read the docstrings of."""
+
+from pathlib import Path
+
+# A heading, a sentence, and the modules below it: what scripts and notebooks may use.
+PARTS = {
+    "A study": ("`castmates.load(folder)` reads what a study left.", ["castmates.report.results"]),
+    "Results on disk": (
+        "Where a study's files lie, and how to read them.",
+        ["castmates.results.folder", "castmates.results.find", "castmates.results.tables", "castmates.results.plans"],
+    ),
+    "Statistics": (
+        "Pure functions over tables: no files, no hardware.",
+        [
+            "castmates.analysis.statistics.intervals",
+            "castmates.analysis.statistics.welch",
+            "castmates.analysis.statistics.power",
+            "castmates.analysis.statistics.pairs",
+        ],
+    ),
+    "Effects and partitions": (
+        "From windows to losses, knees and recommendations.",
+        [
+            "castmates.analysis.effects.effects",
+            "castmates.analysis.effects.controls",
+            "castmates.analysis.partitions.sensitivity",
+            "castmates.analysis.partitions.recommendation",
+            "castmates.analysis.partitions.attribution",
+        ],
+    ),
+    "Comparing studies": (
+        "A baseline and others.",
+        ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.means"],
+    ),
+    "Inside a program": (
+        "What a program that is measured may import; standard library only.",
+        ["castmates.workloads.heartbeat", "castmates.workloads.phases"],
+    ),
+}
+INTRODUCTION = (
+    "Generated from the docstrings. The [tables](tables.md) are the stable interface; these functions make them."
+)
+
+
+def page(_root: Path) -> str:
+    """A heading for each part, with its modules."""
+    sections = ["# Python API", INTRODUCTION]
+    for head, (words, modules) in PARTS.items():
+        sections.append(f"## {head}\n\n{words}")
+        sections += [f"::: {module}\n    options:\n      heading_level: 3" for module in modules]
+    return "\n\n".join(sections) + "\n"

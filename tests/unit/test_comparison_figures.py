@@ -1,0 +1,61 @@
+"""The figures of several studies: a line per study, dates in order, and lines that join one machine only."""
+
+import math
+
+import pytest
+
+from castmates.report.comparison import history_figure, several_figure
+from castmates.report.comparison.compare import compare_studies
+from tests.unit import study_folder
+from tests.unit.windows_maker import company, mix, plan, written
+
+ONE = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@2"))], blocks=3)
+
+
+def study(folder, loss, started, host):
+    def rate(block, number, scene, member):
+        return 100.0 * math.exp(-(loss + 0.01 * block.number) * scene.startswith("corun"))
+
+    return study_folder.write(folder, ONE, written(ONE, rate), started=started, host=host)
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    place = tmp_path_factory.mktemp("apart")
+    when = ["2026-03-01T10:00:00+00:00", "2026-01-01T10:00:00+00:00", "2026-02-01T10:00:00+00:00"]
+    hosts = ["here", "here", "there"]
+    rows = zip(("late", "early", "middle"), (0.3, 0.1, 0.2), when, hosts, strict=True)
+    return compare_studies([study(place / name, *facts) for name, *facts in rows], None)
+
+
+def texts(figure):
+    return [text.get_text() for axes in figure.axes for text in (axes.title, axes._left_title, *axes.texts)]
+
+
+def test_every_pair_has_a_line_for_every_study_and_the_mean_comes_first(apart):
+    figure, source = several_figure.draw(apart)
+    assert len(source) == 4
+    shown = texts(figure)
+    assert next(one for one in shown if one.startswith(("geometric", "dlrm beside"))) == "geometric mean of 2 pairs"
+    for name in ("A  late", "B  early", "C  middle"):
+        assert shown.count(name) == 3
+    assert shown.count("baseline") == 3
+    assert "loses less in B" in shown
+
+
+def test_history_is_in_the_order_of_time_and_joins_one_machine_only(apart):
+    figure, source = history_figure.draw(apart)
+    assert list(source["study"])[::2] == ["early", "middle", "late"]
+    joined = [line for line in figure.axes[0].lines if line.get_alpha()]
+    assert sorted(len(line.get_xdata()) for line in joined) == [1, 1, 2, 2]  # late and early are one machine
+    assert not [one.get_text() for one in figure.texts if "not" in one.get_text()]
+
+
+def test_studies_that_are_close_in_time_are_set_apart_evenly(tmp_path):
+    times = ["2026-01-01T10:00:00+00:00", "2026-01-01T10:01:00+00:00", "2026-02-01T10:00:00+00:00"]
+    studies = [study(tmp_path / name, 0.1, when, "here") for name, when in zip("xyz", times, strict=True)]
+    figure, _ = history_figure.draw(compare_studies(studies, None))
+    axes = figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["A\n2026-01-01", "B\n2026-01-01", "C\n2026-02-01"]
+    assert list(axes.get_xticks()) == [0, 1, 2]
+    assert "their distances are not" in figure.texts[0].get_text()
