@@ -140,7 +140,8 @@ def test_only_a_study_with_partitions_shows_their_figure():
     html = page(one, dict.fromkeys(shown(one), "<svg></svg>"))
     assert 'id="figure-partitions"' in html
     assert note in html
-    assert "dlrm beside stream loses from" in " ".join(html.split())
+    assert "dlrm loses" in html, "the curve has its sentence"
+    assert "<figure class=\"curve\">" in html
     assert "No cache partitions" not in html
     plain = results([atoms()[0]], noise=0.01)
     assert 'id="figure-partitions"' not in page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
