@@ -8,7 +8,6 @@ from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.protocols import Allocator, Monitor, Say
 from castmates.study.cache import Cache
-from castmates.study.reading import did_you_mean
 
 OURS = ("resctrl", "pqos")
 
@@ -27,6 +26,8 @@ def driver(name: str) -> Driver:
     """The driver of this name; who names one that nobody added gets a sentence."""
     found = plugins.added("allocators", _wrong, taken=OURS)
     if name not in found:
+        from castmates.study.reading import did_you_mean  # yaml: every launch loads this module, and none comes here
+
         known = [*OURS, *found]
         raise CastmatesError(f"'cache.driver' is '{name}'{did_you_mean(name, known)} (there are: {', '.join(known)}).")
     return cast(Driver, found[name])
