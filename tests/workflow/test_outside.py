@@ -45,7 +45,6 @@ def module(snakefile: str) -> str:
     return MODULE.format(snakefile=snakefile)
 
 
-@pytest.mark.core
 def test_a_snakefile_elsewhere_sweeps_here(empty):
     """With the catalogue and the profile of the Snakefile's clone, and a workload that lies beside the study."""
     (empty.folder / "study.yaml").write_text(yaml.safe_dump(SMALL | {"leads": ["mine"]}))
@@ -59,7 +58,6 @@ def test_a_snakefile_elsewhere_sweeps_here(empty):
     assert not (empty.folder / "scripts").exists()
 
 
-@pytest.mark.core
 def test_another_workflow_uses_ours_as_a_module(empty):
     deployed(empty, repr(str(ROOT / "workflow/Snakefile")))
     empty.sweep(TABLES, *KEEP)

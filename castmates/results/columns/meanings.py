@@ -51,8 +51,6 @@ EVERYWHERE = {
     "source": "who read or counted it",
     "metric": "which quantity the row is of",
     "value": "what it came to",
-    "low": "lower end of the interval of value",
-    "high": "upper end of the interval of value",
     "note": "why a value is missing, or what is to be known of it",
     "status": "counted, scaled, not supported, not counted",
     "level": "of Top-Down, from 1",
@@ -91,7 +89,7 @@ EVERYWHERE = {
     "members": "that the mix has",
     "platform": "measured, emulated, modelled",
 }
-ENDS = {"_low": "lower end of the interval of", "_high": "upper end of the interval of"}
+ENDS = (("low", "lower end of the interval of"), ("high", "upper end of the interval of"))
 
 
 class Column(NamedTuple):
@@ -118,9 +116,10 @@ def meanings(table: str) -> list[Column]:
 
 def _usual(name: str, contract: Mapping[str, str]) -> str:
     """The meaning of a column that has no comment."""
-    for end, words in ENDS.items():
-        of = name.removesuffix(end)
-        if of != name:
+    for end, words in ENDS:
+        if name == end:
+            return f"{words} value"
+        if (of := name.removesuffix(f"_{end}")) != name:
             return f"{words} {next((each for each in (of, f'{of}_pct') if each in contract), of)}"
     return EVERYWHERE.get(name, "")
 
