@@ -38,7 +38,12 @@ LOG_LINES = 20  # of a job that failed
 NOTHING = "Nothing to be done"  # Snakemake's words
 INTERRUPTED = "Terminating processes on user request"
 CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
-EXPECTED = ("Exiting because a job execution failed", "At least one job did not complete successfully")
+# What comes with every failed job, which is shown otherwise.
+EXPECTED = (
+    "CalledProcessError",
+    "Exiting because a job execution failed",
+    "At least one job did not complete successfully",
+)
 Failure = tuple[Job, list[str], list[Path]]  # the last lines that it printed, its logs
 
 
@@ -208,7 +213,10 @@ class Display:
         if well and sweep is not None and sweep.analysis_begun is not None:
             report = prepared.report_words(self._project.results)
             self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
-        for line in ["", *text.splitlines()]:
+        lines = text.splitlines()
+        if not well and self._failures.total() == 1:
+            lines = lines[-1:]  # the reason stands right above
+        for line in ["", *lines]:
             self._line(line, matters=True)
 
     def _nothing_to_do(self, shown: Screen) -> None:

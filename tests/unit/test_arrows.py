@@ -32,7 +32,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "report": {"results", COLUMNS, "analysis", "study"},
     "report/text": {"report", "analysis", "results", COLUMNS, "study"},
     "report/figures": REPORT,
-    "report/page": FIGURES,
+    "report/answer": REPORT,
+    "report/page": FIGURES | {"report/answer"},
     "report/paper": FIGURES | {"project", "report/page"},
     "report/comparison": FIGURES | {"report/page"},
 }
