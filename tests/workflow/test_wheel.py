@@ -1,6 +1,7 @@
 """A wheel, built here and installed in an empty environment elsewhere, has all of the package and measures a study."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -77,7 +78,7 @@ def files_below(folder: Path) -> list[Path]:
 
 def test_the_command_runs_outside_of_a_checkout(installed, tmp_path):
     command = installed.interpreter.with_name("castmates")
-    for words, shown in (("--version", "castmates "), ("--help", "doctor"), ("doctor", "compiler")):
+    for words, shown in (("--version", "castmates "), ("--help", "doctor"), ("doctor", "Measure losses")):
         done = subprocess.run(
             [command, words], cwd=tmp_path, env=installed.environment(), capture_output=True, text=True, check=False
         )
@@ -98,14 +99,22 @@ def test_what_lies_beside_the_modules_is_found(installed):
 
 def test_in_an_empty_folder_a_sweep_runs(installed):
     """As docs/elsewhere.md has it; and nothing of the clone is used."""
-    (installed.folder / "study.yaml").write_text(yaml.safe_dump(STUDY | MODELLED))
-    workflow = installed.print("from castmates import shipped; print(shipped.snakefile())")
-    assert Path(workflow).is_relative_to(installed.interpreter.parents[1])
-    installed.sweep("--snakefile", workflow, "--config", "study=study.yaml")
+    run(installed, "init")
+    study = installed.folder / "study.yaml"
+    schema = re.search(r"\$schema=(.*)", study.read_text())
+    assert (installed.folder / schema[1]).resolve().is_relative_to(installed.interpreter.parents[1])
+    study.write_text(yaml.safe_dump(STUDY | MODELLED))
+    run(installed, "sweep")
     assert "not a measurement" in (installed.results / "report/index.html").read_text()
+    workflow = installed.print("from castmates import shipped; print(shipped.snakefile())")
     installed.assert_finished("--snakefile", workflow, "--config", "study=study.yaml")
     machine = installed.print("import json; print(json.load(open('results/small/machine.json'))['castmates'])")
     assert machine == installed.print("import castmates; print(castmates.__version__)")
     assert {one.name for one in installed.folder.iterdir()} <= {"study.yaml", "results", "logs", ".snakemake"}
 
     assert "chase" in installed.print("import castmates; print(*castmates.load('results/small').effects['lead'])")
+
+
+def run(installed: Installed, *words: str) -> None:
+    done = installed._call("castmates", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
