@@ -141,7 +141,7 @@ def test_only_a_study_with_partitions_shows_their_figure():
     assert 'id="figure-partitions"' in html
     assert note in html
     assert "dlrm loses" in html, "the curve has its sentence"
-    assert "<figure class=\"curve\">" in html
+    assert '<figure class="curve">' in html
     assert "No cache partitions" not in html
     plain = results([atoms()[0]], noise=0.01)
     assert 'id="figure-partitions"' not in page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
