@@ -126,14 +126,14 @@ def test_without_partitions_the_figures_say_why_they_are_empty():
 
 def test_sentences_name_ways_loss_others_and_the_next_step():
     one = results(atoms())
-    (said,) = recommendation.of_lead(one, "dlrm")
+    (said,) = recommendation.context(one)["sentences"]
     assert "of 12 ways" in said
     assert "keep the loss within 25 %" in said
     assert "stream keeps" in said
     assert "Not confirmed yet: run `castmates confirm STUDY.yaml`" in said
-    (none,) = recommendation.of_lead(results(atoms(), limit=1.0), "dlrm")
+    (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none
-    (few,) = recommendation.of_lead(results(atoms(), blocks=2), "dlrm")
+    (few,) = recommendation.context(results(atoms(), blocks=2))["sentences"]
     assert "2 launches cannot tell" in few
 
 

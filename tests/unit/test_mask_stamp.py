@@ -42,7 +42,7 @@ def test_a_sweep_is_stamped_on_page_and_figures(tmp_path, way_masks, state, word
     assert words in re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
     assert words in stamped(results)
     assert (words in caveat(results)) == (state == "bad")
-    assert ("checks state-unverified" in html) == (state == "bad")
+    assert ("Cache partitions are not verified" in html) == (state == "bad"), "a card of the first screen"
     if way_masks and state == "bad":
         assert "They have no effect." in html
 
