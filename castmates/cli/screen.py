@@ -27,8 +27,13 @@ def console() -> "Console":
 def show(*parts: object) -> None:
     """Print texts, tables and groups of them."""
     where = console()
-    for part in parts:
-        where.print(part)
+    if where.is_terminal:
+        where.print(*parts, sep="\n")
+        return
+    with where.capture() as held:
+        where.print(*parts, sep="\n")
+    # Tables fill the width that they have, which is no use in a file.
+    typer.echo("\n".join(line.rstrip() for line in held.get().splitlines()))
 
 
 def show_json(content: object) -> None:

@@ -107,7 +107,7 @@ def _blamed(reason: str) -> str:
         return FEW
     if named := re.search(r", (?:mostly|among them) (.+)$", detail):
         return name_of(named[1])
-    return NOBODY if detail.endswith("by nobody whom /proc shows") else kind
+    return NOBODY if detail.endswith("by a process that had ended") else kind
 
 
 def name_of(note: str) -> str:
