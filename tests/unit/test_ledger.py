@@ -220,7 +220,7 @@ def test_others_time_beside_a_member_and_on_a_quiet_cpu(metric, cpu, own):
     before = own if metric == "user_s" else 0.0
     assert Case(values={(f"cpu{cpu}", metric): before + ALLOWED - A_LITTLE}).reasons() == []
     (reason,) = Case(values={(f"cpu{cpu}", metric): before + ALLOWED + A_LITTLE}).reasons()
-    by = "mostly interrupts" if metric == "irq_s" else "by a process that had ended"
+    by = "mostly interrupts" if metric == "irq_s" else "by a process that is not visible here"
     assert reason == f"foreign load: others took 5% of CPU {cpu} (limit 5%), {by}"
 
 
@@ -283,8 +283,8 @@ def test_the_runner_is_no_neighbour_where_it_runs():
     [
         ((("cpu3", 0.6, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "mostly snakemake (pid 123)"),
         ((("cpu3", 0.4, "snakemake (pid 123)"), ("cpu3", 0.3, "cc1 (pid 4)")), "among them snakemake (pid 123)"),
-        ((("cpu2", 0.9, "elsewhere (pid 1)"),), "by a process that had ended"),
-        ((), "by a process that had ended"),
+        ((("cpu2", 0.9, "elsewhere (pid 1)"),), "by a process that is not visible here"),
+        ((), "by a process that is not visible here"),
     ],
 )
 def test_the_culprit_is_named_where_it_was(takers, by):
@@ -400,7 +400,7 @@ def test_without_any_sample_only_what_is_known_is_judged():
 def test_a_missing_part_does_not_hide_the_other_cpus():
     values = {("cpu0", "irq_s"): None, ("cpu0", "user_s"): 2.0, ("cpu3", "user_s"): 2.0, ("cpu1", "steal_s"): None}
     (reason,) = Case(values=values).reasons()
-    assert reason == "foreign load: others took 99% of CPU 3 (limit 5%), by a process that had ended"
+    assert reason == "foreign load: others took 99% of CPU 3 (limit 5%), by a process that is not visible here"
 
 
 def test_every_reason_is_given():

@@ -13,7 +13,7 @@ from castmates.study.spec import UNMANAGED
 LAUNCHES, MARKS = 60, 1500  # that are drawn at most, and measurements of them, about
 PAUSE = 0.15  # between two launches, as a part of the middle one's length
 PARTITIONED = ", partitioned"
-HYPERVISOR, NOBODY, FEW = "hypervisor", "nobody seen", "too few cycles left"
+HYPERVISOR, NOBODY, FEW = "hypervisor", "not visible", "too few cycles left"
 BLOCK, WINDOW = ["company", "block"], ["company", "block", "window"]
 SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
 SHOWN += ["platform"]
@@ -107,7 +107,7 @@ def _blamed(reason: str) -> str:
         return FEW
     if named := re.search(r", (?:mostly|among them) (.+)$", detail):
         return name_of(named[1])
-    return NOBODY if detail.endswith("by a process that had ended") else kind
+    return NOBODY if detail.endswith("by a process that is not visible here") else kind
 
 
 def name_of(note: str) -> str:

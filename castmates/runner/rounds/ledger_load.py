@@ -98,4 +98,4 @@ def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts
         return f", mostly {takers[0][1]}"
     if interrupts >= seconds / 2:
         return ", mostly interrupts"
-    return f", among them {takers[0][1]}" if takers else ", by a process that had ended"
+    return f", among them {takers[0][1]}" if takers else ", by a process that is not visible here"
