@@ -242,7 +242,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
          ["make", "swapping"]),
         ("too few cycles: 2 of 8 are left (limit 50%; foreign load, steal)", ["too few cycles left"]),
         ("neighbours: others took 20% of the CPU time around cache l3:0 (limit 10%), by a process that is not visible here",
-         ["nobody seen"]),
+         ["not visible"]),
         ("foreign load: others took 9% of CPU 2 (limit 5%), mostly interrupts", ["interrupts"]),
         ("", []),
     ],
