@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from castmates.results.plans import read_plan
+from castmates.study.schedule import stretches
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
@@ -30,6 +31,23 @@ def expected_rows(sweeps: Sweeps) -> list[tuple]:
 
 def rows(sweeps: Sweeps) -> list[tuple]:
     return sorted(pd.read_parquet(sweeps.results / "tables/windows.parquet")[KEYS].itertuples(index=False, name=None))
+
+
+def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
+    """In which order the seeds have the scenes of each round begin."""
+    return {
+        (block.company.id, block.number, number): [
+            scene.name for part in stretches(block, number) for scene in next(part.cycles(1))
+        ]
+        for block in read_plan(sweeps.results / "plan.json").blocks
+        for number in range(1, block.design.rounds + 1)
+    }
+
+
+def order(sweeps: Sweeps) -> dict[tuple, list[str]]:
+    windows = pd.read_parquet(sweeps.results / "tables/windows.parquet")
+    windows = windows.drop_duplicates(["company", "block", "window"]).sort_values("position")
+    return {place: own["scene"].tolist() for place, own in windows.groupby(["company", "block", "round"])}
 
 
 def processes_of(sweeps: Sweeps) -> list[psutil.Process]:
@@ -95,6 +113,7 @@ def test_a_sweep_that_was_ended_goes_on(project, started, moment, number):
     assert len(after) == 4
     assert {block: after[block] for block in before | kept} == before | kept
     assert rows(project) == expected_rows(project)
+    assert order(project) == expected_order(project)
     project.assert_finished(TABLES)
 
 
