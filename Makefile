@@ -112,8 +112,8 @@ wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty e
 	python -m hatchling build --target wheel --directory dist
 	@$(PYTEST) -q tests/workflow/test_wheel.py
 
-benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, into docs/benchmarks.md (50 minutes on a quiet machine)
-	python -m benchmarks.all --output docs/benchmarks.md
+benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, as far as this code was not, and write docs/benchmarks.md (shows the time left; ONLY="dial scale")
+	@python -m benchmarks.all $(if $(ONLY),--only $(ONLY))
 
 clean: ## remove the environments and what was built (results stay)
 	rm -rf $(VENV) .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from castmates import project
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.errors import CastmatesError
-from castmates.files import replace_text
+from castmates.files import cache_folder, replace_text
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.schedule import block_seed
 from castmates.study.spec import Block, Plan
 
+CONTROLS = ("solo-again", "placebo", "alone")  # kinds of scenes that the usual way has no runs of
 STUDY = "a-benchmark"  # its name; nothing of it goes to results/
 
 
@@ -38,6 +39,7 @@ class Measured:
     windows: pd.DataFrame
     seconds: float  # of the whole command, the start of the interpreter and the writing of the tables included
     waited: bool  # for another measurement on this machine, which is in the seconds too
+    slices: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def study_of(file: Path, seed: int, **budget: object) -> Study:
@@ -88,22 +90,46 @@ def measure(plan: Plan, number: int, folder: Path) -> Measured:
     block = numbered(plan, number)
     place = folder / block.path
     place.mkdir(parents=True)
-    file = place / "plan.json"
-    replace_text(file, only(plan, block).model_dump_json())
-    words = [sys.executable, str(ROOT / "scripts" / "measure_block.py"), block.path, "--plan", str(file)]
+    replace_text(place / "plan.json", only(plan, block).model_dump_json())
+    record, seconds, waited = measure_by(ROOT, block.path, place)
+    windows, slices = (pd.read_parquet(place / f"{name}.parquet") for name in ("windows", "slices"))
+    return Measured(block, record, windows, seconds, waited, slices)
+
+
+def measure_by(tree: Path, path: str, place: Path) -> tuple[dict[str, Any], float, bool]:
+    """Measure the block of `plan.json` in this folder by a checkout's own command.
+
+    Returns its record, the seconds of the whole command, and whether it waited for another measurement.
+    """
+    words = [sys.executable, str(tree / "scripts" / "measure_block.py"), path, "--plan", str(place / "plan.json")]
     words += ["--output", str(place / "block.json"), "--owner", str(os.getpid())]
     begin = time.monotonic()
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tree,
+        env=environment_of(tree), check=False,
+    )  # fmt: skip
     seconds = time.monotonic() - begin
     if done.returncode != 0 or not (place / "block.json").is_file():
         words = done.stdout.strip().splitlines() or ["no message"]
-        raise CastmatesError(f"block {block.path} could not be measured: {words[-1].removeprefix('castmates: ')}")
+        raise CastmatesError(f"block {path} could not be measured: {words[-1].removeprefix('castmates: ')}")
     record = json.loads((place / "block.json").read_text())
     if record["status"] != "measured":
-        raise CastmatesError(f"block {block.path} failed: {record['reason']}")
-    say(f"block {block.path}: {record['windows']} windows, {record['windows_rejected']} rejected, {seconds:.1f} s")
-    waited = "Waiting for the machine" in done.stdout
-    return Measured(block, record, pd.read_parquet(place / "windows.parquet"), seconds, waited)
+        raise CastmatesError(f"block {path} failed: {record['reason']}")
+    say(f"block {path}: {record['windows']} windows, {record['windows_rejected']} rejected, {seconds:.1f} s")
+    return record, seconds, "Waiting for the machine" in done.stdout
+
+
+def environment_of(tree: Path) -> dict[str, str]:
+    """The environment in which a checkout's own package is imported, with the cache of this one."""
+    return os.environ | {"PYTHONPATH": str(tree), "CASTMATES_CACHE": str((ROOT / cache_folder()).resolve())}
+
+
+def control_seconds(measured: Measured) -> float:
+    """The seconds of a block's rounds that went to slices of controls, each from its switch to the next one's."""
+    slices = measured.slices.drop_duplicates("slice").sort_values("switch_ns")
+    own = slices["close_ns"] - slices["switch_ns"]
+    to_next = slices.groupby(["round", "stretch"])["switch_ns"].shift(-1) - slices["switch_ns"]
+    return float(to_next.fillna(own)[slices["kind"].isin(CONTROLS)].sum() / 1e9)
 
 
 def doubts(measured: Sequence[Measured]) -> list[str]:

@@ -1,5 +1,6 @@
 """What the resolution benchmark has measured, by every way, and what each way makes of it."""
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -9,12 +10,12 @@ import numpy as np
 
 from benchmarks import blocks, usual
 from benchmarks.common import say
-from benchmarks.coverage import B_PAIRED, OURS, A, B
 from benchmarks.precision import Apart, Floats, Paired, Way
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.spec import Plan
 
-TARGET = 0.01  # half-width of the log loss: 1 % of the slowdown
+OURS, A, B, B_PAIRED = "ours", "usual, solos first", "usual, interleaved", "usual, interleaved, paired"
+TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the slowdown
 
 
 @dataclass
@@ -28,12 +29,26 @@ class Campaign:
     ours: list[blocks.Measured] = field(default_factory=list)
     alone: dict[int, list[blocks.Measured]] = field(default_factory=dict)  # by mix
     apart: dict[int, list[usual.Run]] = field(default_factory=dict)  # way A, by arm: solo, then the mixes
-    cycles: list[list[usual.Run]] = field(default_factory=list)  # way B: a run of every arm
+    cycles: list[dict[int, usual.Run]] = field(default_factory=list)  # way B, by arm; the last turn may be incomplete
 
     @property
     def arms(self) -> int:
         """Solo and the mixes."""
         return 1 + len(self.plan.mixes)
+
+    @property
+    def turns(self) -> list[list[usual.Run]]:
+        """The complete turns of way B: a run of every arm."""
+        return [[cycle[arm] for arm in range(self.arms)] for cycle in self.cycles if len(cycle) == self.arms]
+
+    def measure_next(self, rng: random.Random) -> float:
+        """One run of way B, whose turns take the arms in random orders; returns its seconds."""
+        if not self.cycles or len(self.cycles[-1]) == self.arms:
+            self.cycles.append({})
+        turn = self.cycles[-1]
+        arm = rng.choice([arm for arm in range(self.arms) if arm not in turn])
+        turn[arm] = self.measure_run(arm)
+        return max(turn[arm].seconds)
 
     def measure_run(self, arm: int) -> usual.Run:
         """One run of the usual way."""
@@ -48,7 +63,7 @@ class Known:
     """A way of measuring, of which there is enough to be judged."""
 
     name: str
-    choice: usual.Choice
+    choice: usual.Choice | None  # None for ours
     count: int  # of the kind of unit of which there are fewest
     units: str  # how many there were, in words
     way: Way
@@ -66,21 +81,26 @@ def known_ways(campaign: Campaign) -> list[Known]:
 
 def every_choice(campaign: Campaign) -> list[Known]:
     """Ours, then each usual way with each of its choices in which every run has a rate."""
-    design = campaign.plan.blocks[0].design
     differences, costs = blocks.losses(campaign.plan, campaign.ours)
     found = []
     if len(costs) >= FEWEST_BLOCKS:
-        choice, way = usual.Choice(design.settle, design.window), Paired(differences, costs)
-        found.append(Known(OURS, choice, len(costs), f"{len(costs)} blocks", way))
+        found.append(Known(OURS, None, len(costs), f"{len(costs)} blocks", Paired(differences, costs)))
     in_phases = [campaign.apart.get(arm, []) for arm in range(campaign.arms)]
-    in_turns = [[cycle[arm] for cycle in campaign.cycles] for arm in range(campaign.arms)]
+    in_turns = [[cycle[arm] for cycle in campaign.cycles if arm in cycle] for arm in range(campaign.arms)]
     for name, arms in ((A, in_phases), (B, in_turns)):
         if (fewest := min(map(len, arms))) >= FEWEST_BLOCKS:
             counts = "/".join(str(len(arm)) for arm in arms)
             found += _choices(name, fewest, f"{counts} runs", _apart, arms, campaign)
-    if (turns := len(campaign.cycles)) >= FEWEST_BLOCKS:
-        found += _choices(B_PAIRED, turns, f"{turns} turns", _turns, campaign.cycles, campaign)
+    if len(turns := campaign.turns) >= FEWEST_BLOCKS:
+        found += _choices(B_PAIRED, len(turns), f"{len(turns)} turns", _turns, turns, campaign)
     return found
+
+
+def without_controls(campaign: Campaign) -> Way:
+    """Our way where each block is charged nothing for the slices of its controls, which the usual way has not."""
+    differences, costs = blocks.losses(campaign.plan, campaign.ours)
+    free = sum(blocks.control_seconds(one) for one in campaign.ours) / sum(one.seconds for one in campaign.ours)
+    return Paired(differences, costs * (1 - free))
 
 
 def _choices(

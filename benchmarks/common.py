@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import platform
 import shlex
 import signal
 import sys
@@ -13,20 +12,18 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-import castmates
+from benchmarks import machine, runs
+from benchmarks.machine import ROOT as ROOT
+from benchmarks.machine import Moment
+from benchmarks.runs import Run, markdown_table
+from benchmarks.verdicts import Finding
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.linux.owned_names import folder_prefix
-from castmates.machine.facts import cpu_model, hypervisor_flag
-from castmates.machine.probes import detect_virtualisation, our_git_state
-from castmates.machine.topology import read_topology
 from castmates.pipeline.jobs import let_jobs_find_us
-from castmates.study.cpus import format_cpu_list
-from castmates.study.spec import Company
+from castmates.study.spec import PROTOCOL, Company
 from castmates.workloads import environments, inputs
-
-ROOT = Path(__file__).parents[1]
 
 
 def run(main: Callable[[], None]) -> None:
@@ -52,7 +49,7 @@ def arguments_of(doc: str | None, minutes: float) -> argparse.ArgumentParser:
 
 
 def say(message: str) -> None:
-    """Tell whoever waits."""
+    """Show whoever waits."""
     print(f"{datetime.now():%H:%M:%S} {message}", file=sys.stderr, flush=True)
 
 
@@ -112,14 +109,15 @@ def build_environments(company: Company) -> None:
 
 
 class Report:
-    """A benchmark's Markdown; the machine is watched from the making of this until it is printed."""
+    """A benchmark's section and key figures; the machine is watched from the making of this until it is printed."""
 
     def __init__(self, title: str, module: str) -> None:
-        command = shlex.join(["python", "-m", f"benchmarks.{module}", *sys.argv[1:]])
-        self._head = [f"## {title}", "", f"`{command}`, {datetime.now():%Y-%m-%d %H:%M}, {machine()}."]
+        self._title = title
+        self._command = shlex.join(["python", "-m", f"benchmarks.{module}", *sys.argv[1:]])
+        self._commit = machine.commit()
+        self._begun, self._before = datetime.now().astimezone(), Moment.now()
         self._lines: list[str] = []
-        self._ticks = _ticks()
-        self._begin = time.monotonic()
+        self._findings: list[Finding] = []
 
     def text(self, *paragraphs: str) -> None:
         """Add paragraphs."""
@@ -130,44 +128,36 @@ class Report:
         """Add a table."""
         self._lines += ["", *markdown_table(header, rows)]
 
+    def found(self, *findings: Finding) -> None:
+        """Add key figures; what each comes to stands at the end of the section."""
+        self._findings += findings
+
+    def run(self) -> Run:
+        """What there is up to now."""
+        after = Moment.now()
+        return Run(
+            title=self._title,
+            command=self._command,
+            begun=self._begun.replace(microsecond=0),
+            minutes=round((datetime.now().astimezone() - self._begun).total_seconds() / 60, 2),
+            commit=self._commit.words(),
+            protocol=PROTOCOL,
+            machine=machine.machine(),
+            cpus=os.cpu_count() or 1,
+            load=(self._before.load, after.load),
+            steal=self._before.stolen_until(after),
+            findings=tuple(self._findings),
+            section=tuple(self._lines),
+        )
+
     def print(self) -> None:
-        """Print all of it on standard output."""
-        print("\n".join([*self._head, "", self._meanwhile(), *self._lines]), flush=True)
-
-    def _meanwhile(self) -> str:
-        total, stolen = (after - before for after, before in zip(_ticks(), self._ticks, strict=True))
-        share = f"{stolen / total:.2%}" if total else "unknown"
-        minutes = (time.monotonic() - self._begin) / 60
-        return f"It took {minutes:.1f} minutes; the hypervisor took {share} of the CPUs' time meanwhile."
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table."""
-    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
-
-
-def machine() -> str:
-    """The machine and the versions in one line."""
-    topology, found = read_topology(), detect_virtualisation()
-    kind = next((word for key in ("vm", "container") if (word := found.get(key)) and word != "none"), None)
-    virtual = hypervisor_flag(Path("/"))
-    where = f"virtual ({kind or 'a hypervisor'})" if virtual or kind else "not virtual, as far as can be seen"
-    checkout = our_git_state()
-    commit = f" (commit {checkout['described']})" if checkout else ""
-    return (
-        f"Castmates {castmates.__version__}{commit}; {cpu_model(Path('/')) or platform.machine()}, "
-        f"{len(topology.cores())} cores usable (CPUs {format_cpu_list(topology.allowed)}), Linux {platform.release()}, "
-        f"{where}"
-    )
+        """Print all of it on standard output, and write it to the file that is asked for, if one is."""
+        run = self.run()
+        print(run.markdown(), flush=True)
+        if file := os.environ.get(runs.VARIABLE):
+            runs.write(run, Path(file))
 
 
 def percent(share: float, digits: int = 1) -> str:
     """A share in per cent."""
     return f"{100 * share:.{digits}f} %"
-
-
-def _ticks() -> tuple[int, int]:
-    """All CPU time since boot, and what of it was stolen, in ticks."""
-    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-    ticks = [int(word) for word in words]
-    return sum(ticks), ticks[7] if len(ticks) > 7 else 0

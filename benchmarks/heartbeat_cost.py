@@ -1,86 +1,64 @@
 """What one heartbeat costs, in C and in Python, against an empty loop taken in turns in the same run."""
 
 import argparse
-import os
-import statistics
-import subprocess
-import tempfile
-from collections.abc import Callable
+import json
+import sys
 from itertools import repeat
 from pathlib import Path
-from time import perf_counter_ns
 
-from benchmarks.common import Report, run
+from benchmarks.call_costs import EMPTY, LAUNCHES, Costs, describe, in_turns, launched, time_calls, time_empty
+from benchmarks.common import Report, run, scratch
 from castmates.errors import CastmatesError
-from castmates.workloads.heartbeat import VARIABLE, Writer, create
+from castmates.workloads.heartbeat import CAPACITY, VARIABLE, Writer, create
 from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
-
-ROUNDS = 30
-CALLS = 10_000
-
-Round = tuple[float, float, float]  # ns per call: empty loop, beat without a runner, beat with one
 
 
 def main() -> None:
-    """Measure and print the table."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    """Measure and print the table; or be one of the processes in which Python's beats are timed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=int, metavar="SEED", help="time the beats in this process, and print JSON")
+    seed = parser.parse_args().work
+    if seed is not None:
+        print(json.dumps(in_python(seed)))
+        return
     report = Report("What a heartbeat costs", "heartbeat_cost")
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="castmates-cost-", dir=shared) as directory:
-        rows = {"C": in_c(Path(directory)), "Python": in_python(Path(directory) / "python.beats")}
-    report.text("ns per call, median of the rounds; ratio = median of the ratios to the empty loop within a round.")
-    header = ["language", "empty loop", "no runner", "ratio", "beat", "ratio"]
-    report.table(header, [[language, *cells(rounds)] for language, rounds in rows.items()])
+    with scratch(in_memory=True) as folder:
+        program = compiled(folder)
+        launches: dict[str, list[Costs]] = {"C": [], "Python": []}
+        for number in range(LAUNCHES):
+            commands = {
+                "C": [str(program), str(number + 1)],
+                "Python": [sys.executable, "-m", "benchmarks.heartbeat_cost", "--work", str(number + 1)],
+            }
+            for language, command in commands.items():
+                beats = folder / f"{language}.{number}.beats"
+                create(beats)
+                launches[language].append(launched(command, {VARIABLE: str(beats)}))
+    describe(report, launches)
     report.print()
 
 
-def cells(rounds: list[Round]) -> list[str]:
-    """A row of the table."""
-    empty, unheard, heard = (statistics.median(column) for column in zip(*rounds, strict=True))
-    return [f"{empty:.2f}", f"{unheard:.2f}", f"{ratio(rounds, 1):.1f}", f"{heard:.2f}", f"{ratio(rounds, 2):.1f}"]
-
-
-def ratio(rounds: list[Round], column: int) -> float:
-    """Return the median over the rounds of this column against the empty loop."""
-    return statistics.median(values[column] / values[0] for values in rounds)
-
-
-def in_c(directory: Path) -> list[Round]:
-    """Compile the timing program and run it against a heartbeat file of its own."""
+def compiled(folder: Path) -> Path:
+    """Compile the timing program."""
     compiler = find_compiler()
     if compiler is None:
         raise CastmatesError("There is no working C compiler: install one or set CC.")
-    program, beats = directory / "heartbeat_cost", directory / "c.beats"
+    program = folder / "heartbeat_cost"
     compile_program(Path(__file__).with_suffix(".c"), program, compiler, compile_flags(compiler))
-    create(beats)
-    done = subprocess.run(
-        [program], env={**os.environ, VARIABLE: str(beats)}, stdout=subprocess.PIPE, text=True, check=True
-    )
-    rounds = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
-    return [(empty, unheard, heard) for empty, unheard, heard in rounds]
+    return program
 
 
-def in_python(beats: Path) -> list[Round]:
+def in_python(seed: int) -> list[dict[str, float]]:
     """Time the same three loops in this interpreter."""
-    create(beats)
-    unheard, heard = Writer(None), Writer(beats)
-    return [(time_empty(), time_calls(unheard.beat), time_calls(heard.beat)) for _ in range(ROUNDS)]
-
-
-def time_empty() -> float:
-    """Return the ns of one turn of a loop that does nothing."""
-    begin = perf_counter_ns()
-    for _ in repeat(None, CALLS):
-        pass
-    return (perf_counter_ns() - begin) / CALLS
-
-
-def time_calls(call: Callable[[], None]) -> float:
-    """Return the ns of one call in the same loop."""
-    begin = perf_counter_ns()
-    for _ in repeat(None, CALLS):
-        call()
-    return (perf_counter_ns() - begin) / CALLS
+    unheard, heard = Writer(None), Writer.from_environment()
+    for _ in repeat(None, CAPACITY):  # the first time round, the kernel has to find memory for the file
+        heard.beat()
+    ways = {
+        EMPTY: time_empty,
+        "no runner": lambda: time_calls(unheard.beat),
+        "beat": lambda: time_calls(heard.beat),
+    }
+    return in_turns(ways, seed)
 
 
 if __name__ == "__main__":

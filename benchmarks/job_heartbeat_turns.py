@@ -22,7 +22,7 @@ from castmates.workloads.phases import Writer as PhaseWriter
 from castmates.workloads.tfmodels import phases, runtime, sparing, wish
 from castmates.workloads.tfmodels.wish import Wish
 
-WARM_UP_SECONDS = 10.0
+WARM_UP_SECONDS = 6.0
 
 
 def main() -> None:
@@ -87,7 +87,7 @@ def phases_file() -> Path:
 
 
 def timed(step: Callable[[], None], times: int) -> float:
-    """Run so many steps and say how many seconds they took."""
+    """Run so many steps and return how many seconds they took."""
     begin = time.perf_counter()
     for _ in range(times):
         step()

@@ -1,4 +1,4 @@
-"""Runs a native kernel alone on one CPU for a moment, and tells its rate from its heartbeat."""
+"""Runs a native kernel alone on one CPU for a moment, and reads its rate from its heartbeat."""
 
 import os
 import signal
@@ -29,11 +29,6 @@ def last_cpu() -> int:
 def pinned(command: Sequence[str], cpu: int) -> list[str]:
     """The command that runs a command on this CPU alone."""
     return ["taskset", "--cpu-list", str(cpu), *command]
-
-
-def others() -> str:
-    """What is told about the other programs that ran when a benchmark began: they take their share of these figures."""
-    return f"The load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs when it began."
 
 
 def rate(place: Path, command: Sequence[str], seconds: float, cpu: int, folder: Path) -> float:

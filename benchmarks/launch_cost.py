@@ -11,14 +11,17 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from benchmarks import verdicts
 from benchmarks.blocks import company_plan, numbered, only, study_of
-from benchmarks.common import ROOT, Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
+from benchmarks.verdicts import Finding
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
@@ -101,6 +104,7 @@ def main() -> None:
                 break
         shares = snakemakes_shares(folder, arguments.lead, arguments.antagonists, arguments.sweep)
     describe(report, launches)
+    report.found(*findings(launches))
     if shares:
         ms = ", ".join(f"{1e3 * share:.0f}" for share in sorted(shares))
         report.text(
@@ -189,10 +193,7 @@ def describe(report: Report, launches: Mapping[Path, Sequence[Launch]]) -> None:
     if other:
         whole = SUMS["**all but rounds**"]
         ratios = [whole(before.seconds) / whole(now.seconds) for now, before in zip(ours, other, strict=True)]
-        report.text(
-            f"The other checkout took {statistics.median(ratios):.1f} times as long for all but rounds (median of "
-            f"{len(ratios)} pairs, {min(ratios):.1f} to {max(ratios):.1f})."
-        )
+        report.found(verdicts.ratio("all but rounds: the other checkout's time, of ours", ratios, "pairs of launches"))
     if ours[0].lead:
         shown = [[launch.lead[name] for launch in ours] for name in ours[0].lead]
         report.text("What the lead did until it was ready, in seconds:")
@@ -203,6 +204,13 @@ def describe(report: Report, launches: Mapping[Path, Sequence[Launch]]) -> None:
                 for name, values in zip(ours[0].lead, shown, strict=True)
             ],
         )
+
+
+def findings(launches: Mapping[Path, Sequence[Launch]]) -> Iterator[Finding]:
+    """What a launch of this checkout takes besides its rounds."""
+    for what, of in SUMS.items():
+        values = [of(launch.seconds) for launch in launches[ROOT]]
+        yield verdicts.mean(what.strip("*"), values, "s", "launches")
 
 
 def of_part(part: str) -> Figure:

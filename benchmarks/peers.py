@@ -11,6 +11,7 @@ from benchmarks.kernels import pinned
 from castmates.errors import CastmatesError
 
 PATIENCE = 300  # seconds
+FIRST_GUESS = 5e10  # bytes a second
 ARRAYS_PER_L3 = 12  # stress-ng makes each of three arrays four times as large as the L3 that it is told
 SMALLEST_L3 = 4096  # that it takes
 STRESS_NG_SECONDS = 6  # it tells no rate of a run that took less than 4.5
@@ -23,13 +24,24 @@ def missing() -> list[str]:
     return [f"{name} ({package})" for name, package in packages.items() if _find(name) is None]
 
 
-def likwid(test: str, amount: int, cpu: int) -> float | None:
-    """GB/s of one of likwid-bench's tests over so many bytes."""
-    program = _find("likwid-bench")
-    if program is None:
-        return None
-    command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1", "-s", "1"]
-    return float(_figure(r"MByte/s:\s+([\d.]+)", _output(command, cpu), command)) / 1e3
+class Likwid:
+    """likwid-bench on one CPU, as many iterations as filled the wanted time before: its own search for them is long."""
+
+    def __init__(self, cpu: int, seconds: float) -> None:
+        self.cpu, self._seconds = cpu, seconds
+        self._iterations: dict[tuple[str, int], int] = {}
+
+    def rate(self, test: str, amount: int) -> float | None:
+        """GB/s of one of its tests over so many bytes."""
+        program = _find("likwid-bench")
+        if program is None:
+            return None
+        iterations = self._iterations.get((test, amount), round(FIRST_GUESS * self._seconds / amount))
+        command = [program, "-t", test, "-w", f"N:{amount // 1000}kB:1", "-i", str(iterations)]
+        output = _output(command, self.cpu)
+        took = float(_figure(r"Time:\s+([\d.e+-]+) sec", output, command))
+        self._iterations[test, amount] = max(1, round(iterations * self._seconds / took))
+        return float(_figure(r"MByte/s:\s+([\d.]+)", output, command)) / 1e3
 
 
 def stress_ng_stream(amount: int, cpu: int) -> float | None:

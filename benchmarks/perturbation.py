@@ -1,76 +1,66 @@
-"""What our looking costs: a lead with all collectors against none, and an antagonist with our looks against none.
+"""What our looking costs: adjacent slices with everything that a block collects and with nothing, in random order.
 
-Pairs of windows in random order, in several launches. The upper ends of the 95 % intervals are to be below
-0.5 % of the rate.
+The lead alone, and the first lead's antagonist alone, on whose CPU the runner may sit; several launches, which are the
+sample. The upper ends of the 95 % intervals are to be below 0.5 % of the rate.
 """
 
 import argparse
+import gc
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks
+from benchmarks import blocks, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, beside, percent, run, say, scratch
-from benchmarks.precision import Floats, Mean, mean_of, points
-from benchmarks.usual import rate_between
+from benchmarks.precision import Floats, mean_of, points
+from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.lock import machine_lock
+from castmates.protocols import Collector, Counter
 from castmates.rdt.choose import CacheRequest
+from castmates.runner.after_rounds.collector_costs import works_inside
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes import starts
-from castmates.runner.processes.launch import Running, WorkloadFailed
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
+from castmates.runner.rounds.pace import Pace, pace_of
+from castmates.runner.rounds.slices import measure_slice
 from castmates.runner.rounds.stage import Stage
-from castmates.runner.staging import on_stage
-from castmates.study.spec import Company
+from castmates.runner.rounds.warm_up import warm_up
+from castmates.runner.staging import LiveStage, on_stage
+from castmates.study.spec import UNMANAGED, Block, Company, Scene
 
-AIM = 0.5  # per cent; the upper end of the loss's interval is to be below it
-FEWEST_PAIRS, FEWEST_LAUNCHES = 5, 3
+AIM = Aim(most=0.5)  # per cent
+TOGETHER = 20  # pairs between two looks after everyone, and between two looks at the time
+PAUSE = 0.03  # seconds that everyone stands still before a slice; longer where attaching takes longer
 
 
 @dataclass
 class Pairs:
-    """Windows of one launch without and with what is tried, in the order in which pairs were measured."""
+    """Slices of one launch without and with all that is collected, in the order in which pairs were measured."""
 
     what: str
-    without: list[float] = field(default_factory=list)  # rates
-    with_it: list[float] = field(default_factory=list)
-    runner: list[float] = field(default_factory=list)  # share of a window with it in which this process ran
-
-    def measure(self, stage: Stage, one: Running, on: bool, hold: Callable[[], None]) -> None:
-        """Measure a window that lasts as long as `hold` takes."""
-        stage.forget_beats()
-        busy, open_ns = time.process_time(), time.monotonic_ns()
-        hold()
-        close_ns, busy = time.monotonic_ns(), time.process_time() - busy
-        stage.read_beats()
-        stage.look_after()
-        (self.with_it if on else self.without).append(rate_between(one.records, open_ns, close_ns))
-        if on:
-            self.runner.append(busy / (close_ns - open_ns) * 1e9)
+    slice: float = 0.0  # seconds
+    rates: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # with it?
+    runner: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # its share of a CPU
+    still: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # seconds before the slice
 
     @property
     def losses(self) -> Floats:
-        """Of each pair in which both rates are known, in log units: noise of the windows does not shift their mean."""
-        losses = np.log(self.without) - np.log(self.with_it)
+        """Of each pair in which both rates are known, in log units: noise of the slices does not shift their mean."""
+        losses = np.log(self.rates[False]) - np.log(self.rates[True])
         return np.asarray(losses[np.isfinite(losses)])
-
-    @property
-    def runner_share(self) -> float:
-        """Of the windows' time."""
-        return float(np.mean(self.runner))
 
 
 def main() -> None:
-    """Measure the collectors on each lead and the looks once, each in its share of the time."""
+    """Measure every lead in several launches, each in its share of the time, then print the table."""
     options = _options()
     report = Report("Perturbation: what our looking costs", "perturbation")
     study = blocks.study_of(options.study, options.seed)
@@ -78,151 +68,163 @@ def main() -> None:
     minutes = options.minutes / options.launches / (len(options.leads) + 1)
     with scratch() as folder:
         plans = [blocks.company_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
-        companies = [plan.blocks[0].company for plan in plans]
-        for launched, (number, company) in product(range(options.launches), enumerate(companies)):
-            rng = random.Random(f"{options.seed}/{company.lead.workload}/{launched}")
-            with company_on_stage(company, folder) as stage:
-                found.append(collectors(stage, company, TimeBox(minutes), rng, options))
-                if number == 0:
-                    found.append(looks(stage, company, TimeBox(minutes), rng, options))
-    _tell(report, found, options)
+        for launched in range(options.launches):
+            for number, plan in enumerate(plans):
+                block = blocks.numbered(plan, launched + 1)
+                with _watched(block, folder) as stage:
+                    members = [block.company.lead.name, *([block.company.members[1].name] if number == 0 else [])]
+                    pace = _pace(stage, block)
+                    for name in members:
+                        found.append(pairs_of(stage, block, name, pace, TimeBox(minutes)))
+    _tell(found, options, report)
     report.print()
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments_of(__doc__, minutes=2.5)
+    parser = arguments_of(__doc__, minutes=10)
     parser.add_argument(
         "--leads", nargs="+", default=["chase", "mobilenetv2-infer"], help="each in launches of its own"
     )
-    parser.add_argument("--launches", type=int, default=3, help="of each lead")
+    parser.add_argument("--launches", type=int, default=5, help="of each lead")
     parser.add_argument("--antagonist", default="compute", help="the workload on whose CPU the runner may sit")
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
-    parser.add_argument("--window", type=float, default=0.5, help="seconds, for the collectors")
-    parser.add_argument("--look-window", type=float, default=2.2, help="seconds, for the looks: one each second")
-    parser.add_argument("--settle", type=float, default=0.1, help="seconds before each window")
     return parser.parse_args()
 
 
-def collectors(stage: Stage, company: Company, box: TimeBox, rng: random.Random, options: argparse.Namespace) -> Pairs:
-    """The lead alone, with everything that a block collects and with nothing."""
-    lead = stage.cast[company.lead.name]
-    say(f"{lead.name}: windows with and without collectors")
-    stage.switch([lead.name])
-    pairs = Pairs(f"all collectors, at {company.lead.workload}")
-    for _ in box.portions():
-        for on in rng.sample([False, True], 2):
-            with _watching(stage) if on else nullcontext() as hardware:
-                stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
-                pairs.measure(stage, lead, on, lambda: _collect(hardware, lead.name, options.window))
-    return pairs
+def _pace(stage: Stage, block: Block) -> Pace:
+    """The length of slices that a block of this company would begin with."""
+    return pace_of(block.design, warm_up(stage, block), block.company.lead.name, block.design.settle, 0.0)
 
 
-def looks(stage: Stage, company: Company, box: TimeBox, rng: random.Random, options: argparse.Namespace) -> Pairs:
-    """An antagonist alone, with the runner looking after everyone once a second and without."""
-    antagonist = stage.cast[company.members[1].name]
-    say(f"{antagonist.name}: windows with and without the runner's looks")
-    stage.switch([antagonist.name])
-    cpus = os.sched_getaffinity(0)
-    beside_it = "on its CPU" if cpus & set(antagonist.start.cpus) else "on a CPU of its own"
-    pairs = Pairs(f"the runner's looks ({beside_it}), at {company.members[1].workload}")
-    for _ in box.portions():
-        for on in rng.sample([False, True], 2):
-            stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
-            until = time.monotonic_ns() + int(options.look_window * 1e9)
-            wait = stage.sleep_until if on else _sleep_until
-            pairs.measure(stage, antagonist, on, lambda wait=wait, until=until: wait(until))  # type: ignore[misc]
-    return pairs
-
-
-def _collect(hardware: Hardware | None, name: str, seconds: float) -> None:
-    """The window with both its edges."""
-    if hardware is not None:
-        hardware.begin_series([name], 1)
-        hardware.open_window([name])
-    time.sleep(seconds)
-    if hardware is not None:
-        hardware.close_window()
-
-
-def _sleep_until(t_ns: int) -> None:
-    time.sleep(max(0, t_ns - time.monotonic_ns()) / 1e9)
-
-
-@contextmanager
-def _watching(stage: Stage) -> Iterator[Hardware]:
-    """Everything that a block would collect, attached to all members; gone afterwards."""
-    hardware = Hardware.choose(
-        sorted({cpu for one in stage.cast.values() for cpu in one.start.cpus}), CacheRequest(), say
-    )
-    hardware.attach(stage.held(), list(stage.cast))
+def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) -> Pairs:
+    """One member alone, in slices with everything that a block collects and with nothing."""
+    member = next(each for each in block.company.members if each.name == name)
+    place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a CPU of its own"
+    pairs = Pairs(f"{member.workload} alone, {place}", pace.length_s)
+    scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+    rng = random.Random(f"{block.seed}/{name}")
+    everything = stage.hardware
+    _take_off(everything)
+    say(f"{member.workload}: slices with and without collectors")
     try:
-        yield hardware
+        for _ in box.portions():
+            gc.collect()
+            for _ in range(TOGETHER):
+                for on in rng.sample([False, True], 2):
+                    _measure(stage, scene, pace, on, everything, pairs)
+            stage.look_after()
     finally:
-        hardware.release()
+        stage.hardware = everything
+    return pairs
+
+
+def _measure(stage: Stage, scene: Scene, pace: Pace, on: bool, everything: Hardware, pairs: Pairs) -> None:
+    """One slice, before which everyone stands still for as long, whether it is watched or not.
+
+    What works inside of slices is attached before either, and taken off again at once where it is not to be there: a
+    pause, and what attaching does to caches, would else be taken for the cost of what is attached.
+    """
+    begin = time.monotonic()
+    stage.switch([])
+    _attach(everything, stage)
+    if not on:
+        _take_off(everything)
+    stage.hardware = everything if on else Hardware.none()
+    stage.rest_until(stage.now_ns() + int((PAUSE - (time.monotonic() - begin)) * 1e9))
+    ready, busy = time.monotonic(), time.process_time()
+    each = measure_slice(stage, scene, pace)
+    took, busy = time.monotonic() - ready, time.process_time() - busy
+    if on:
+        stage.switch([])
+        _take_off(everything)
+    pairs.rates[on].append(each.progress(scene.active[0]).rate)
+    pairs.runner[on].append(busy / took)
+    pairs.still[on].append(ready - begin)
+
+
+def _attach(hardware: Hardware, stage: Stage) -> None:
+    """Attach what costs something inside of slices, read or not, while everyone stands still."""
+    held = stage.held()
+    for collector in filter(works_inside, hardware.collectors):
+        collector.attach({name: each.pid for name, each in held.items()})
+    for counter in filter(works_inside, hardware.counters):
+        counter.attach(held)
+
+
+def _take_off(hardware: Hardware) -> None:
+    """Close what costs something inside of slices."""
+    parts: tuple[Collector | Counter, ...] = (*hardware.collectors, *hardware.counters)
+    for part in parts:
+        if works_inside(part):
+            part.close()
 
 
 @contextmanager
-def company_on_stage(company: Company, folder: Path) -> Iterator[Stage]:
-    """Launch a company's members and hold them frozen, as a block does."""
+def _watched(block: Block, folder: Path) -> Iterator[Stage]:
+    """The whole company of a block on stage, watched by all that a block of its design collects."""
+    members = block.company.members
+    with company_on_stage(block.company, folder, placebos=True) as stage:
+        cpus = sorted({cpu for member in members for cpu in member.cpus})
+        hardware = Hardware.choose(cpus, CacheRequest(rate=0), say, block.design.counters)
+        with stage.watched(hardware, [member.name for member in members]), _no_garbage_collection():
+            yield stage
+
+
+@contextmanager
+def company_on_stage(company: Company, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
+    """Launch a company's members, and placebos if asked to, and hold them frozen, as a block does."""
     everyone = {cpu for member in company.members for cpu in member.cpus}
     names = {member.name for member in company.members}
     try:
         with (
-            machine_lock("perturbation (benchmark)"),
+            machine_lock("a benchmark"),
             beside(everyone, set(company.lead.cpus)),
             guarded() as warden,
             on_stage(company.lead.workload, warden) as stage,
         ):
             for start in starts.starts(company, folder, cache_folder()):
-                if start.name in names:
+                if placebos or start.name in names:
                     stage.launch(start, stage.scratch.files)
             stage.await_ready()
-            stage.hardware = Hardware.choose(sorted(everyone), CacheRequest(rate=0), say)
             yield stage
     except WorkloadFailed as failure:
         raise CastmatesError(f"a member of the benchmark failed: {failure}") from None
 
 
-def _tell(report: Report, found: Sequence[Pairs], options: argparse.Namespace) -> None:
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _tell(found: Sequence[Pairs], options: argparse.Namespace, report: Report) -> None:
     report.text(
-        f"Pairs of windows in random order within a launch, {options.launches} launches of each lead: "
-        f"{options.window:g} s for the collectors, which are attached anew for each window that has them and gone in "
-        f"the other, and whose edges lie inside the measured time; {options.look_window:g} s for the looks."
+        "Pairs of adjacent slices in random order, each as a block measures it: the member is let go, settles, and "
+        "runs to the first step after the slice's length. With everything: perf events and what else works inside of "
+        "slices are attached, and what is read at the edges of every slice is read. With nothing: none of it is there. "
+        f"Before either everything is attached anew, and everyone stands still for {1e3 * PAUSE:.0f} ms or longer. "
+        "Watched slices, of which a stretch has one in each scene, are not in this. "
+        f"{options.launches} launches of each lead; each gives the mean of its pairs."
     )
     rows = []
     for what in dict.fromkeys(pairs.what for pairs in found):
-        launches = [pairs for pairs in found if pairs.what == what]
-        everything = np.concatenate([pairs.losses for pairs in launches])
-        means = np.array([pairs.losses.mean() for pairs in launches if len(pairs.losses)])
-        runner = np.average([pairs.runner_share for pairs in launches], weights=[len(one.runner) for one in launches])
-        within = _judged(everything, FEWEST_PAIRS, "pairs")
-        rows.append([what, str(len(everything)), *within, *_judged(means, FEWEST_LAUNCHES, "launches")])
-        rows[-1].append(percent(float(runner), 3))
-    header = ["what", "pairs", "loss of rate, pairs as units", "within these launches", "launches as units"]
-    report.table([*header, "over launches", "runner's own CPU time"], rows)
-    resolved, over_launches = (sum("below" in row[column] for row in rows) for column in (3, 5))
-    report.text(
-        f"**Verdict.** Of {len(rows)} losses {resolved} are shown to be below {AIM:g} % within these launches, "
-        f"and {over_launches} over launches (upper end of the 95 % interval; a few launches resolve little). `Runner's "
-        "own CPU time` is the share of a window with it in which this process ran, wherever that was."
-    )
-
-
-def _judged(losses: Floats, fewest: int, units: str) -> list[str]:
-    """An interval and what it says."""
-    if len(losses) < fewest:
-        return ["", f"fewer than {fewest} {units}"]
-    loss = points(mean_of(losses))
-    return [f"{loss.value:+.3f} % ± {loss.half_width:.3f}", verdict(loss)]
-
-
-def verdict(loss: Mean) -> str:
-    """What may be said of a loss, in per cent, against the aim."""
-    if loss.value + loss.half_width < AIM:
-        return f"below {AIM:g} %"
-    if loss.value - loss.half_width > AIM:
-        return f"missed: at least {loss.value - loss.half_width:.2f} %"
-    return f"unresolved at ±{loss.half_width:.2f} %"
+        launches = [pairs for pairs in found if pairs.what == what and len(pairs.losses) > 1]
+        everything = points(mean_of(np.concatenate([pairs.losses for pairs in launches])))
+        runner = [percent(float(np.mean([np.mean(one.runner[on]) for one in launches])), 2) for on in (True, False)]
+        count = sum(len(pairs.losses) for pairs in launches)
+        length = 1e3 * float(np.mean([pairs.slice for pairs in launches]))
+        within = f"{everything.value:+.3f} % ± {everything.half_width:.3f}"
+        still = [f"{1e3 * np.median([one for each in launches for one in each.still[on]]):.0f}" for on in (True, False)]
+        rows.append([what, f"{length:.0f}", str(len(launches)), str(count), within, *runner, *still])
+        if len(launches) > 1:
+            loss = points(mean_of(np.array([pairs.losses.mean() for pairs in launches])))
+            report.found(verdicts.of_mean(f"{what}: loss of rate by what is collected", loss, "%", "launches", AIM))
+    header = ["what", "slice, ms", "launches", "pairs", "loss, pairs as units (95 % within these launches)"]
+    header += ["the runner's CPU time in a slice, with everything", "with nothing"]
+    report.table([*header, "still before, ms, with everything", "with nothing"], rows)
 
 
 if __name__ == "__main__":

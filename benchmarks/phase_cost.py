@@ -1,44 +1,44 @@
 """What one annotated phase costs in Python, against an empty loop taken in turns in the same run."""
 
 import argparse
+import json
 import os
-import statistics
+import sys
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
 
+from benchmarks.call_costs import CALLS, EMPTY, LAUNCHES, describe, in_turns, launched, time_calls, time_empty
 from benchmarks.common import Report, run, scratch
-from benchmarks.heartbeat_cost import CALLS, ROUNDS, time_calls, time_empty
 from castmates.workloads import phase_file, phases
 from castmates.workloads.phase_file import VARIABLE, create
 from castmates.workloads.phases import mark, phase
 
-WAYS = ("empty loop", "nobody listens", "a phase", "a mark", "a phase and one counter")
-
 
 def main() -> None:
-    """Measure and print the table."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    """Measure and print the table; or be one of the processes in which phases are timed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=int, metavar="SEED", help="time the phases in this process, and print JSON")
+    seed = parser.parse_args().work
+    if seed is not None:
+        with scratch(in_memory=True) as folder:
+            print(json.dumps(in_turns(ways(folder), seed)))
+        return
     report = Report("What a phase costs", "phase_cost")
-    with scratch(in_memory=True) as folder:
-        rounds = [measured(folder, number) for number in range(ROUNDS)]
-    medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
-    ratios = [statistics.median(one[place] / one[0] for one in rounds) for place in range(len(WAYS))]
-    report.text(f"ns per call, median of {ROUNDS} rounds of {CALLS} calls; ratio to the empty loop within a round.")
-    rows = [[way, f"{ns:.0f}", f"{ratio:.0f}"] for way, ns, ratio in zip(WAYS, medians, ratios, strict=True)]
-    report.table(["with phase(…): pass", "ns", "ratio"], rows)
+    command = [sys.executable, "-m", "benchmarks.phase_cost", "--work"]
+    describe(report, {"Python": [launched([*command, str(number + 1)], {}) for number in range(LAUNCHES)]})
     report.print()
 
 
-def measured(folder: Path, number: int) -> list[float]:
-    """One round of all ways, in ns per call."""
-    return [
-        time_empty(),
-        told(None, annotated),
-        told(file(folder, f"{number}.plain", []), annotated),
-        told(file(folder, f"{number}.mark", []), marked),
-        told(file(folder, f"{number}.counted", ["page-faults"]), annotated),
-    ]
+def ways(folder: Path) -> dict[str, Callable[[], float]]:
+    """What is timed, `with phase(…): pass` and `mark(…)`."""
+    return {
+        EMPTY: time_empty,
+        "nobody listens": lambda: listened(None, annotated),
+        "a phase": lambda: listened(file(folder, "plain", []), annotated),
+        "a mark": lambda: listened(file(folder, "mark", []), marked),
+        "a phase and one counter": lambda: listened(file(folder, "counted", ["page-faults"]), annotated),
+    }
 
 
 def file(folder: Path, name: str, counters: list[str]) -> Path:
@@ -47,7 +47,7 @@ def file(folder: Path, name: str, counters: list[str]) -> Path:
     return folder / name
 
 
-def told(listener: Path | None, calls: Callable[[], None]) -> float:
+def listened(listener: Path | None, calls: Callable[[], None]) -> float:
     """The ns of a call with, or without, somebody who listens."""
     os.environ[VARIABLE] = "" if listener is None else str(listener)
     phases.reopen()

@@ -61,7 +61,7 @@ class Way(Protocol):
         """Estimate the loss of a mix."""
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Units that each mix needs for this half-width: a row, or with `rng` a row per bootstrap sample."""
+        """Units that each mix needs for this half-width: a row, or with `rng` a row for each variance that may be."""
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """Machine-seconds until every mix has this half-width, likewise."""
@@ -80,13 +80,11 @@ class Paired:
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """Units."""
-        return units_needed(_variances(self.differences, _draws(len(self.costs), rng, times)), target)
+        return units_needed(_variances(self.differences, rng, times), target)
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """The mix that needs most units decides."""
-        draws = _draws(len(self.costs), rng, times)
-        needed = units_needed(_variances(self.differences, draws), target)
-        return np.asarray(needed.max(axis=1) * self.costs[draws].mean(axis=1))
+        return np.asarray(self.needed(target, rng, times).max(axis=1) * self.costs.mean())
 
 
 @dataclass(frozen=True)
@@ -104,31 +102,24 @@ class Apart:
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """Runs of the mix, and as many of the lead alone."""
-        return self._needed(self._drawn(rng, times), target)
-
-    def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Solo runs serve every mix: as many as the mix that needs most of them asks for."""
-        draws = self._drawn(rng, times)
-        needed = self._needed(draws, target)
-        total = needed.max(axis=1) * self.solo_costs[draws[0]].mean(axis=1)
-        for mix, (costs, drawn) in enumerate(zip(self.corun_costs, draws[1:], strict=True)):
-            total = total + needed[:, mix] * costs[drawn].mean(axis=1)
-        return np.asarray(total)
-
-    def _drawn(self, rng: Rng | None, times: int) -> list[npt.NDArray[np.intp]]:
-        return [_draws(len(one), rng, times) for one in (self.solo, *self.coruns)]
-
-    def _needed(self, draws: Sequence[npt.NDArray[np.intp]], target: float) -> Floats:
-        solo = _variances(self.solo, draws[0])
+        solo = _variances(self.solo[:, None], rng, times)[:, 0]
         columns = []
-        for one, drawn in zip(self.coruns, draws[1:], strict=True):
-            corun = _variances(one, drawn)
+        for one in self.coruns:
+            corun = _variances(one[:, None], rng, times)[:, 0]
             both = solo + corun
             # With as many runs of each, Welch's degrees of freedom are this factor times (n - 1).
             squares = solo**2 + corun**2
             factor = np.where(squares > 0, both**2 / np.where(squares > 0, squares, 1.0), 2.0)
             columns.append(units_needed(both, target, factor))
         return np.stack(columns, axis=1)
+
+    def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
+        """Solo runs serve every mix: as many as the mix that needs most of them asks for."""
+        needed = self.needed(target, rng, times)
+        total = needed.max(axis=1) * self.solo_costs.mean()
+        for mix, costs in enumerate(self.corun_costs):
+            total = total + needed[:, mix] * costs.mean()
+        return np.asarray(total)
 
 
 def mean_of(values: Floats) -> Mean:
@@ -143,6 +134,11 @@ def minus(one: Mean, other: Mean) -> Mean:
     below = squares[0] ** 2 / one.freedom + squares[1] ** 2 / other.freedom
     freedom = sum(squares) ** 2 / below if below > 0 else one.freedom + other.freedom
     return Mean(one.value - other.value, float(np.sqrt(sum(squares))), freedom)
+
+
+def simultaneous(value: Mean, among: int) -> float:
+    """Half of an interval that holds its truth, together with those of the others, 95 times in 100 (Bonferroni)."""
+    return float(value.error * stats.t.ppf(1 - (1 - CONFIDENCE) / (2 * among), value.freedom))
 
 
 def points(loss: Mean) -> Mean:
@@ -185,18 +181,29 @@ def half_width(variance: Floats, units: Floats, factor: Floats | float = 1.0) ->
 
 
 def interval(samples: Floats) -> tuple[float, float]:
-    """The middle 95 % of bootstrap samples."""
+    """The middle 95 % of samples."""
     low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 
-def _draws(count: int, rng: Rng | None, times: int) -> npt.NDArray[np.intp]:
-    """Every unit once; or, for the bootstrap, as many units drawn with replacement, a row per sample."""
-    return np.arange(count)[None, :] if rng is None else rng.integers(count, size=(times, count))
+def variance_ratio(one: Floats, other: Floats) -> tuple[float, float, float]:
+    """The variance of the one over that of the other, with the 95 % interval that Fisher's distribution gives it."""
+    ratio = float(np.var(one, ddof=1) / np.var(other, ddof=1))
+    freedom = len(one) - 1, len(other) - 1
+    low, high = (float(stats.f.ppf(end, *freedom)) for end in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    return ratio, ratio / high, ratio / low
 
 
-def _variances(values: Floats, draws: npt.NDArray[np.intp]) -> Floats:
-    """Variances of the drawn units; a bootstrap sample's is too small by (n - 1) / n on average, which is made good."""
-    count = draws.shape[1]
-    drawn = np.var(values[draws], axis=1, ddof=1)
-    return np.asarray(drawn * (count / (count - 1) if len(draws) > 1 else 1.0))
+def _variances(values: Floats, rng: Rng | None, times: int) -> Floats:
+    """Variances over the units (rows), by column; with `rng` rows of those that may have given the ones found.
+
+    Normal scatter is taken for granted, as Student's interval does: so few units cannot show another one, and the
+    bootstrap of a variance from few of them is too narrow. Columns hang together as they were found to.
+    """
+    found = np.var(values, axis=0, ddof=1)[None, :]
+    if rng is None:
+        return np.asarray(found)
+    count = len(values)
+    centred = (values - values.mean(axis=0)) / np.sqrt(count - 1)
+    again = np.var(rng.standard_normal((times, count, count)) @ centred, axis=1, ddof=1)
+    return np.asarray(np.divide(found**2, again, out=np.zeros_like(again), where=again > 0))

@@ -16,18 +16,20 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks
+from benchmarks import blocks, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.perturbation import company_on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
 from benchmarks.pressure_figure import Bar, draw
+from benchmarks.verdicts import Aim, Finding
 from castmates.runner.rounds.stage import Stage
 from castmates.study.model import Study, Workload
 from castmates.study.spec import Company
 
-AROUND = 2.0  # minutes for the trials, launches and duels
+AROUND = 3.0  # minutes for the trials, launches and duels
+DUEL_ROUNDS = 4  # in a launch
 LEAST_SHARE = 0.2  # of a window, in which the lead must have had its CPU
-FEWEST_ROUNDS = 4  # of the duel
+AS_HARD = Aim(least=1.0)  # our strongest is to take as much as theirs
 PATIENCE = 30  # seconds for a stressor that is tried for one
 
 # Kernels that have a CPU of their own; dials at a given rate are left out, for they take only what they are told.
@@ -71,7 +73,7 @@ class Losses:
     elsewhere: set[str] = field(default_factory=set)  # antagonists that were seen on a CPU of the lead
     shares: list[float] = field(default_factory=list)  # of each window, in which the lead had its CPU
     duellists: tuple[str, str] | None = None  # our strongest of these rounds and stress-ng's
-    duel: list[list[float]] = field(default_factory=list)  # further rounds, of these two alone
+    duel: list[list[float]] = field(default_factory=list)  # what these two took in launches of their own, in log units
 
     @property
     def names(self) -> list[str]:
@@ -85,7 +87,7 @@ class Losses:
 
 
 def main() -> None:
-    """Measure both leads in turn, then say who hurts most."""
+    """Measure both leads in turn, then show who hurts most."""
     options = _options()
     report = Report("Pressure: which antagonist hurts most", "pressure")
     stressors, missing = usable(options.stressors)
@@ -99,9 +101,14 @@ def main() -> None:
                 say(f"{lead}: {len(names)} antagonists are ready")
                 box = TimeBox((options.minutes - AROUND) / len(options.leads))
                 found.append(measure(stage, company, box, options))
+            if found[-1].duellists is not None:
+                both = found[-1].duellists
+                pair = blocks.company_plan(study, lead, both, folder).blocks[0].company
+                found[-1].duel = [duel(pair, both, number, folder, options) for number in range(options.duels)]
     if options.figure is not None:
         draw([(losses.lead, _bars(losses)) for losses in found], options.figure)
-    tell(report, found, missing, options)
+    describe(report, found, missing, options)
+    report.found(*(finding for losses in found if (finding := duel_of(losses)) is not None))
     report.print()
 
 
@@ -113,7 +120,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
     parser.add_argument("--window", type=float, default=0.25, help="seconds")
     parser.add_argument("--settle", type=float, default=0.08, help="seconds before each window")
-    parser.add_argument("--duel", type=int, default=16, help="further rounds of the strongest of both sides")
+    parser.add_argument("--duels", type=int, default=6, help="further launches, of the strongest of both sides alone")
     parser.add_argument("--figure", type=Path, help="where to draw the losses: FIGURE.svg, .pdf, .png and .csv")
     return parser.parse_args()
 
@@ -154,17 +161,27 @@ def _with_stressors(study: Study, stressors: Sequence[str]) -> Study:
 
 
 def measure(stage: Stage, company: Company, box: TimeBox, options: argparse.Namespace) -> Losses:
-    """Rounds over all antagonists while time lasts, then a duel of the strongest of both sides."""
+    """Rounds over all antagonists while time lasts; who was strongest on each side."""
     losses = Losses(company.lead.workload, company)
     rng = random.Random(f"{options.seed}/{company.lead.workload}")
     for _ in box.portions():
         losses.rows.append(_round(stage, losses, losses.names, rng, options))
     losses.duellists = strongest(losses)
-    if losses.duellists is not None:
-        say(f"{losses.lead}: {' against '.join(losses.duellists)}")
-        for _ in range(options.duel):
-            losses.duel.append(_round(stage, losses, losses.duellists, rng, options))
     return losses
+
+
+def duel(
+    company: Company, both: tuple[str, str], number: int, folder: Path, options: argparse.Namespace
+) -> list[float]:
+    """What the lead loses beside either in a new launch, in log units: the mean of its rounds."""
+    losses = Losses(company.lead.workload, company)
+    rng = random.Random(f"{options.seed}/{company.lead.workload}/{number}")
+    with company_on_stage(company, folder) as stage:
+        say(f"{losses.lead}: {' against '.join(both)}, launch {number + 1} of {options.duels}")
+        for _ in range(DUEL_ROUNDS):
+            losses.rows.append(_round(stage, losses, both, rng, options))
+    known = [row for row in losses.rows if np.isfinite(row).all()]
+    return np.mean(known, axis=0).tolist() if known else [np.nan, np.nan]
 
 
 def _round(
@@ -239,28 +256,36 @@ def _comparable(losses: Losses, name: str) -> bool:
     return name not in losses.elsewhere and len(losses.of(losses.names.index(name))) > 0
 
 
-def verdict(losses: Losses) -> str:
-    """Our strongest against stress-ng's strongest, in the rounds that did not choose them."""
+def duel_of(losses: Losses) -> Finding | None:
+    """How long a step takes beside our strongest, of that beside theirs, over launches that did not choose them."""
+    table = _known(losses)
+    if losses.duellists is None or len(table) == 0:
+        return None
+    ours, theirs = losses.duellists
+    what = f"`{losses.lead}`: a step beside `{ours}`, of one beside `{theirs}`"
+    return verdicts.ratio(what, np.exp(table[:, 0] - table[:, 1]), "launches", AS_HARD)
+
+
+def compared(losses: Losses) -> str:
+    """Who was compared, and what either takes."""
     if losses.duellists is None:
         return f"`{losses.lead}`: there is nobody to compare with."
-    rounds = np.array(losses.duel, dtype=float).reshape(-1, 2)
-    table = rounds[np.isfinite(rounds).all(axis=1)]
-    if len(table) < FEWEST_ROUNDS:
-        return f"`{losses.lead}`: too few rounds of the duel ({len(table)}) to say."
-    ours, theirs = (points(mean_of(table[:, column])) for column in (0, 1))
-    more = mean_of(table[:, 0] - table[:, 1])
-    low, high = more.value - more.half_width, more.value + more.half_width
-    said = "hurts more" if low > 0 else "hurts less" if high < 0 else "hurts about as much, as far as can be told"
+    table = _known(losses)
+    taken = [f"{100 * (1 - np.exp(-column.mean())):.1f} %" for column in table.T] if len(table) else ["no rate"] * 2
     return (
-        f"`{losses.lead}`: `{losses.duellists[0]}` takes {ours.value:.1f} % ± {ours.half_width:.1f}, "
-        f"`{losses.duellists[1]}` {theirs.value:.1f} % ± {theirs.half_width:.1f}; a step takes "
-        f"{percent(np.expm1(more.value))} longer beside ours than beside theirs (95 %: {percent(np.expm1(low))} to "
-        f"{percent(np.expm1(high))}; {len(table)} rounds): **ours {said}**."
+        f"`{losses.lead}`, the strongest of both sides in {len(losses.duel)} further launches of these two alone, "
+        f"{DUEL_ROUNDS} rounds each: `{losses.duellists[0]}` takes {taken[0]}, `{losses.duellists[1]}` {taken[1]}."
     )
 
 
-def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], options: argparse.Namespace) -> None:
-    """The table and the verdict."""
+def _known(losses: Losses) -> Floats:
+    """The launches of the duel in which both have a rate."""
+    table = np.array(losses.duel, dtype=float).reshape(-1, 2)
+    return np.asarray(table[np.isfinite(table).all(axis=1)])
+
+
+def describe(report: Report, found: Sequence[Losses], missing: Sequence[str], options: argparse.Namespace) -> None:
+    """The table of all antagonists."""
     rounds = ", ".join(f"{len(losses.rows)} at {losses.lead}" for losses in found)
     shares = ", ".join(percent(float(np.mean(losses.shares))) for losses in found)
     report.text(
@@ -277,9 +302,8 @@ def tell(report: Report, found: Sequence[Losses], missing: Sequence[str], option
         report.text("† It put threads onto the lead's CPU: it also took CPU time, and is compared with nobody.")
     for problem in missing:
         report.text(f"Left out: {problem}.")
-    report.text(
-        "**Verdict.** The strongest of both sides, compared in further rounds. " + " ".join(map(verdict, found))
-    )
+    for losses in found:
+        report.text(compared(losses))
 
 
 def _cell(bar: Bar) -> str:

@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common import ROOT, say, scratch
+from benchmarks.common import say, scratch
+from benchmarks.machine import ROOT
 from castmates.errors import CastmatesError
 from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tasks import Place
@@ -19,6 +20,7 @@ from tests.lab.kit import build
 from tests.lab.kit.boot import Shape, boot
 
 PLAIN, RESCTRL = "plain files", "resctrl"
+REPETITIONS = 5  # processes on this machine, which are the sample; the lab's milliseconds say nothing
 LONGEST = 300.0  # seconds for one place
 FILES = {  # of every group, as the lab's processor has them
     "schemata": "MB:0=100\nL3:0=fff\n",
@@ -83,10 +85,10 @@ class NoTasks:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a benchmark's own part said, and the system calls of one portion of it."""
+    """What each repetition of a benchmark's own part gave, and the system calls of one portion of it."""
 
     place: str
-    said: Mapping[str, float]
+    said: Sequence[Mapping[str, float]]  # by repetition
     calls: Counter[str] | None  # None without strace
 
 
@@ -94,7 +96,9 @@ def costs(module: str, portions: tuple[int, int]) -> Iterator[Cost]:
     """Run `python -m benchmarks.MODULE --on PLACE --portions N` on each place, also under strace."""
     with scratch() as folder:
         say(PLAIN)
-        subprocess.run(["bash", "-c", _script(module, PLAIN, portions, folder)], cwd=ROOT, check=True, timeout=LONGEST)
+        subprocess.run(
+            ["bash", "-c", _script(module, PLAIN, portions, folder, REPETITIONS)], cwd=ROOT, check=True, timeout=LONGEST
+        )
         yield _cost(f"{PLAIN} on this machine", folder, portions)
     lab = build.built()
     if lab is None:
@@ -104,24 +108,24 @@ def costs(module: str, portions: tuple[int, int]) -> Iterator[Cost]:
         with scratch() as folder:
             say(f"the lab, Linux {kernel.version}")
             command = f"cd {shlex.quote(str(ROOT))}; mount -t resctrl resctrl {POINT}; "
-            command += _script(module, RESCTRL, portions, Path("/share"))
+            command += _script(module, RESCTRL, portions, Path("/share"), 1)
             done = boot(lab, Shape(series, series), command, folder, LONGEST)
             if done.code != 0:
                 raise CastmatesError(f"the lab's Linux {kernel.version} did not finish: {done.told}")
             yield _cost(f"the lab (emulated), Linux {series}", folder, portions)
 
 
-def _script(module: str, place: str, portions: tuple[int, int], folder: Path) -> str:
-    """Once for the times, undisturbed, then twice under strace."""
+def _script(module: str, place: str, portions: tuple[int, int], folder: Path, times: int) -> str:
+    """Some times undisturbed, then twice under strace."""
     work = f"{shlex.quote(sys.executable)} -m benchmarks.{module} --on {shlex.quote(place)} --portions"
-    lines = ["set -e", f"{work} {portions[1]} > {folder}/said"]
+    lines = ["set -e", *(f"{work} {portions[1]} > {folder}/said.{n}" for n in range(times))]
     if shutil.which("strace"):
         lines += [f"strace -f -c -U calls,name -o {folder}/calls.{n} {work} {n} > /dev/null" for n in portions]
     return "\n".join(lines)
 
 
 def _cost(place: str, folder: Path, portions: tuple[int, int]) -> Cost:
-    said = json.loads((folder / "said").read_text())
+    said = [json.loads(file.read_text()) for file in sorted(folder.glob("said.*"))]
     if not (folder / f"calls.{portions[0]}").exists():
         return Cost(place, said, None)
     few, many = (_counts(folder / f"calls.{number}") for number in portions)

@@ -1,7 +1,6 @@
 """Machine-seconds to a 95 % half-width of 1 %: our blocks against the usual way, in turns, on the same mixes.
 
-Also what mixes save that share a launch, whether the ways agree, and (simulated) whether their intervals keep
-their word.
+Also what mixes save that share a launch, and whether the ways agree.
 """
 
 import argparse
@@ -16,21 +15,16 @@ from benchmarks.common import Report, TimeBox, arguments_of, run, scratch
 from castmates.study.model import Study
 from castmates.workloads.environments import NATIVE
 
-# The usual way's windows, in windows of ours, and seconds that none is longer than: who waits long for a start may as
-# well look longer then.
-NATIVE_LENGTHS = (1, 4, 16), 8.0
-SLOW_START_LENGTHS = (1, 4, 16, 32), 16.0
-WARM_UP = 1.0  # seconds; tried beside our settle time
+# Seconds that the usual way looks, and warms up: who waits long for a start may as well look longer then.
+NATIVE_LENGTHS = (0.5, 2.0, 8.0)
+SLOW_START_LENGTHS = (0.5, 2.0, 8.0, 16.0)
+WARM_UPS = (0.05, 1.0)
+FIRST_SHARE = 20.0  # seconds of the usual way before our first block has shown how long one takes
 
 
 def main() -> None:
     """Measure in turns until the time is over, then print what it came to."""
     options = _options()
-    if options.simulate:
-        report = Report("Coverage of the intervals (simulated)", "resolution")
-        resolution_report.simulate(report, options.seed)
-        report.print()
-        return
     changes = {key: getattr(options, key) for key in ("rounds", "window", "settle")}
     study = blocks.study_of(options.budget_of, options.seed, **changes)
     report = Report(f"Resolution: {options.lead} beside {', '.join(options.antagonists)}", "resolution")
@@ -53,23 +47,26 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--settle", type=float, help="seconds, instead of the study's")
     parser.add_argument("--solos-first", action="store_true", help="also the usual way that does all solo runs first")
     parser.add_argument("--sharing-every", type=int, default=1, help="portions; 0: not at all")
-    parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 5, or 10 where the lead is not native")
-    parser.add_argument("--simulate", action="store_true", help="only the simulated coverage; measures nothing")
+    parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 3, or 10 where the lead is not native")
     return parser.parse_args()
 
 
 def _campaign(study: Study, options: argparse.Namespace, folder: Path) -> Campaign:
     together = blocks.company_plan(study, options.lead, options.antagonists, folder)
-    single = [blocks.company_plan(study, options.lead, [one], folder) for one in options.antagonists]
+    single = []
+    if options.sharing_every and len(options.antagonists) > 1:
+        single = [blocks.company_plan(study, options.lead, [one], folder) for one in options.antagonists]
     design = together.blocks[0].design
-    multiples, longest = NATIVE_LENGTHS if together.blocks[0].company.lead.environment == NATIVE else SLOW_START_LENGTHS
-    lengths = {min(multiple * design.window, longest) for multiple in multiples}
-    choices = [usual.Choice(*one) for one in product(sorted({design.settle, WARM_UP}), sorted(lengths))]
+    native = together.blocks[0].company.lead.environment == NATIVE
+    choices = [usual.Choice(*one) for one in product(WARM_UPS, NATIVE_LENGTHS if native else SLOW_START_LENGTHS)]
     return Campaign(together, single, usual.Windows(tuple(choices), design.steps, design.longest_window), folder)
 
 
 def _portion(campaign: Campaign, number: int, expected: int, options: argparse.Namespace) -> None:
-    """A block, a cycle of each of the usual ways and, for the sharing, a block of each mix; in random order."""
+    """A block, and runs of the usual ways that take about as long; for the sharing, a block of each mix.
+
+    In random order. A turn of the usual way may take several portions, so that the time box can be filled evenly.
+    """
     rng = random.Random(f"{options.seed}/{number}")
     arms = list(range(campaign.arms))
     # Solos first: way A goes through its arms once in the whole time, and never back.
@@ -79,8 +76,10 @@ def _portion(campaign: Campaign, number: int, expected: int, options: argparse.N
         campaign.apart.setdefault(arm, []).extend(campaign.measure_run(arm) for _ in arms)
 
     def way_b() -> None:
-        runs = {one: campaign.measure_run(one) for one in rng.sample(arms, len(arms))}
-        campaign.cycles.append([runs[one] for one in arms])
+        ours = [one.seconds for one in campaign.ours]
+        left = sum(ours) / len(ours) if ours else FIRST_SHARE
+        while left > 0:
+            left -= campaign.measure_next(rng)
 
     def together() -> None:
         campaign.ours.append(blocks.measure(campaign.plan, number + 1, campaign.folder / "together"))
@@ -91,7 +90,7 @@ def _portion(campaign: Campaign, number: int, expected: int, options: argparse.N
         return lambda: measured.append(blocks.measure(campaign.single[mix], number + 1, place))
 
     parts = [together, way_b, *([way_a] if options.solos_first else [])]
-    if options.sharing_every and number % options.sharing_every == 0 and len(campaign.single) > 1:
+    if options.sharing_every and number % options.sharing_every == 0:
         parts += [alone(mix) for mix in range(len(campaign.single))]
     rng.shuffle(parts)
     for part in parts:

@@ -4,37 +4,39 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from benchmarks import blocks, coverage
-from benchmarks.campaign import TARGET, Campaign, Known, every_choice, known_ways
+from benchmarks import blocks
+from benchmarks.campaign import OURS, ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
 from benchmarks.common import Report, percent
-from benchmarks.coverage import B_PAIRED, OURS, A, B
-from benchmarks.precision import Mean, Paired, equivalence, interval, minus, points
+from benchmarks.precision import Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
+from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.workloads.environments import NATIVE
 
 MARGIN = 1.0  # percentage points within which two ways agree
-AIM_NATIVE, AIM_SLOW_START = 5.0, 10.0  # times fewer machine-seconds
-FEWEST_FOR_BRACKETS = 10  # units; the bootstrap of a variance from fewer is too narrow
-BOOTSTRAPS = 2000
-STUDIES = 2000  # simulated
+AIM_NATIVE, AIM_SLOW_START = 3.0, 10.0  # times fewer machine-seconds
+DRAWS = 4000
+BARE = f"{OURS}, without our controls"
 
 
 def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> None:
     """Turn what was measured into tables and sentences."""
     windows, design = campaign.windows, campaign.plan.blocks[0].design
     report.text(
-        f"Ours: blocks of {design.rounds} rounds, windows of {design.window:g} s, their whole command counted "
-        "(interpreter, launch, settling, rejected windows, clean-up, writing; not Snakemake's own time). The same "
-        "seconds also buy the A/A control, the placebo and the antagonists' own losses, which the usual way's runs do "
-        "not give. The study's positive and negative control are off in these blocks.",
+        f"Ours: blocks of {design.rounds} rounds, windows of {design.window:g} s in slices{_lengths(campaign)}, their "
+        "whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not Snakemake's own "
+        "time). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, which the "
+        "usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
+        "charge: a company without them was not measured. The study's positive and negative control are off in these "
+        "blocks.",
         f"Usual way: fresh processes for every run, until ready, a warm-up, one window, kill; it has no limits, so "
         f"nothing is rejected. Warm-ups of {_list(one.warm_up for one in windows.choices)} s and windows of "
         f"{_list(one.length for one in windows.choices)} s are cut from the same recording, each charged only what a "
         "run that ends with it takes, and the cheapest combination is the one in the tables: chosen with the figures "
-        "in hand, which favours the usual way. `Interleaved` takes turns between solo and the mixes (Welch's interval; "
-        "or paired by turn). All ways took turns in time.",
+        "in hand, which favours the usual way. `Interleaved` takes turns between solo and the mixes, each in a random "
+        "order (Welch's interval, with the runs of a turn that was not finished too; or paired, by complete turns). "
+        "All ways took turns in time.",
     )
     if campaign.apart:
         report.text("`Solos first` does all solo runs, then the co-runs of each mix (Welch's interval).")
@@ -45,7 +47,8 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
         return
     lead = campaign.plan.blocks[0].company.lead
     _tell_effects(ways, names, report)
-    _tell_seconds(ways, seed, aim or (AIM_NATIVE if lead.environment == NATIVE else AIM_SLOW_START), report)
+    aim = aim or (AIM_NATIVE if lead.environment == NATIVE else AIM_SLOW_START)
+    _tell_seconds(ways, without_controls(campaign), seed, aim, report)
     every = every_choice(campaign)
     _tell_choices(every, report)
     _tell_agreement([ways[0], *_longest(every[1:])], names, report)
@@ -56,7 +59,7 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
 
 def _counts(campaign: Campaign) -> str:
     usable = len(blocks.losses(campaign.plan, campaign.ours)[1])
-    return f"{usable} of {len(campaign.ours)} blocks usable, {len(campaign.cycles)} turns of the usual way"
+    return f"{usable} of {len(campaign.ours)} blocks usable, {len(campaign.turns)} complete turns of the usual way"
 
 
 def _tell_effects(ways: Sequence[Known], names: Sequence[str], report: Report) -> None:
@@ -76,37 +79,51 @@ def _tell_effects(ways: Sequence[Known], names: Sequence[str], report: Report) -
     )
 
 
-def _tell_seconds(ways: Sequence[Known], seed: int, aim: float, report: Report) -> None:
+def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, report: Report) -> None:
     """The machine-seconds for all mixes together, and how many times ours each usual way takes."""
     rng = np.random.default_rng(seed)
-    point = {known.name: float(known.way.seconds(TARGET)[0]) for known in ways}
-    samples = {known.name: known.way.seconds(TARGET, rng, BOOTSTRAPS) for known in ways}
-    enough = {known.name: min(known.count, ways[0].count) >= FEWEST_FOR_BRACKETS for known in ways}
-    ratios = {
-        name: (point[name] / point[OURS], interval(samples[name] / samples[OURS]) if enough[name] else None)
-        for name in point
-    }
-    rows = [
-        [
-            known.name,
-            _choice(known),
-            _with_interval(point[known.name], *interval(samples[known.name]))
-            if known.count >= FEWEST_FOR_BRACKETS
-            else _rounded(point[known.name]),
-            "1" if known.name == OURS else _bracketed(*ratios[known.name]),
-        ]
-        for known in ways
+    rows, ratios = [], {}
+    ours = _seconds(ways[0].way, seed)
+    for name, choice, way in [
+        (OURS, None, ways[0].way),
+        (BARE, None, bare),
+        *((k.name, k.choice, k.way) for k in ways[1:]),
+    ]:
+        theirs = _seconds(way, seed) if name in (OURS, BARE) else way.seconds(TARGET, rng, DRAWS)
+        point = float(way.seconds(TARGET)[0])
+        ratios[name] = point / float(ways[0].way.seconds(TARGET)[0]), interval(theirs / ours)
+        rough = _rounded(float(way.seconds(ROUGH)[0]))
+        row = [name, _words(choice), _with_interval(point, *interval(theirs)), rough]
+        rows.append([*row, "1" if name == OURS else _with_interval(ratios[name][0], *ratios[name][1])])
+    header = [
+        "way, all mixes",
+        "warm-up + window",
+        *(f"machine-seconds to ±{percent(one, 0)}" for one in (TARGET, ROUGH)),
     ]
-    header = [f"way, all mixes to ±{percent(TARGET, 0)}", "warm-up + window", "machine-seconds", "times ours"]
-    report.table(header, rows)
+    report.table([*header, f"times ours, to ±{percent(TARGET, 0)}"], rows)
     report.text(
-        "By the variance measured, both ways stopped by an oracle that knows it. The stopping rule that we ship knows "
+        "Extrapolated from the variance that was measured, as if both ways were stopped by an oracle that knows it: no "
+        "way was carried on to that width. The stopping rule that we ship knows "
         f"no variance: it wants {CONFIRMED_AFTER} more blocks after the first look with a narrow interval, which is "
-        f"not counted here. In brackets: 95 % by bootstrap over blocks, runs or turns, where there are at least "
-        f"{FEWEST_FOR_BRACKETS} of them."
+        "not counted here. In brackets: 95 %, from the number of blocks, runs or turns, for normal scatter."
     )
-    cheapest = min((known.name for known in ways[1:]), key=lambda name: point[name])
-    report.text(f"**Verdict.** {verdict(cheapest, *ratios[cheapest], aim)}")
+    cheapest = min((known.name for known in ways[1:]), key=lambda name: ratios[name][0])
+    (times, (low, high)), share = ratios[cheapest], ratios[BARE][0]
+    known = next(known for known in ways if known.name == cheapest)
+    report.text(f"The cheapest usual way is `{cheapest}`; fewest units: ours {ways[0].units}, it {known.units}.")
+    found = Finding(
+        what=f"the cheapest usual way's machine-seconds to ±{percent(TARGET, 0)}, times ours",
+        value=times, unit="×", low=low, high=high, count=min(ways[0].count, known.count), of="units",
+        aim=Aim(least=aim),
+    )  # fmt: skip
+    what = f"{found.what}, our controls not charged"
+    changed = {"what": what, "value": times / share, "low": low / share, "high": high / share, "aim": None}
+    report.found(found, found.model_copy(update=changed))
+
+
+def _seconds(way: Way, seed: int) -> Floats:
+    """Our seconds for the variances there may be; the same ones with and without controls."""
+    return way.seconds(TARGET, np.random.default_rng(seed + 1), DRAWS)
 
 
 def _tell_choices(ways: Sequence[Known], report: Report) -> None:
@@ -122,21 +139,6 @@ def _tell_choices(ways: Sequence[Known], report: Report) -> None:
         for choice in choices
     ]
     report.table(["warm-up + window", *(f"{name}, times ours" for name in names)], rows)
-
-
-def verdict(name: str, times: float, bracket: tuple[float, float] | None, aim: float) -> str:
-    """What may be said of the ratio against the aim."""
-    said = f"The cheapest usual way ({name}) needs {times:.1f} times our machine-seconds"
-    if bracket is None:
-        word = "met" if times >= aim else "missed"
-        return f"{said}: the aim of {aim:g} is {word} by the point estimate; too few units for an interval."
-    low, high = bracket
-    said += f" (95 %: {low:.1f} to {high:.1f})"
-    if low >= aim:
-        return f"{said}: the aim of {aim:g} is met."
-    if times >= aim:
-        return f"{said}: the aim of {aim:g} is met by the estimate, but the interval reaches below it."
-    return f"{said}: the aim of {aim:g} is {'missed' if high < aim else 'not met, though the interval reaches it'}."
 
 
 def _longest(ways: Iterable[Known]) -> list[Known]:
@@ -197,33 +199,11 @@ def _saving(together: Paired, apart: Sequence[Paired], seed: int) -> str:
         f"Until all {len(apart)} mixes have ±{percent(TARGET, 0)}, sharing a launch takes {_rounded(shared)} "
         f"machine-seconds and a launch for each mix {_rounded(alone)}, by the variance measured"
     )
-    if (fewest := min(len(one.costs) for one in (together, *apart))) < FEWEST_FOR_BRACKETS:
-        return f"{said}: a saving is not shown ({fewest} blocks are too few for an interval)."
     rng = np.random.default_rng(seed)
-    samples = sum((one.seconds(TARGET, rng, BOOTSTRAPS) for one in apart), np.zeros(BOOTSTRAPS))
-    low, high = interval(1 - together.seconds(TARGET, rng, BOOTSTRAPS) / samples)
+    samples = sum((one.seconds(TARGET, rng, DRAWS) for one in apart), np.zeros(DRAWS))
+    low, high = interval(1 - together.seconds(TARGET, rng, DRAWS) / samples)
     word = "a saving is shown" if low > 0 else "a loss is shown" if high < 0 else "a saving is not shown"
     return f"{said}: {percent(1 - shared / alone, 0)} less (95 %: {percent(low, 0)} to {percent(high, 0)}); {word}."
-
-
-def simulate(report: Report, seed: int) -> None:
-    """The intervals' coverage against a known truth."""
-    ways = [OURS, A, B, B_PAIRED]
-    rows, worst = [], []
-    for machine, truth in coverage.MACHINES.items():
-        for count in (4, 8, 16):
-            found = coverage.coverage(truth, count, STUDIES, seed + count)
-            rows.append([machine, str(count), *(f"{100 * found[way]:.1f}" for way in ways)])
-            worst.append(min(found[OURS] - min(found[way], 0.95) for way in ways[1:]))
-    report.table(["machine", "blocks", *ways], rows)
-    error = (0.95 * 0.05 / STUDIES) ** 0.5
-    word = "no worse" if min(worst) > -3 * error else "WORSE"
-    report.text(
-        f"Per cent of {STUDIES} simulated campaigns whose 95 % interval holds the true loss (binomial error "
-        f"{100 * error:.1f}); {coverage.RUNS_PER_BLOCK} runs of each kind stand for a block, all ways have the same "
-        "length of campaign, over which the machine drifts by 5 %.",
-        f"**Verdict.** Our coverage is {word} than the usual way's (more than 95 % counts as 95 %).",
-    )
 
 
 def _plus_minus(value: Mean) -> str:
@@ -234,10 +214,6 @@ def _with_interval(value: float, low: float, high: float, digits: int | None = N
     if digits is None:
         digits = _digits(value)
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def _bracketed(value: float, bracket: tuple[float, float] | None) -> str:
-    return _rounded(value) if bracket is None else _with_interval(value, *bracket)
 
 
 def _rounded(value: float) -> str:
@@ -252,12 +228,18 @@ def _choice(known: Known) -> str:
     return _words(known.choice)
 
 
-def _words(choice: Choice) -> str:
-    return f"{choice.warm_up:g} s + {choice.length:g} s"
+def _words(choice: Choice | None) -> str:
+    return f"{choice.warm_up:g} s + {choice.length:g} s" if choice else "-"
 
 
-def _place(choice: Choice) -> tuple[float, float]:
-    return choice.warm_up, choice.length
+def _place(choice: Choice | None) -> tuple[float, float]:
+    return (choice.warm_up, choice.length) if choice else (0.0, 0.0)
+
+
+def _lengths(campaign: Campaign) -> str:
+    """How long the slices were."""
+    lengths = [1e3 * float(one.record["pace"]["slice"]) for one in campaign.ours]
+    return f" of {min(lengths):.0f} to {max(lengths):.0f} ms" if lengths else ""
 
 
 def _list(values: Iterable[float]) -> str:

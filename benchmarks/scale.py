@@ -9,17 +9,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from math import log2
 from pathlib import Path
+from statistics import median
 
 import psutil
 
-from benchmarks.common import ROOT, Report, arguments_of, run, say, scratch
+from benchmarks import verdicts
+from benchmarks.common import Report, arguments_of, run, say, scratch
+from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
+from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import figure_names
 from castmates.results.bundles import bundles
@@ -28,9 +31,9 @@ from castmates.study.reading import read
 from castmates.study.spec import Plan
 
 CORES = 2
-AIM_SECONDS, AIM_BYTES = 60.0, 4e9
+AIM_SECONDS, AIM_GB = Aim(most=60.0), Aim(most=4.0)  # of the largest study
 LOOK = 0.25  # seconds
-AIM_GROWTH = 2.2  # twice the blocks, twice the time; the start of each process is the same
+AIM_GROWTH = Aim(most=2.2)  # twice the blocks, twice the time; the start of each process is the same
 GATHERING, TABLES, FIGURES, PAGE = "bundles", "tables", "figures", "page"
 
 
@@ -52,28 +55,33 @@ class Run:
     blocks: int
     steps: tuple[Step, ...]
     seconds: float  # of tables, figures and page, so many processes at a time
-    bundles_seconds: float  # of gathering, which a sweep does while it measures
+    bundles_seconds: (
+        float  # of gathering, which a sweep does while it measures; nothing in a repetition, which has them
+    )
 
     @property
-    def most_bytes(self) -> int:
+    def gigabytes(self) -> float:
         """The most that processes which may run at the same time can have taken together."""
         gathering = sorted((step.most_bytes for step in self.steps if step.part == GATHERING), reverse=True)
-        return max(sum(gathering[:CORES]), *(step.most_bytes for step in self.steps if step.part != GATHERING))
+        return max(sum(gathering[:CORES]), *(step.most_bytes for step in self.steps if step.part != GATHERING)) / 1e9
 
 
 def main() -> None:
     """Generate, analyse, draw, tell."""
     parser = arguments_of(__doc__, minutes=30)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[2500, 5000, 10000], help="studies, each of so many")
+    parser.add_argument("--blocks", type=int, nargs="+", default=[1000, 10000], help="studies, each of so many")
     parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")
     parser.add_argument("--keep", type=Path, help="a folder for the generated studies; used again if it is there")
+    parser.add_argument("--times", type=int, default=3, help="that each study is analysed and drawn, in turns")
     given = parser.parse_args()
     with scratch() as folder:
         home = (given.keep or folder).resolve()
         report = Report("Scale: a study of many blocks", "scale")
         plan = _generated(home, Scale(max(given.blocks), given.mixes))
-        runs = [_analysed(plan, home, blocks) for blocks in sorted(given.blocks)]
-    _tell(report, plan, runs)
+        rounds = [[_analysed(plan, home, blocks) for blocks in sorted(given.blocks)] for _ in range(given.times)]
+    describe(report, plan, rounds)
+    report.found(*findings(rounds))
+    report.print()
 
 
 def _generated(home: Path, scale: Scale) -> Plan:
@@ -99,7 +107,7 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
     names = figure_names(drawn, partitioned=True, phases=True, watched=watched)
     begin = time.monotonic()
     # What the rules of the workflow run, as `--cores 2` would: a bundle is gathered when its blocks are measured.
-    steps = _in_turns(_gatherings(results))
+    steps = [] if (results / "bundles").exists() else _in_turns(_gatherings(results))
     gathered = time.monotonic()
     steps += _in_turns([(TABLES, "estimate_effects", _tables(results))])
     steps += _in_turns([(TABLES, "recommend_partitions", _advice(results))])
@@ -197,83 +205,58 @@ def _cpu(usage: resource.struct_rusage) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _tell(report: Report, plan: Plan, runs: Sequence[Run]) -> None:
+def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> None:
+    """A row for each size, and the dearest processes of the largest."""
     windows = len(plan.blocks[0].company.scenes) * plan.blocks[0].design.rounds
     companies = {block.company.id for block in plan.blocks}
-    load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
     report.text(
         f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
         f"{windows} windows in each block, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
-        f"Each script runs as its rule would on {CORES} cores, one after the other, bundles {CORES} at a time. Load of "
-        f"the machine: {load} at the end; above {CORES}, others took part of the time. Memory: the most that was seen "
-        f"of a script and its processes together, every {LOOK:g} s."
+        f"Each script runs as its rule would on {CORES} cores, one after the other, bundles {CORES} at a time and only "
+        f"in the first of {len(rounds)} rounds over all sizes. Seconds are the medians of the rounds. Memory: the most "
+        f"that was seen of a script and its processes together, every {LOOK:g} s."
     )
-    report.table(
-        [
-            "blocks",
-            "bundles s, while measured",
-            "tables s",
-            "figures s",
-            "page s",
-            "tables to page s",
-            "CPU s",
-            "memory GB",
-            "time × per doubling",
-        ],
-        [_row(run, before) for run, before in zip(runs, [None, *runs], strict=False)],
-    )
-    last = runs[-1]
-    dearest = sorted(last.steps, key=lambda step: -step.cpu_seconds)[:8]
-    report.text(f"The dearest processes at {last.blocks} blocks:")
-    report.table(
-        ["process", "s", "CPU s", "memory GB"],
-        [
-            [
-                f"{step.part}: {step.name}",
-                f"{step.seconds:.1f}",
-                f"{step.cpu_seconds:.1f}",
-                f"{step.most_bytes / 1e9:.2f}",
-            ]
-            for step in dearest
-        ],
-    )
-    met = last.seconds <= AIM_SECONDS and last.most_bytes <= AIM_BYTES
-    report.text(
-        f"Aim: {last.blocks} blocks in {AIM_SECONDS:.0f} s and {AIM_BYTES / 1e9:.0f} GB on {CORES} cores: "
-        f"{'reached' if met else 'missed'}, {last.seconds:.0f} s and {last.most_bytes / 1e9:.1f} GB."
-    )
-    if len(runs) > 1:
-        grown = [_growth(after, before) for before, after in pairwise(runs)]
-        said = "reached" if max(grown) <= AIM_GROWTH else "missed"
-        report.text(f"Aim: time grows no faster than blocks (at most × {AIM_GROWTH} per doubling): {said}.")
-    report.print()
-
-
-def _row(run: Run, before: Run | None) -> list[str]:
-    def seconds(part: str) -> str:
-        return f"{sum(step.seconds for step in run.steps if step.part == part):.1f}"
-
-    grown = "" if before is None else f"{_growth(run, before):.2f}"
-    cpu = sum(step.cpu_seconds for step in run.steps)
-    parts = [seconds(part) for part in (TABLES, FIGURES, PAGE)]
-    return [
-        str(run.blocks),
-        f"{run.bundles_seconds:.1f}",
-        *parts,
-        f"{run.seconds:.1f}",
-        f"{cpu:.1f}",
-        f"{run.most_bytes / 1e9:.2f}",
-        grown,
+    header = ["blocks", "bundles s, while measured", "tables s", "figures s", "page s", "tables to page s", "CPU s"]
+    report.table([*header, "memory GB"], [_row(runs) for runs in zip(*rounds, strict=True)])
+    largest = rounds[0][-1]
+    report.text(f"The dearest processes at {largest.blocks} blocks, in the first round:")
+    rows = [
+        [f"{step.part}: {step.name}", f"{step.seconds:.1f}", f"{step.cpu_seconds:.1f}", f"{step.most_bytes / 1e9:.2f}"]
+        for step in sorted(largest.steps, key=lambda step: -step.cpu_seconds)[:8]
     ]
+    report.table(["process", "s", "CPU s", "memory GB"], rows)
+
+
+def findings(rounds: Sequence[Sequence[Run]]) -> Iterator[Finding]:
+    """What the largest study takes, and what each further block does, over rounds."""
+    largest = rounds[0][-1].blocks
+    seconds, memory = [runs[-1].seconds for runs in rounds], [runs[-1].gigabytes for runs in rounds]
+    yield verdicts.mean(f"tables to page of {largest} blocks on {CORES} cores", seconds, "s", "rounds", AIM_SECONDS)
+    yield verdicts.mean(f"memory for {largest} blocks on {CORES} cores", memory, "GB", "rounds", AIM_GB)
+    for place in range(1, len(rounds[0])):
+        before, after = rounds[0][place - 1].blocks, rounds[0][place].blocks
+        more = [1e3 * (runs[place].seconds - runs[place - 1].seconds) / (after - before) for runs in rounds]
+        yield verdicts.mean(f"each block between {before} and {after}", more, "ms", "rounds")
+        grown = [_growth(runs[place], runs[place - 1]) for runs in rounds]
+        what = f"time for twice the blocks, between {before} and {after}"
+        yield verdicts.ratio(what, grown, "rounds", AIM_GROWTH)
+
+
+def _row(runs: Sequence[Run]) -> list[str]:
+    """The rounds of one size."""
+
+    def seconds(part: str) -> float:
+        return median(sum(step.seconds for step in run.steps if step.part == part) for run in runs)
+
+    cpu = median(sum(step.cpu_seconds for step in run.steps if step.part != GATHERING) for run in runs)
+    whole = median(run.seconds for run in runs)
+    numbers = [runs[0].bundles_seconds, *map(seconds, (TABLES, FIGURES, PAGE)), whole, cpu]
+    return [str(runs[0].blocks), *(f"{number:.1f}" for number in numbers), f"{max(run.gigabytes for run in runs):.2f}"]
 
 
 def _growth(run: Run, before: Run) -> float:
     """By how much the time grew, as if there had been twice the blocks."""
-    return float((run.seconds / before.seconds) ** (1 / _doublings(run, before)))
-
-
-def _doublings(run: Run, before: Run) -> float:
-    return log2(run.blocks / before.blocks)
+    return float((run.seconds / before.seconds) ** (1 / log2(run.blocks / before.blocks)))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from time import perf_counter_ns
 
+from benchmarks import verdicts
 from benchmarks.common import Report, run
-from benchmarks.rdt_places import PLAIN, RESCTRL, NoTasks, PlainTree, costs
+from benchmarks.rdt_places import PLAIN, REPETITIONS, RESCTRL, NoTasks, PlainTree, costs
 from castmates.machine.journal import Journal
 from castmates.protocols import Held
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
@@ -67,17 +68,21 @@ def report() -> None:
     page = Report("What a change of partition costs", "schemata")
     page.text(
         f"The schemata of {len(MEMBERS)} members and of the default group: each written in one write and read back at"
-        f" once, and read back again at both edges of a window. {PORTIONS[1]} scenes; system calls are the difference"
-        f" between {PORTIONS[1]} scenes and {PORTIONS[0]} under strace, Python's own included. The lab emulates its"
-        " processor in software: its milliseconds are the lab's alone, and say nothing about a real machine. The number"
-        " of system calls holds there too."
+        f" once, and read back again at both edges of a window. {PORTIONS[1]} scenes in a process, of which there are"
+        f" {REPETITIONS} on this machine; system calls are the difference between {PORTIONS[1]} scenes and"
+        f" {PORTIONS[0]} under strace, Python's own included. The lab emulates its processor in software: its"
+        " milliseconds are the lab's alone, and say nothing about a real machine. The number of system calls holds"
+        " there too."
     )
     rows = []
     for cost in costs("schemata", PORTIONS):
         calls = "not counted: no strace" if cost.calls is None else f"{cost.calls.total()}"
         kinds = ", ".join(f"{count} {name}" for name, count in (cost.calls or {}).items() if count)
-        rows.append([cost.place, f"{cost.said['median']:.2f}", f"{cost.said['p95']:.2f}", calls, kinds])
-    page.table(["on", "ms a scene (median)", "95 % of scenes within", "system calls a scene", "which"], rows)
+        both = [statistics.mean(said[key] for said in cost.said) for key in ("median", "p95")]
+        rows.append([cost.place, *(f"{one:.2f}" for one in both), calls, kinds])
+        if cost.place.startswith(PLAIN):
+            page.found(verdicts.mean("ms a scene, median", [said["median"] for said in cost.said], "ms", "processes"))
+    page.table(["on", "ms a scene, median", "95 % of scenes within", "system calls a scene", "which"], rows)
     page.print()
 
 

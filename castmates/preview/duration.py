@@ -10,9 +10,10 @@ from castmates.results.records import read_record
 from castmates.study import after_rounds
 from castmates.study.companies import SHARE, launch_guess
 from castmates.study.looks import company_of, needed
+from castmates.study.schedule import turns_of
 from castmates.study.spec import Block, Company, Plan
 
-BLOCK_OVERHEAD = 2.0  # start of the runner, writing the tables
+BLOCK_OVERHEAD = 1.5  # start of the runner, writing the tables
 MODELLED_WINDOW = 0.06  # of a study in which nothing is started
 ANALYSIS = 15.0  # tables, figures, report
 LAUNCHES = 5  # of a company, whose times are looked up at most
@@ -46,7 +47,7 @@ def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block]) -> float:
 def seconds_of_block(folder: StudyFolder, block: Block) -> float:
     """How long a block takes: its launch (as measured before, where it was) and its windows."""
     design = block.design
-    windows = design.rounds * len(block.company.scenes)
+    windows = design.rounds * turns_of(block.company)
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
     rounds = windows * design.window / SHARE

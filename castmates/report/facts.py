@@ -100,6 +100,7 @@ class MachineFacts(Facts):
 class MemberFacts(Facts):
     """A member as a block's spec has it."""
 
+    name: str = "–"
     workload: str = "–"
     role: str = "–"
     unit: str = "–"
@@ -121,6 +122,8 @@ class Settled(Facts):
     slowest: str | None = None  # the member whose rate was the last to be
     unsteady: bool = False  # they never were
     asked: float | None = None  # by the design
+    watched: float = math.nan  # seconds after a change of scene that were looked at
+    response: Mapping[str, tuple[float | None, ...]] = {}  # by member: log rate of each part, against the later half
 
 
 def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:

@@ -110,6 +110,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "slices_dropped": sum(each.dropped for each in every),
                 "open_s": total.open_s,
                 "progress_s": total.seconds,
+                "later": window.later(name),
             }
 
 

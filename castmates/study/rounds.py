@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from castmates.study.budget_keys import Budget
 from castmates.study.companies import launch_guess
+from castmates.study.schedule import turns_of
 from castmates.study.spec import Company
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
@@ -63,7 +64,7 @@ def best_rounds(ratio: float, cost: Cost, fitting: float) -> int:
 
 def guessed_cost(company: Company, settle: float, window: float) -> Cost:
     """What the blocks of a company are expected to cost before any was measured."""
-    return Cost(launch_guess(company.members), len(company.scenes) * (settle + window))
+    return Cost(launch_guess(company.members), turns_of(company) * (settle + window))
 
 
 def first_rounds(company: Company, budget: Budget) -> int:

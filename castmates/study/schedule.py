@@ -1,7 +1,8 @@
 """In which order a block measures its scenes: fresh random orders for every round, from the block's seed.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
-stretch its scenes alternate in many short cycles, each of which has every scene once.
+stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
+held against twice: its error is in all of their losses.
 """
 
 import random
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.study.spec import REST, Block, Company, Scene, Share
+
+MANY = 4  # scenes of a lead that are held against one solo, from which on it comes twice in a cycle
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,26 @@ class Stretch:
     seed: str
 
     def cycles(self, count: int) -> Iterator[list[Scene]]:
-        """Yield so many orders of the scenes, in which each follows each other one about equally often."""
+        """Yield so many orders of the scenes, in which each follows each other one about equally often.
+
+        The last one has every scene once.
+        """
         dice, follows = random.Random(self.seed), Counter[tuple[str, str]]()
-        before = ""
-        for _ in range(count):
-            order = _next_order(self.scenes, before, follows, dice)
+        before, twice = "", self._twice()
+        for number in range(1, count + 1):
+            scenes = [*self.scenes, *twice] if number < count else self.scenes
+            order = _next_order(scenes, before, follows, dice)
             yield order
             before = order[-1].name
+
+    @property
+    def turns(self) -> int:
+        """How many slices a cycle has."""
+        return len(self.scenes) + len(self._twice())
+
+    def _twice(self) -> list[Scene]:
+        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "solo")
+        return [scene for scene in self.scenes if scene.kind == "solo" and against[scene.active[0]] >= MANY]
 
 
 def stretches(block: Block, round_number: int) -> list[Stretch]:
@@ -39,6 +55,16 @@ def stretches(block: Block, round_number: int) -> list[Stretch]:
     ]
     random.Random(seed).shuffle(parts)
     return parts
+
+
+def turns_of(company: Company) -> int:
+    """How many slices a company's cycles have, all stretches together."""
+    return sum(Stretch((), tuple(scenes), "").turns for _, scenes in _together(company))
+
+
+def stretch_of(company: Company) -> dict[str, int]:
+    """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
+    return {scene.name: number for number, (_, scenes) in enumerate(_together(company)) for scene in scenes}
 
 
 def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
@@ -91,8 +117,9 @@ def _next_order(
     dice.shuffle(left)
     order = []
     while left:
-        # None follows itself while there is another: that would be one long slice.
-        scene = min(left, key=lambda each: (each.name == before, follows[before, each.name]))
+        # None follows itself while there is another: that would be one long slice. What is left twice must not wait.
+        twice = {each.name for each in left if 2 * left.count(each) > len(left)}
+        scene = min(left, key=lambda each: (each.name == before, each.name not in twice, follows[before, each.name]))
         left.remove(scene)
         follows[before, scene.name] += 1
         order.append(scene)

@@ -1,6 +1,7 @@
 """A block under partitions: real processes, the real driver, and a resctrl in memory that answers as a kernel does."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,7 @@ from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.runner import block
 from castmates.runner.rounds import eviction, hardware
+from castmates.study.schedule import stretches
 from castmates.study.spec import REST, Plan, Scene, Share
 from tests.runner.stage import counter, plan_of
 
@@ -75,7 +77,9 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     assert "fff" in driver.kernel.read("schemata")
     # In each of two rounds, and again after the caches were emptied, where their size is known.
     empties = bool(eviction.evictors(hardware.read_topology(), plan.blocks[0].company, (0,)))
-    assert driver.given.count(3) == 2 * (1 + empties)
+    parts = [bool(part.shares) for number in (1, 2) for part in stretches(plan.blocks[0], number)]
+    entered = [now and not before for before, now in pairwise([False, *parts])]
+    assert driver.given.count(3) == sum(parts) + empties * sum(entered)
     assert any(name.startswith("evictor:") for name in record["members"]) == empties
     assert ("streams" in record["hardware"]["eviction"]["eviction"]) == empties
 

@@ -15,6 +15,7 @@ import pytest
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, enough
 from castmates.analysis.statistics.intervals import over_launches
+from castmates.analysis.statistics.rounds_alike import successive
 from castmates.study import rounds as rule
 from castmates.study.budget_keys import Budget
 from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, Cost
@@ -150,13 +151,15 @@ def launches(values, begin, dice):
         lost[:, :, :2] = False
         values = np.where(lost, np.nan, values)
     studies, count, _ = values.shape
+    there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
         [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "block"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),
-        "rounds": np.isfinite(values).sum(axis=2).ravel(),
+        "rounds": there.sum(axis=2).ravel(),
         "variance": np.nanvar(values, axis=2, ddof=1).ravel(),
+        "successive": successive({"": values[there]}, np.nonzero(there.reshape(-1, values.shape[2]))[0])[""].to_numpy(),
     }
     return pd.DataFrame(shown, index=index)
 
@@ -199,8 +202,8 @@ def stopped(name):
 def test_the_interval_covers_though_its_first_launches_decided_on_the_rounds(name):
     for count in COUNTS:
         assert 93.5 <= covers(name, count) <= 96.5, count  # 94 to 96, and a binomial error and a half (sd 0.34)
-        if not COVERED[name].alike:  # within launches, rounds are taken for independent
-            assert 93.5 <= covers_within(name, count) <= 96.5, count
+        # A few rounds cannot show so large a correlation, and leave some doubt where there is none.
+        assert (84 if COVERED[name].alike else 94) <= covers_within(name, count) <= 98, count
     assert 93.5 <= stopped(name) <= 96.5
 
 

@@ -139,13 +139,42 @@ def test_a_scene_that_is_rejected_more_often_than_its_baseline_is_flagged(lost, 
     assert found["possibly_biased"] == biased
 
 
-def test_many_windows_do_not_make_a_small_difference_a_flag():
-    def counts(lost):
-        return pd.DataFrame({"slices_kept": [9600], "slices_lost": [lost], "baseline_slices_kept": [10000],
-                             "baseline_slices_lost": [0]})  # fmt: skip
+@pytest.mark.parametrize(("lost", "kept", "few", "enough"), [
+    ("slices_lost_alone", "slices_kept", 150, 250), ("windows_spoilt", "windows_valid", 400, 600),
+])  # fmt: skip
+def test_however_many_there_are_a_small_difference_is_no_flag(lost, kept, few, enough):
+    def flagged(count):
+        return rejection_columns(counts({kept: 10_000 - count, lost: count, f"baseline_{kept}": 10_000}))
 
-    assert not rejection_columns(counts(400))["possibly_biased"][0]
-    assert rejection_columns(counts(600))["possibly_biased"][0]
+    assert not flagged(few)["possibly_biased"][0]
+    assert flagged(enough)["possibly_biased"][0]
+
+
+def test_slices_that_go_with_their_window_are_one_event():
+    one_window = {"slices_kept": 96, "slices_lost": 12, "windows_valid": 8, "windows_rejected": 1, "windows_spoilt": 1}
+    base = {"baseline_slices_kept": 108, "baseline_windows_valid": 9}
+    found = rejection_columns(counts(one_window | base))
+    assert not found["possibly_biased"][0]
+    assert found["rejection_rate"][0] == pytest.approx(12 / 108)
+    alone = {"slices_kept": 96, "slices_lost": 12, "slices_lost_alone": 12, "windows_valid": 9}
+    assert rejection_columns(counts(alone | base))["possibly_biased"][0]
+
+
+def counts(known):
+    """What `tally` counts, of one row; zero unless it is given."""
+    names = ("slices_kept", "slices_lost", "slices_lost_alone", "windows_valid", "windows_rejected", "windows_spoilt")
+    return pd.DataFrame([dict.fromkeys([f"{side}{name}" for side in ("", "baseline_") for name in names], 0) | known])
+
+
+def test_a_window_of_too_few_cycles_loses_its_own_slices_alone():
+    windows = written(ONE, simple)
+    broken = windows["round"] == 1
+    windows.loc[broken, ["valid", "slices", "reasons"]] = [False, 12, "too few cycles: 5 of 12 are left"]
+    windows.loc[broken, "slices_rejected"] = np.where(windows.loc[broken, "kind"] == "corun", 7, 0)
+    found = row(effects(windows), "solo")
+    assert found["baseline_rejection_rate"] == 0
+    assert found["rejection_rate"] > 0
+    assert found["possibly_biased"]
 
 
 def test_no_windows_have_no_rejection_rate():

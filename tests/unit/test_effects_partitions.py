@@ -62,6 +62,13 @@ def test_rows_without_a_partition_are_those_of_a_study_that_has_none():
     pd.testing.assert_frame_equal(controls, estimate_controls(plain, same[same["scene"].isin(scenes)], 0.02))
 
 
+def test_scenes_between_which_masks_change_are_compared_across_stretches():
+    table = effects()
+    across = {key: set(rows["across_stretches"]) for key, rows in table.groupby(["partition", "baseline"])}
+    assert across["split-4", "placebo@mask"] == across[UNMANAGED, "solo"] == across[UNMANAGED, "alone"] == {False}
+    assert across["split-4", "solo"] == across["split-4", "unmanaged"] == across["lead-6", "solo"] == {True}
+
+
 def test_ways_of_the_lead_and_types():
     table = effects()
     assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(EFFECTS)

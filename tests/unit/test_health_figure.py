@@ -1,5 +1,8 @@
 """The health panel says what was recorded, the worst first, and what was not recorded is no zero. Synthetic results."""
 
+import json
+import math
+
 import pandas as pd
 import pytest
 
@@ -59,8 +62,27 @@ def test_what_was_not_recorded_is_said_and_not_drawn(folder):
     assert of(results, health_rows.BLOCKS, health_rows.STOLEN) == []
     figure, source = health.draw(results)
     assert not {health_rows.COUNTED, health_rows.COSTS} & set(source["panel"])
-    assert "not recorded: cost of collectors and counters" in figure.texts[0].get_text().replace("\n", " ")
+    assert "not recorded: after a change of scene, cost of collectors and counters" in figure.texts[
+        0
+    ].get_text().replace("\n", " ")
     assert "Counters: not recorded" in health.alternative(results)
+
+
+def test_the_course_after_a_change_is_the_mean_of_the_blocks_that_have_one(folder):
+    places = sorted(folder.glob("blocks/*/*/block.json"))
+    for place, response in zip(places, [[0.0, -0.04, None], [None, -0.02, 0.0]], strict=False):
+        record = json.loads(place.read_text())
+        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        record["settle"] = {"seconds": 0.02, "watched": 0.06, "response": {lead: response, "b@1": [1.0] * 3}}
+        place.write_text(json.dumps(record))
+    results = read_results(folder)
+    rows = health_rows.rows(results).query("panel == @health_rows.SETTLING")
+    assert rows["place"].tolist() == pytest.approx([10, 30, 50])
+    assert rows["value"].tolist() == pytest.approx([0, 100 * math.expm1(-0.03), 0])
+    assert rows["verdict"].tolist() == [health_rows.LEFT_OUT, "", ""]
+    assert set(rows["blocks"]) == {2}
+    assert "After a change of scene: a −2.96" in health.alternative(results)
+    assert any(axes.get_title("left") == health_rows.SETTLING for axes in health.draw(results)[0].axes)
 
 
 def test_failed_blocks_are_told_of(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.rounds_alike import widening
 
 
 def pairs(blocks):
@@ -41,7 +42,7 @@ def test_every_launch_weighs_the_same_however_many_rounds_it_has():
 
 def test_within_launch_by_hand_with_unequal_rounds():
     # Squares 0.005 + 0 + 0.02, freedom 1 + 0 + 2, shares 1/2 + 1 + 1/3; t(0.975, 3) = 3.182446.
-    found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.2, 0.3, 0.4]})
+    found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.2, 0.4, 0.3]})
     half = 3.182446305284263 * np.sqrt(0.025 / 3 * (1 / 2 + 1 + 1 / 3)) / 3
     assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
 
@@ -51,6 +52,38 @@ def test_within_launch_of_one_block_is_the_ordinary_t_interval():
     low, high = stats.ttest_1samp(values, 0).confidence_interval()
     found = only({1: values})
     assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((low, high))
+
+
+def test_rounds_that_go_one_way_widen_the_interval_within_launch():
+    # Squares 0.02 of freedom 2, half the squared steps 0.01: more alike than is believed, so 0.5. The mean of three
+    # rounds then varies by 1 + 2 (2/3 0.5 + 1/3 0.25) of what independent ones would, and they vary inside by 1 - 5/12.
+    half = 4.302652729696142 * np.sqrt(0.01 / 3 * (1 + 5 / 6) / (1 - 5 / 12))
+    found = only({1: [0.1, 0.2, 0.3]})
+    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
+
+
+def test_rounds_are_taken_in_the_order_of_their_numbers():
+    table = pairs({1: [0.1, 0.3, 0.2]}).assign(round=[1, 3, 2])
+    ordered = estimate(table.sort_values("round"), by=["row"])
+    pd.testing.assert_frame_equal(estimate(table, by=["row"]), ordered)
+    assert ordered.iloc[0]["log_within_high"] > only({1: [0.1, 0.3, 0.2]})["log_within_high"]
+
+
+def test_two_rounds_do_not_show_how_alike_they_are():
+    found = only({1: [0.1, 0.2]})
+    half = 12.706204736174694 * 0.05
+    assert (found["log_within_low"], found["log_within_high"]) == pytest.approx((0.15 - half, 0.15 + half))
+
+
+def test_the_widening_is_that_of_rounds_with_such_a_correlation():
+    """From the covariances themselves, where a great many launches show them."""
+    rounds, correlation = 5, 0.3
+    apart = np.abs(np.subtract.outer(np.arange(rounds), np.arange(rounds)))
+    covariance = correlation**apart
+    of_mean = covariance.mean()
+    inside = (np.trace(covariance) - rounds * of_mean) / (rounds - 1)
+    launches = pd.DataFrame({"row": 0, "rounds": [rounds], "variance": inside, "successive": 1 - correlation})
+    assert widening(launches, ["row"])[0] == pytest.approx(of_mean * rounds / inside, rel=0.02)
 
 
 @pytest.mark.parametrize("blocks", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])

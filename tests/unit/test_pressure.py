@@ -29,31 +29,33 @@ def test_the_strongest_of_both_sides_are_chosen():
 
 def test_the_duel_alone_decides():
     found = losses(noisy([0.9, 0.1, 0.2, 0.1]), noisy([0.1, 0.2]))
-    assert "`gups` takes 9" in pressure.verdict(found)
-    assert "hurts less" in pressure.verdict(found)
+    assert "`gups` takes 9" in pressure.compared(found)
+    assert pressure.duel_of(found).verdict == "missed"
 
 
 @pytest.mark.parametrize(
     ("means", "said"),
-    [([0.3, 0.2], "hurts more"), ([0.1, 0.2], "hurts less"), ([0.2, 0.2], "as far as can be told")],
+    [([0.3, 0.2], "met"), ([0.1, 0.2], "missed"), ([0.2, 0.2], "unresolved")],
 )
 def test_ours_hurts_more_only_when_the_whole_interval_says_so(means, said):
-    assert said in pressure.verdict(losses(noisy([0.3, 0.1, 0.1, 0.2]), noisy(means)))
+    assert pressure.duel_of(losses(noisy([0.3, 0.1, 0.1, 0.2]), noisy(means))).verdict == said
 
 
 def test_a_stressor_on_the_leads_cpu_is_compared_with_nobody():
     rows = noisy([0.3, 0.1, 0.1, 0.9])
     assert losses(rows).duellists == ("gups", "ng-lockbus")
     assert losses(rows, elsewhere=["ng-lockbus"]).duellists == ("gups", "ng-cache")
-    assert "nobody to compare" in pressure.verdict(losses(rows, elsewhere=["ng-lockbus", "ng-cache"]))
+    alone = losses(rows, elsewhere=["ng-lockbus", "ng-cache"])
+    assert "nobody to compare" in pressure.compared(alone)
+    assert pressure.duel_of(alone) is None
 
 
-def test_a_window_without_a_rate_is_left_out_and_few_rounds_say_nothing():
-    rows, duel = noisy([0.3, 0.1, 0.1, 0.2], rounds=4), noisy([0.3, 0.2], rounds=4)
+def test_a_window_without_a_rate_is_left_out_and_few_launches_say_nothing():
+    rows, duel = noisy([0.3, 0.1, 0.1, 0.2], rounds=4), noisy([0.3, 0.2], rounds=3)
     rows[2, 1] = duel[1, 1] = np.nan
     found = losses(rows, duel)
     assert [len(found.of(column)) for column in range(4)] == [4, 3, 4, 4]
-    assert "too few rounds of the duel (3)" in pressure.verdict(found)
+    assert pressure.duel_of(found).verdict == "one run, no verdict"
 
 
 def test_the_figure_has_a_row_for_everyone(tmp_path):

@@ -182,8 +182,10 @@ def test_detectable_effects(monkeypatch, wanted, level, chance, subjects):
 @pytest.mark.parametrize(("right", "chance"), [(3, 0.2429), (4, 0.0143)])
 def test_rejections_are_judged_as_the_lady_tasting_tea(monkeypatch, right, chance):
     """Fisher, "The Design of Experiments" (1935), chapter II; R, example of fisher.test: 0.2429 for three of four."""
-    cups = {"slices_lost": right, "slices_kept": 4 - right}
-    cups |= {"baseline_slices_lost": 4 - right, "baseline_slices_kept": right}
+    cups = {"slices_lost_alone": right, "slices_kept": 4 - right}
+    cups |= {"baseline_slices_lost_alone": 4 - right, "baseline_slices_kept": right}
+    others = ("slices_lost", "windows_valid", "windows_rejected", "windows_spoilt")
+    cups |= {f"{side}{name}": 0 for side in ("", "baseline_") for name in others}
     for level, flagged in ((chance - 5e-5, False), (chance + 5e-5, True)):
         monkeypatch.setattr(rejections, "BIAS_LEVEL", level)
         assert bool(rejections.rejection_columns(pd.DataFrame([cups]))["possibly_biased"][0]) is flagged

@@ -117,7 +117,14 @@ def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured")
 
 def one_slice(valid):
     """What a window says of its slices where it has one, of a second; `valid` may be a column."""
-    return {"slices": 1, "slices_rejected": 1 - 1 * valid, "slices_dropped": 0, "open_s": 1.0, "progress_s": 1.0}
+    return {
+        "slices": 1,
+        "slices_rejected": 1 - 1 * valid,
+        "slices_dropped": 0,
+        "open_s": 1.0,
+        "progress_s": 1.0,
+        "later": 1.0,
+    }
 
 
 def slices_of(windows: pd.DataFrame) -> pd.DataFrame:

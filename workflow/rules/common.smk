@@ -1,4 +1,5 @@
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -150,7 +151,13 @@ def block_of(wildcards):
 
 def spec_of_block(wildcards):
     """Everything that defines the block, and nothing else: what decides whether it must be measured again."""
-    return without_decision(block_of(wildcards)).fingerprint(16)
+    return fingerprint_of(block_of(wildcards).path)
+
+
+@cache
+def fingerprint_of(path):
+    """Found once: Snakemake asks again whenever a job ends, and whoever interrupts it there gets a traceback."""
+    return without_decision(BLOCKS[path]).fingerprint(16)
 
 
 def rounds_of_block(wildcards):

@@ -10,6 +10,7 @@ from castmates.results.columns.block import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
+from castmates.study.schedule import stretch_of
 from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
 
@@ -27,6 +28,7 @@ CONTRASTS: Columns = {
     "scene": "str",
     "baseline_scene": "str",
     "control": "str",  # "" for an effect
+    "across_stretches": "bool",  # the two scenes do not alternate, because masks change between them
 }
 
 # What makes two contrasts of different companies the same row.
@@ -137,6 +139,7 @@ def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]
                     "scene": scene.name,
                     "baseline_scene": "solo",
                     "control": AGAIN,
+                    "across_stretches": False,
                 }
 
 
@@ -148,6 +151,7 @@ def _of_scene(
     partition: Partition | None = None,
 ) -> Iterator[dict[str, Any]]:
     name = UNMANAGED if partition is None else partition.name
+    stretches = stretch_of(company)
     for member, role, baseline, baseline_scene in baselines:
         yield {
             "mix": mix.name,
@@ -162,6 +166,7 @@ def _of_scene(
             "scene": under(scene, name),
             "baseline_scene": baseline_scene,
             "control": "",
+            "across_stretches": stretches.get(under(scene, name)) != stretches.get(baseline_scene),
         }
 
 
@@ -175,4 +180,5 @@ def _lead_ways(mix: Mix, partition: Partition | None) -> int | None:
 def _numbered(contrasts: Iterable[dict[str, Any]]) -> pd.DataFrame:
     rows: dict[tuple[str, ...], int] = {}
     keyed = ((tuple(contrast[key] for key in _ROW), contrast) for contrast in contrasts)
-    return frame([{"row": rows.setdefault(key, len(rows)), **contrast} for key, contrast in keyed], CONTRASTS)
+    table = frame([{"row": rows.setdefault(key, len(rows)), **contrast} for key, contrast in keyed], CONTRASTS)
+    return table.assign(across_stretches=table.groupby("row")["across_stretches"].transform("any"))

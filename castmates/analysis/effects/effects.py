@@ -3,17 +3,21 @@
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.effects.growth import growth_columns
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import EFFECTS
 from castmates.study.spec import UNMANAGED, Plan
 
 
 def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
-    table = rows(plan, windows, mix_contrasts(plan))
+    contrasts = mix_contrasts(plan)
+    table = rows(plan, windows, contrasts)
+    table = table.assign(**growth_columns(planned(windows, plan), contrasts, table))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED

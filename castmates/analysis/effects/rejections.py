@@ -1,6 +1,7 @@
-"""How often the slices of a scene were rejected, and whether that may have biased its effect."""
+"""How often slices and windows of a scene were rejected, and whether that may have biased its effect."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.statistics.intervals import Floats
@@ -8,33 +9,41 @@ from castmates.analysis.statistics.pairs import tally
 
 # Decided beforehand: rejected more often than the baseline by Fisher's exact test, and by enough to matter.
 BIAS_LEVEL = 0.05
-BIAS_POINTS = 0.05
+WINDOW_POINTS = 0.05
+SLICE_POINTS = 0.02  # where the ledger sees some of what strikes a scene's slices, there may be more that it misses
+
+Flags = npt.NDArray[np.bool_]
 
 
-def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
-    """`rejection_rate`, `baseline_rejection_rate` and `possibly_biased`, from the four counts of slices."""
-    kept, lost, base_kept, base_lost = (
-        counts[name].to_numpy(dtype=float)
-        for name in ("slices_kept", "slices_lost", "baseline_slices_kept", "baseline_slices_lost")
-    )
-    from scipy import stats
-
-    here, base = _share(lost, kept + lost), _share(base_lost, base_kept + base_lost)
-    everything = kept + lost + base_kept + base_lost
-    # The chance that so many of all the rejected slices fall on the scene, if they fall anywhere alike.
-    chance = stats.hypergeom.sf(lost - 1, everything, lost + base_lost, kept + lost)
-    rounding = 1e-9  # 0.15 - 0.10 is a little less than 0.05
-    return {
-        "rejection_rate": here,
-        "baseline_rejection_rate": base,
-        "possibly_biased": (chance < BIAS_LEVEL) & (here - base >= BIAS_POINTS - rounding),
-    }
+def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | Flags]:
+    """`rejection_rate`, `baseline_rejection_rate` and `possibly_biased`, from the counts of `tally`."""
+    kept, lost, alone = (_both(counts, f"slices_{name}") for name in ("kept", "lost", "lost_alone"))
+    valid, rejected, spoilt = (_both(counts, f"windows_{name}") for name in ("valid", "rejected", "spoilt"))
+    rate = _share(lost, kept + lost)
+    # Slices that go with their window are one event and not many: such windows are tested by themselves.
+    biased = _more_often(alone, kept + alone, SLICE_POINTS) | _more_often(spoilt, valid + rejected, WINDOW_POINTS)
+    return {"rejection_rate": rate[0], "baseline_rejection_rate": rate[1], "possibly_biased": biased}
 
 
 def possibly_biased(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.Series:
     """The flag of every row and platform that has windows."""
     counts = tally(windows, contrasts)
     return pd.Series(rejection_columns(counts)["possibly_biased"], index=counts.index, name="possibly_biased")
+
+
+def _both(counts: pd.DataFrame, name: str) -> Floats:
+    """This count of the scenes, and below it that of their baselines."""
+    return np.stack([counts[f"{prefix}{name}"].to_numpy(dtype=float) for prefix in ("", "baseline_")])
+
+
+def _more_often(lost: Floats, whole: Floats, points: float) -> Flags:
+    from scipy import stats
+
+    # The chance that so many of all the rejected ones fall on the scene, if they fall anywhere alike.
+    chance = stats.hypergeom.sf(lost[0] - 1, whole.sum(axis=0), lost.sum(axis=0), whole[0])
+    here, base = _share(lost, whole)
+    rounding = 1e-9  # 0.15 - 0.10 is a little less than 0.05
+    return np.asarray((chance < BIAS_LEVEL) & (here - base >= points - rounding))
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

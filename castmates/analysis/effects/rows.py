@@ -15,6 +15,10 @@ _COUNTS = (
     "slices_lost",
     "baseline_slices_kept",
     "baseline_slices_lost",
+    "slices_lost_alone",
+    "baseline_slices_lost_alone",
+    "windows_spoilt",
+    "baseline_windows_spoilt",
     "blocks",
     "rounds",
 )

@@ -41,7 +41,7 @@ STEPS: Columns = {
 
 @dataclass(frozen=True)
 class Level:
-    """A stretch of a launch in which the step time keeps its level."""
+    """A part of a launch in which the step time keeps its level."""
 
     first: int  # iteration
     last: int

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special  # scipy.stats has the same, and every figure would take a second to import it
 
+from castmates.analysis.statistics.rounds_alike import successive, widening
+
 CONFIDENCE = 0.95
 FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval shows next to nothing
 
@@ -20,15 +22,22 @@ Floats = npt.NDArray[np.float64]
 
 
 def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals."""
+    """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals.
+
+    Rows are in the order of time, or have a column `round`.
+    """
     return over_launches(per_launch(pairs, by), by)
 
 
 def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The first half of `estimate`: a row per group and launch, so that launches can be taken some at a time."""
-    return pairs.groupby([*by, *BLOCK], observed=True).agg(
-        value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var")
-    )
+    if "round" in pairs:
+        pairs = pairs.sort_values("round", kind="stable")
+    launches = pairs.groupby([*by, *BLOCK], observed=True)
+    table = launches.agg(value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var"))
+    columns = {"successive": pairs["difference"].to_numpy(dtype=float)}
+    table["successive"] = successive(columns, launches.ngroup().to_numpy(dtype=np.int64))["successive"].to_numpy()
+    return table
 
 
 def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -46,6 +55,7 @@ def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         squares=("squares", "sum"),
         shares=("share", "sum"),
     )
+    groups["widening"] = widening(values, by)
     return _intervals(groups)
 
 
@@ -73,7 +83,7 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     half = quantile(np.where(enough, blocks - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
-    variance = groups["squares"].to_numpy(dtype=float) / freedom
+    variance = (groups["squares"] * groups["widening"]).to_numpy(dtype=float) / freedom
     within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / blocks
     half_within = quantile(freedom) * within
     return pd.DataFrame(

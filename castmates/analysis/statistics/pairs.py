@@ -8,6 +8,9 @@ import pandas as pd
 from castmates.errors import CastmatesError
 from castmates.study.spec import Plan
 
+TOO_FEW_CYCLES = "too few cycles"  # as the ledger has it
+_COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
+
 # One value of one member: there can be only one window for it.
 _PLACE = ["platform", "company", "block", "round", "scene", "member"]
 
@@ -37,21 +40,27 @@ def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """Valid and rejected windows of scene and baseline, and their slices, for every row and platform that has any.
 
-    All slices of a rejected window count as rejected.
+    A window that is rejected for itself (`spoilt`) loses all its slices. One of which too few cycles are left loses its
+    own rejected slices alone, because those of other scenes broke the other cycles.
     """
     sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
-    lost = windows["slices_rejected"].where(windows["valid"], windows["slices"])
-    known = windows[["platform", "company", "scene", "member", "valid", "slices"]].assign(lost=lost, windows=1)
+    spoilt = ~windows["valid"] & ~windows["reasons"].str.startswith(TOO_FEW_CYCLES, na=False)
+    lost = windows["slices_rejected"].where(~spoilt, windows["slices"])
+    known = windows[["platform", "company", "scene", "member", "valid", "slices"]].assign(
+        lost=lost, lost_alone=lost.where(~spoilt, 0), windows=1, spoilt=spoilt
+    )
     seen = known.groupby(["platform", "company", "scene", "member"], observed=True).sum().astype("int64").reset_index()
     counts = []
     for prefix, side in sides.items():
         own = seen.merge(side, on=["company", "scene", "member"])
-        by_row = own.groupby(["row", "platform"], observed=True)[["valid", "windows", "slices", "lost"]].sum()
+        by_row = own.groupby(["row", "platform"], observed=True)[_COUNTED].sum()
         columns = {
             "windows_valid": by_row["valid"],
             "windows_rejected": by_row["windows"] - by_row["valid"],
             "slices_kept": by_row["slices"] - by_row["lost"],
             "slices_lost": by_row["lost"],
+            "slices_lost_alone": by_row["lost_alone"],
+            "windows_spoilt": by_row["spoilt"],
         }
         counts.append(pd.DataFrame({f"{prefix}{name}": column for name, column in columns.items()}))
     return counts[0].join(counts[1], how="outer").fillna(0).astype("int64")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from castmates.analysis.statistics.intervals import BLOCK, Floats, over_launches
 from castmates.analysis.statistics.name_codes import Integers, combinations
+from castmates.analysis.statistics.rounds_alike import successive
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED
 
@@ -116,10 +117,11 @@ def per_launch(columns: Mapping[str, Floats], group: Integers, metrics: Integers
 
 
 def reduced(number: Integers, columns: Mapping[str, Floats]) -> pd.DataFrame:
-    """A row per number: mean and variance of each column over its `rounds`."""
+    """A row per number: mean and variance of each column over its `rounds`, which stand in the order of time."""
     within = pd.DataFrame(dict(columns)).groupby(number)
     means, spread = within.mean(), within.var().rename(columns=_variance)
-    return pd.concat([means, spread, within.size().rename("rounds")], axis=1)
+    steps = successive(columns, number).rename(columns=_successive)
+    return pd.concat([means, spread, steps, within.size().rename("rounds")], axis=1)
 
 
 def by_row(parts: Sequence[pd.DataFrame], launches: int) -> pd.DataFrame:
@@ -131,9 +133,13 @@ def by_row(parts: Sequence[pd.DataFrame], launches: int) -> pd.DataFrame:
 
 def estimated(whole: pd.DataFrame, column: str) -> pd.DataFrame:
     """`intervals.over_launches` of one of these columns, for each row."""
-    names = {column: "value", _variance(column): "variance", "rounds": "rounds"}
+    names = {column: "value", _variance(column): "variance", _successive(column): "successive", "rounds": "rounds"}
     return over_launches(whole[list(names)].rename(columns=names), ["row"])
 
 
 def _variance(column: str) -> str:
     return f"{column}_variance"
+
+
+def _successive(column: str) -> str:
+    return f"{column}_successive"

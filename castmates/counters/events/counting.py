@@ -52,6 +52,7 @@ class Counters:
 
     def __init__(self, events: Sequence[Event], budget: Budget, rota: Rota, how: str = "auto", rate: float = 0) -> None:
         self._events, self._budget, self._how = list(events), budget, how
+        self.worth_waiting = bool(budget.turns)  # the kernel's own events are rare, and in every slice's counts
         is_counted = bool(budget.turns) or any(event.in_software for event in events)
         self.series_rate = rate if is_counted else 0.0  # readings a second between the edges
         self._rota, self._turns = rota, rota.join(len(budget.turns))

@@ -43,6 +43,7 @@ class Topdown:
 
     def __init__(self, offer: Offer, rota: Rota, how: How = "auto", rate: float = 0.0) -> None:
         self._offer, self._how, self._rota = offer, how, rota
+        self.worth_waiting = True
         self.series_rate = rate if offer.in_series else 0.0  # prints in a second; 0 for the whole window alone
         self._turns = rota.join(len(offer.turns))
         self._members: dict[str, tuple[Held, Family]] = {}

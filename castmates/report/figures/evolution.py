@@ -1,7 +1,8 @@
-"""The figure `evolution`: a lead's step time by iteration, its scenes, its warm-up and the changes of its level."""
+"""The figure `evolution`: a lead's step time by iteration in each scene, its warm-up and the changes of its level."""
 
 import math
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,10 @@ PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
 LOWEST, HIGHEST = 0.005, 0.995  # quantiles between which the axis shows every step
-PANEL, STRIP, GAP = 1.15, 0.11, 0.62  # inches
-BASELINES = {"solo": "#f4f4f4", "solo-again": "#dedede", "placebo": "#bdbdbd"}
+PANEL, GAP = 1.25, 0.62  # inches
+BASELINES = {"solo": INK, "solo-again": GREY, "placebo": "#bdbdbd"}
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
-PARTITIONED, HATCH = ", partitioned", "///////"
+PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
 SHOWN = ["study", "company", "block", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
@@ -109,8 +110,9 @@ def caption(results: Results) -> str:
         if few := [launch for launch in seen if launch.note]:
             looked += f" In {counted(len(few), 'launch')} of them too few steps were seen to look for changes."
     return (
-        "Step time of the lead by iteration, counted from its first heartbeat: points are steps, the line is their "
-        f"rolling median within a window, the strip below tells the scene.{looked}{which} The slowest and the fastest "
+        "Step time of the lead by iteration, counted from its first heartbeat: points are steps, a line is the "
+        f"rolling median of one scene in one round, whose slices alternate with those of other scenes."
+        f"{looked}{which} The slowest and the fastest "
         "half per cent of the steps may lie beyond the axis. "
     )
 
@@ -138,7 +140,7 @@ def alternative(results: Results) -> str:
     return f"Step times by iteration. {'; '.join(parts)}."
 
 
-def _colours(source: pd.DataFrame) -> dict[str, Any]:
+def _colours(source: pd.DataFrame) -> dict[str, str]:
     """By what ran, without its partition: in the order in which they are drawn, so that those of a panel differ."""
     scenes = dict.fromkeys(what.removesuffix(PARTITIONED) for what in source["what"])
     others = [what for what in scenes if what not in BASELINES]
@@ -153,16 +155,14 @@ def _figure(source: pd.DataFrame, launches: list[Evolution], results: Results) -
     columns = columns_for((key.get_label() for key in keys), PAGE, key=0.5, most=5)
     foot = 0.34 + 0.16 * math.ceil(len(keys) / columns)
     head = 0.28 + badge_room(caveat(results), PAGE)
-    height = head + len(drawn) * (PANEL + STRIP + GAP) - 0.15 + foot
+    height = head + len(drawn) * (PANEL + GAP) - 0.15 + foot
     figure = Figure(figsize=(PAGE, height))
     y = height - head
     for launch, steps in drawn:
         y -= PANEL
         axes = axes_at(figure, 0.62, y, PAGE - 0.77, PANEL)
-        strip = axes_at(figure, 0.62, y - STRIP - 0.04, PAGE - 0.77, STRIP)
-        _panel(axes, launch, steps)
-        _strip(strip, steps, colours, axes.get_xlim())
-        y -= STRIP + GAP
+        _panel(axes, launch, steps, colours)
+        y -= GAP
     legend(figure, keys, foot / height, columns, handletextpad=0.4, columnspacing=1.3)
     if not change_points.available():
         figure.text(
@@ -178,7 +178,7 @@ def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
     return source[own].copy()
 
 
-def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame) -> None:
+def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame, colours: Mapping[str, str]) -> None:
     scale, unit = _unit(float(steps["seconds"].median()))
     low, high = (scale * float(steps["seconds"].quantile(share)) for share in (LOWEST, HIGHEST))
     room = 0.12 * (high - low) or 0.1 * high
@@ -188,7 +188,11 @@ def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame) -> None:
             part["iteration"], scale * part["seconds"], s=1.6, c=colour, linewidths=0, rasterized=True, zorder=2
         )
     for _, window in steps.groupby("window", sort=False):
-        axes.plot(window["iteration"], scale * window["rolling_median_seconds"], color=INK, linewidth=0.8, zorder=3)
+        what = str(window["what"].iloc[0])
+        axes.plot(
+            window["iteration"], scale * window["rolling_median_seconds"], linewidth=0.9, zorder=3,
+            color=colours[what.removesuffix(PARTITIONED)], linestyle=DASHES if what.endswith(PARTITIONED) else "-",
+        )  # fmt: skip
     begin, end = int(steps["iteration"].iloc[0]), int(steps["iteration"].iloc[-1])
     if launch.warmed_up and launch.warm_from is not None:
         axes.axvspan(begin, launch.warm_from, color=WARM, zorder=0, linewidth=0)
@@ -198,8 +202,8 @@ def _panel(axes: Axes, launch: Evolution, steps: pd.DataFrame) -> None:
     margin = 0.01 * max(1, end - begin)
     axes.set_xlim(begin - margin, end + margin)
     axes.set_ylabel(f"{unit} of a step")
-    axes.set_xticklabels([])
-    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel("iteration", labelpad=1)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     name = textwrap.shorten(f"{plain(launch.member)}, block {launch.block} of {launch.company}", 60)
     axes.set_title(name, loc="left", pad=3)
     note = textwrap.shorten(launch.note, 70) if change_points.available() else ""
@@ -212,27 +216,9 @@ def _unit(seconds: float) -> tuple[float, str]:
     return next(((scale, unit) for scale, unit in units if seconds * scale >= 1), units[1])
 
 
-def _strip(axes: Axes, steps: pd.DataFrame, colours: dict[str, Any], limits: tuple[float, float]) -> None:
-    for _, window in steps.groupby("window", sort=False):
-        first, last = int(window["iteration"].iloc[0]), int(window["iteration"].iloc[-1])
-        what = str(window["what"].iloc[0])
-        scene, hatch = what.removesuffix(PARTITIONED), HATCH if what.endswith(PARTITIONED) else None
-        axes.axvspan(
-            first, max(last, first + 1), facecolor=colours[scene], edgecolor=GREY if scene in BASELINES else "white",
-            hatch=hatch, linewidth=0,
-        )  # fmt: skip
-    axes.set_xlim(*limits)
-    axes.set_yticks([])
-    axes.set_xlabel("iteration", labelpad=1)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
-
-
-def _keys(source: pd.DataFrame, colours: dict[str, Any], launches: list[Evolution]) -> list[Any]:
+def _keys(source: pd.DataFrame, colours: Mapping[str, str], launches: list[Evolution]) -> list[Any]:
     keys: list[Any] = [
         Line2D([], [], linestyle="", marker="o", markersize=3, color=STEP, label="step"),
-        Line2D([], [], color=INK, linewidth=0.8, label="rolling median"),
     ]
     if not source["valid"].all():
         keys.insert(1, Line2D([], [], linestyle="", marker="o", markersize=3, color=LOST, label="in a rejected window"))
@@ -242,7 +228,7 @@ def _keys(source: pd.DataFrame, colours: dict[str, Any], launches: list[Evolutio
         if any(launch.changes for launch in launches)
         else []
     )
-    keys += [Patch(facecolor=colour, edgecolor=GREY, linewidth=0.3, label=what) for what, colour in colours.items()]
+    keys += [Line2D([], [], color=colour, linewidth=0.9, label=what) for what, colour in colours.items()]
     if source["what"].str.endswith(PARTITIONED).any():
-        keys.append(Patch(facecolor=GREY, edgecolor="white", hatch=HATCH, linewidth=0, label="under a partition"))
+        keys.append(Line2D([], [], color=GREY, linestyle=DASHES, linewidth=0.9, label="under a partition"))
     return keys

@@ -56,6 +56,8 @@ def caption(results: Results) -> str:
         "reason spoiled (a window may have several). By "
         "block: rejected windows; the time of a CPU that the hypervisor took (mean over CPUs) and that other programs "
         "took together while windows were open; windows in which heat held the processor back. "
+        "After a change of scene: the lead's mean rate in each part of its slices against that of the later half, "
+        "over all scenes; hollow marks are left out of every slice. "
         "Counted: the share of the time for which perf's counters ran, the least and the median over windows. Cost: "
         f"what each collector does to the lead's rate, measured in pairs with and without it{costs}. "
         f"Time taken and counters are of {some} measured blocks. What is missing was not recorded; it is not zero. "
@@ -69,8 +71,8 @@ def alternative(results: Results) -> str:
     parts = []
     for panel in health_rows.PANELS:
         own = source[source["panel"] == panel].dropna(subset=["value"])
-        if panel == health_rows.BLOCKS:
-            own = own.sort_values("value", ascending=False, kind="stable").drop_duplicates("what")
+        if panel in health_rows.CURVES:
+            own = own.sort_values("value", key=abs, ascending=False, kind="stable").drop_duplicates("what")
         marks = [f"{row['what']} {number(row['value'], 2)}" for row in own.head(6).to_dict("records")]
         parts.append(f"{panel}: {listed(marks) if marks else NOTHING}")
     return f"Health of the study. {'; '.join(filter(None, [_failed(results), *parts]))}."
@@ -85,14 +87,17 @@ def _failed(results: Results) -> str:
 def _figure(source: pd.DataFrame, results: Results) -> Figure:
     parts: list[tuple[str, Callable[[Axes, pd.DataFrame, Results], None]]] = [
         (health_rows.CONTROLS, _controls), (health_rows.REJECTED, _bars), (health_rows.BLOCKS, _blocks),
-        (health_rows.COSTS, _costs), (health_rows.COUNTED, _counted),
+        (health_rows.SETTLING, _settling), (health_rows.COSTS, _costs), (health_rows.COUNTED, _counted),
     ]  # fmt: skip
     known = pd.DataFrame(source.dropna(subset=["value"]))
     own = {str(panel): pd.DataFrame(rows) for panel, rows in known.groupby("panel", sort=False)}
     parts = [part for part in parts if part[0] in own]
-    lines = {panel: max(3, min(health_rows.MOST, own[panel]["what"].nunique())) for panel, _ in parts}
+    lines = {
+        panel: 5 if panel in health_rows.CURVES else max(3, min(health_rows.MOST, own[panel]["what"].nunique()))
+        for panel, _ in parts
+    }
     pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
-    high = [ROW * max(5 * (health_rows.BLOCKS in dict(pair)), *(lines[panel] for panel, _ in pair)) for pair in pairs]
+    high = [ROW * max(lines[panel] for panel, _ in pair) for pair in pairs]
     notes = small_print(PAGE, _note(source, results))
     head, foot = 0.05 + badge_room(caveat(results), PAGE), 0.1 + NOTE * len(notes)
     height = head + sum(high) + len(pairs) * (HEAD + UNDER) + foot
@@ -144,6 +149,25 @@ def _blocks(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     axes.legend(loc="upper left", ncols=2, fontsize=SMALL, handletextpad=0.1, columnspacing=0.8, borderpad=0.1)
 
 
+def _settling(axes: Axes, own: pd.DataFrame, _: Results) -> None:
+    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
+    for index, (lead, rows) in enumerate(own.groupby("what", sort=False)):
+        colour, marker = COLOURS[index % len(COLOURS)], "os^D"[index % 4]
+        axes.plot(rows["place"], rows["value"], color=colour, linewidth=0.8, zorder=2)
+        for verdict, fill in ((health_rows.LEFT_OUT, "white"), ("", colour)):
+            part = rows[rows["verdict"] == verdict]
+            axes.plot(
+                part["place"], part["value"], linestyle="", marker=marker, markersize=2.8, color=colour,
+                markerfacecolor=fill, markeredgewidth=0.7, label=str(lead) if not verdict else None, zorder=3,
+            )  # fmt: skip
+    reach = max(2.0, 1.15 * own["value"].abs().max())
+    axes.set_ylim(-reach, 1.6 * reach)  # with room for the legend
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms since the change", labelpad=1)
+    axes.set_ylabel("% of later rate", labelpad=1)
+    axes.legend(loc="upper left", ncols=2, fontsize=SMALL, handletextpad=0.1, columnspacing=0.8, borderpad=0.1)
+
+
 def _costs(axes: Axes, own: pd.DataFrame, _: Results) -> None:
     axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
     _intervals(axes, own.head(health_rows.MOST))
@@ -177,7 +201,7 @@ def _named(axes: Axes, rows: pd.DataFrame) -> None:
 def _note(source: pd.DataFrame, results: Results) -> str:
     hidden = 0
     for panel in health_rows.PANELS:
-        if panel != health_rows.BLOCKS:
+        if panel not in health_rows.CURVES:
             hidden += max(0, int((source["panel"] == panel).sum()) - health_rows.MOST)
     known = set(source.dropna(subset=["value"])["panel"])
     missing = [panel.lower() for panel in health_rows.PANELS if panel not in known]

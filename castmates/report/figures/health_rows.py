@@ -1,24 +1,30 @@
 """What the figure `health` shows: a row per mark, from the tables and from what the collectors left."""
 
 import math
+from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
+from castmates.report.facts import Settled
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
 from castmates.report.text.words import kinds_of, plain
 
 CONTROLS, REJECTED, BLOCKS = "Controls", "Rejected windows, by reason", "By block"
-COUNTED, COSTS = "Counters", "Cost of collectors"
-PANELS = (CONTROLS, REJECTED, BLOCKS, COSTS, COUNTED)
+COUNTED, COSTS, SETTLING = "Counters", "Cost of collectors", "After a change of scene"
+PANELS = (CONTROLS, REJECTED, BLOCKS, SETTLING, COSTS, COUNTED)
+CURVES = (BLOCKS, SETTLING)  # panels that have a point for each place
 COLUMNS = ["study", "panel", "what", "place", "value", "low", "high", "within_launch", "verdict", "blocks", "platform"]
 MOST = 8  # lines of a panel
 LOOKED_AT = 100  # blocks whose samples are read
 ALL, LOST, STOLEN, TAKEN, HOT = "any reason", "rejected", "stolen", "others", "throttled"
+LEFT_OUT = "left out"  # of every slice
 Row = dict[str, Any]
+Curve = Sequence[float | None]
 
 
 @once
@@ -26,7 +32,7 @@ def rows(results: Results) -> pd.DataFrame:
     """All marks of all panels; `value` is NaN where there is none."""
     if not len(results.windows):
         return pd.DataFrame(columns=COLUMNS)
-    marks = [*_controls(results), *_rejected(results), *_by_block(results), *_costs(results)]
+    marks = [*_controls(results), *_rejected(results), *_by_block(results), *_settling(results), *_costs(results)]
     common = {"study": results.name, "platform": ", ".join(results.platforms), "within_launch": False, "verdict": ""}
     empty = {"place": math.nan, "low": math.nan, "high": math.nan, "blocks": math.nan}
     return pd.DataFrame([common | empty | row for row in marks], columns=COLUMNS)
@@ -102,6 +108,32 @@ def _ran(samples: pd.DataFrame) -> list[Row]:
         {"panel": COUNTED, "what": "the least", "value": 100 * float(shares.min())},
         {"panel": COUNTED, "what": "the median", "value": 100 * float(shares.median())},
     ]
+
+
+def _settling(results: Results) -> list[Row]:
+    """Each lead's rate against the time since the last change of scene, averaged over its blocks."""
+    found: dict[str, list[tuple[Settled, Curve]]] = {}
+    for record in results.records:
+        settled = record.settled
+        for member in record.members:
+            if settled and member.role == "lead" and (curve := settled.response.get(member.name)):
+                found.setdefault(plain(member.name), []).append((settled, curve))
+    return [mark for lead, curves in found.items() for mark in _curve(lead, curves)]
+
+
+def _curve(lead: str, curves: Sequence[tuple[Settled, Curve]]) -> Iterator[Row]:
+    """The mean of curves, whose slices need not be of one length: their parts are then of a mean length."""
+    parts = len(curves[0][1])
+    width = 1000 * fmean(settled.watched for settled, _ in curves) / parts
+    left_out = 1000 * fmean(settled.seconds for settled, _ in curves)
+    for part in range(parts):
+        logs = [log for _, curve in curves if (log := curve[part]) is not None]
+        place = (part + 0.5) * width
+        value = 100 * math.expm1(fmean(logs)) if logs else math.nan
+        verdict = LEFT_OUT if place < left_out else ""
+        yield {
+            "panel": SETTLING, "what": lead, "place": place, "value": value, "verdict": verdict, "blocks": len(curves)
+        }  # fmt: skip
 
 
 def _costs(results: Results) -> list[Row]:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 import castmates
-from castmates.analysis.effects.rejections import BIAS_LEVEL, BIAS_POINTS
+from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
@@ -66,7 +66,7 @@ def environment() -> Any:  # noqa: ANN401 (jinja2 is imported only where a page 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": words.number, "plain": plain, "marked": marked}
+    made.filters |= {"number": words.number, "plain": plain, "marked": marked, "listed": words.listed}
     return made
 
 
@@ -157,7 +157,8 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "rounds_decided": reasons(results.plan, results.decisions),
         "provenance": _provenance(results),
         "bias_level": words.percent_of(BIAS_LEVEL),
-        "bias_points": round(100 * BIAS_POINTS),
+        "slice_points": round(100 * SLICE_POINTS),
+        "window_points": round(100 * WINDOW_POINTS),
     }
 
 

@@ -28,6 +28,7 @@ from castmates.study.spec import UNMANAGED
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
 WITHIN = " within launch"
+NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]
 
 
@@ -39,6 +40,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Windows", rejection_sentence(results.blocks, results.windows)),
         ("Biased effects", biased_sentence(records(results.effects))),
+        ("Growing losses", growth_sentence(records(results.effects))),
         ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Blocks", failure_sentence(results.blocks)),
@@ -58,6 +60,8 @@ def checks(results: Results) -> list[tuple[str, str]]:
         answers.append(("carry-over", f"Carry-over. {carryover_sentence(records(results.carryover))}"))
     if results.effects["possibly_biased"].any():
         answers.append(("biased", biased_sentence(records(results.effects))))
+    if results.effects["still_growing"].any():
+        answers.append(("still growing", growth_sentence(records(results.effects))))
     lost = rejection_sentence(results.blocks, results.windows)
     return [*answers, ("", f"{lost} {failure_sentence(results.blocks)}")]
 
@@ -138,6 +142,23 @@ def biased_sentence(rows: Sequence[Row]) -> str:
     if not marked:
         return _largest_excess(rows)
     return f"Rejected more often than the baseline, hence possibly biased: {listed(marked)}."
+
+
+def growth_sentence(rows: Sequence[Row]) -> str:
+    """Which losses still grow within slices, and what to do."""
+    marked = [
+        f"{_effect(row)} (by {number(row['growth_pct'])} % {interval(row['growth_low'], row['growth_high'])})"
+        for row in rows
+        if row["still_growing"]
+    ]
+    if not marked:
+        return ""
+    if len(marked) > NAMED:
+        marked = [*marked[:NAMED], f"{len(marked) - NAMED} more (still_growing in effects.csv)"]
+    return (
+        f"Slower in the later halves of slices than in the earlier ones, so that the loss is underestimated: "
+        f"{listed(marked)}. A longer budget.settle makes slices longer."
+    )
 
 
 def _largest_excess(rows: Sequence[Row]) -> str:

@@ -44,6 +44,7 @@ WINDOWS: Columns = {
     "slices_dropped": "int64",  # with a rejected one of their cycle
     "open_s": "float64",  # that the slices that count were open: what counters and CPU times refer to
     "progress_s": "float64",  # from first to last heartbeat inside each of them: what the rate refers to
+    "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
 }
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.

@@ -45,6 +45,11 @@ EFFECTS: Columns = {
     "rejection_rate": "float64",  # share of the scene's windows; NaN where there was none
     "baseline_rejection_rate": "float64",
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline
+    "across_stretches": "bool",  # scene and baseline do not alternate, because masks change between them
+    "growth_pct": "float64",  # by how much the slowdown of the later halves of slices is above that of the earlier ones
+    "growth_low": "float64",  # 95 % between launches; NaN below three blocks
+    "growth_high": "float64",
+    "still_growing": "bool",  # it is above zero for certain, and large enough to matter
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.

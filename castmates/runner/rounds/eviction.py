@@ -49,9 +49,9 @@ def has_masks(company: Company) -> bool:
     return any(share.ways is not None or share.code is not None for share in shares)
 
 
-def change_shares(stage: Stage, shares: tuple[Share, ...]) -> None:
-    """Put these shares in force, with caches emptied where somebody lost ways."""
-    if shares == stage.shares:
+def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> None:
+    """Put these shares in force, with caches emptied where somebody lost ways; `anew` even where they should be."""
+    if shares == stage.shares and not anew:
         return
     stage.switch([])
     if stage.apply_shares(shares) and stage.evictors:

@@ -32,6 +32,7 @@ class HasSeries(Protocol):
     """A counter that is also read between the edges, so many times a second; 0 turns that off."""
 
     series_rate: float
+    worth_waiting: bool  # whether a watched slice is kept open so that its series has a few readings
 
 
 @runtime_checkable
@@ -142,8 +143,9 @@ class Hardware:
 
     @property
     def watch_s(self) -> float:
-        """How long a watched slice is open, so that every series has a few looks in it."""
-        rates = [counter.series_rate for counter in self.counters if isinstance(counter, HasSeries)]
+        """How long a watched slice is open, so that every series that is worth it has a few looks in it."""
+        series = [counter for counter in self.counters if isinstance(counter, HasSeries)]
+        rates = [counter.series_rate for counter in series if counter.worth_waiting]
         rates.append(self.monitor.rate)
         return max((LOOKS / rate for rate in rates if rate), default=0.0)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
+from castmates.runner.rounds.pace import first_settle
 from castmates.runner.rounds.round import Rounds
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.stage import Stage
@@ -14,8 +15,9 @@ from castmates.runner.rounds.window import Window
 def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
-    outcome.settling = Settling(design.settle, design.longest_settle, block.company.lead.name)
-    rounds = Rounds(outcome, stage, warm_up(stage, block))
+    steps, lead = warm_up(stage, block), block.company.lead.name
+    outcome.settling = Settling(first_settle(design, steps, lead), design.longest_settle, lead)
+    rounds = Rounds(outcome, stage, steps)
     say(rounds.about())
     number, last = 0, design.rounds + design.spare_rounds
     while outcome.rounds < design.rounds and number < last:

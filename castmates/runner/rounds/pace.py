@@ -9,6 +9,7 @@ from castmates.study.spec import Design, Scene
 STEPS = 5  # of the lead in a slice, at least
 SWITCHES = 10  # times what a change of scene costs that a slice lasts, at least
 SETTLES = 4  # times the settle time
+SETTLE_STEPS, LONGEST_FIRST = 4, 0.06  # steps of the lead that are left out at first, and seconds at most
 SHORTEST = 0.06  # seconds; much shorter slices would measure their own edges
 FEWEST_BEATS = 3  # of a member in a slice: one that makes fewer is measured in watched slices alone
 
@@ -31,6 +32,7 @@ class Pace:
     watch_s: float  # that a watched slice is open, at least
     slow: frozenset[str]  # members that make too few steps in a slice
     steps: Steps
+    window_s: float  # that a scene is measured in a round, at least
     why: str = ""  # what the length comes from
 
     @property
@@ -67,10 +69,20 @@ class Pace:
         """The pace of single slices that measure for so long."""
         return replace(self, length_s=self.settle_s + measured_s, watch_s=0.0, slow=frozenset())
 
-    def cycles(self, design: Design) -> int:
-        """How many slices make a window of the study's length, in which the lead makes its steps."""
-        wanted_s = max(design.window, design.steps * max(self.steps.of_scene.values(), default=0.0))
-        return max(1, math.ceil(round(wanted_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+    @property
+    def cycles(self) -> int:
+        """How many slices make a window."""
+        return max(1, math.ceil(round(self.window_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+
+
+def first_settle(design: Design, steps: Steps, lead: str) -> float:
+    """How long is left out before anything was seen: the study's time, or a few steps of the lead.
+
+    A training job beside a streaming one took tens of milliseconds to become as slow as it was to stay: too little to
+    be seen in one launch, and some points of its loss.
+    """
+    of_steps = min(SETTLE_STEPS * _longest_of(lead, steps), LONGEST_FIRST, design.longest_settle)
+    return max(design.settle, of_steps)
 
 
 def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float) -> Pace:
@@ -82,6 +94,9 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         "the shortest that is sensible": SHORTEST,
     }
     why, length_s = max(wishes.items(), key=lambda wish: wish[1])
+    # As long as the study wants, or as the lead needs for its steps; others with long steps are measured apart.
+    window_s = max(design.window, design.steps * _longest_of(lead, steps))
+    length_s = _filling_windows(length_s, settle_s, window_s)
     if design.slice is not None:
         why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
     length_s = min(length_s, settle_s + design.longest_window)
@@ -89,7 +104,13 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
     slow = frozenset(
         name for name, step in steps.of_member.items() if name != lead and FEWEST_BEATS * step > measured_s
     )
-    return Pace(length_s, settle_s, watch_s, slow, steps, why)
+    return Pace(length_s, settle_s, watch_s, slow, steps, window_s, why)
+
+
+def _filling_windows(length_s: float, settle_s: float, window_s: float) -> float:
+    """As long, or so much longer that a whole number of slices makes a window: time beyond that would buy little."""
+    measured_s = length_s - settle_s
+    return settle_s + max(measured_s, window_s / max(1, round(window_s / measured_s)))
 
 
 def _longest_of(lead: str, steps: Steps) -> float:

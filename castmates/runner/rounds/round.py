@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
@@ -15,6 +16,8 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
 from castmates.study.schedule import Stretch, stretches
 from castmates.study.spec import Member, Scene
+
+MOST_LEFT_OUT = 0.5  # of a slice, where more is found to be unsteady after it was measured
 
 
 @dataclass
@@ -37,7 +40,7 @@ class Rounds:
 
     def about(self) -> str:
         """The length of slices in words."""
-        pace, cycles = self.pace, self.pace.cycles(self._design)
+        pace, cycles = self.pace, self.pace.cycles
         return (
             f"slices of {1e3 * pace.length_s:.0f} ms ({pace.why}), {1e3 * pace.settle_s:.0f} ms of it to settle; "
             f"{cycles} slice{'s' * (cycles != 1)} a window; a change of scene takes {1e3 * self.steps.switch:.1f} ms"
@@ -46,16 +49,20 @@ class Rounds:
     def measure(self, number: int) -> list[Window]:
         """Measure every scene in the slices of this round, stretch by stretch."""
         windows: list[Window] = []
+        # What is found later takes half of these slices at most: else few would have steps left, those with quick ones.
+        most = max(MOST_LEFT_OUT * self.pace.length_s, self.pace.settle_s)
+        steady_s = partial(self._settling.seconds_of, at_most=most)
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
-            eviction.change_shares(self.stage, stretch.shares)
+            # Once a round, in case somebody else has written masks: else all rounds to come would be rejected too.
+            eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
             self.stage.hardware.begin_stretch(number)
             with _without_garbage_collection():
                 if changed:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
             for each in (each for window in new for each in window.all_slices):
-                each.stretch, each.steady_s = place, self._settling.seconds_of
+                each.stretch, each.steady_s = place, steady_s
             self._ledger.judge_stretch(new)
             windows += new
         windows.sort(key=lambda window: window.all_slices[0].number)
@@ -101,7 +108,7 @@ class Rounds:
 
     def _measure_stretch(self, stretch: Stretch, number: int) -> list[Window]:
         """Measure the scenes of a stretch in cycles; in one more, the last, everything is read."""
-        pace, cycles = self.pace, self.pace.cycles(self._design)
+        pace, cycles = self.pace, self.pace.cycles
         windows = {scene.name: Window(scene, slow=pace.slow.intersection(scene.active)) for scene in stretch.scenes}
         stays_usual = pace.length_s - pace.settle_s >= pace.watch_s and not any(each.slow for each in windows.values())
         last = cycles if stays_usual else cycles + 1

@@ -120,9 +120,9 @@ class Settling:
                 self._learn_of_another(name, scenes)
         return self._learn_of_lead(self.responses[self.lead]) if self.lead in self.responses else ""
 
-    def seconds_of(self, name: str) -> float:
+    def seconds_of(self, name: str, at_most: float = math.inf) -> float:
         """How long is left out of this process's slices."""
-        return max(self.seconds, self.others.get(name, 0.0))
+        return min(at_most, max(self.seconds, self.others.get(name, 0.0)))
 
     def about(self) -> dict[str, object]:
         """Return what block.json has of it."""
@@ -139,6 +139,8 @@ class Settling:
 
     def _learn_of_lead(self, scenes: Scenes) -> str:
         last, scene = last_off(scenes)
+        if last >= HALF and last_off(scenes, certain=True)[0] < HALF:
+            last = HALF - 1  # not sure enough to throw slices away: the next ones are longer
         bin_s = self.watched / BINS
         self.slowest = self.lead + (f" in {scene}" if scene else "")
         self.steady_after = None if last >= HALF else (last + 1) * bin_s
@@ -186,22 +188,22 @@ def curve_of(records: Sequence[tuple[int, int]], begin_ns: int, watched_s: float
     return [None if step is None else math.log(max(step, 0.01 * usual) / usual) for step in steps]
 
 
-def last_off(scenes: Scenes) -> tuple[int, str]:
+def last_off(scenes: Scenes, certain: bool = False) -> tuple[int, str]:
     """Return the last bin, up to the middle one, in which a rate has not settled, and the scene ("": in all).
 
-    -1 where there is none.
+    -1 where there is none; `certain` is as strict with all scenes together as with single ones.
     """
     last, where = -1, ""
     for first in range(PLACES):
         off = _scene_that_is_off(
-            {name: response.places[first] for name, response in scenes.items() if response.places[first].count}
+            {name: response.places[first] for name, response in scenes.items() if response.places[first].count}, certain
         )
         if off is not None:
             last, where = min(first + TOGETHER - 1, HALF), off
     return last, where
 
 
-def _scene_that_is_off(scenes: Mapping[str, Scatter]) -> str | None:
+def _scene_that_is_off(scenes: Mapping[str, Scatter], certain: bool) -> str | None:
     """Return the scene whose slices agree that the rate was another; "" for all together, None for none of them.
 
     The scatter is that of slices of the same scene, over all scenes: a machine whose speed wanders has much of it.
@@ -211,16 +213,23 @@ def _scene_that_is_off(scenes: Mapping[str, Scatter]) -> str | None:
     if freedom < FEWEST_FREE:
         return None
     usual = math.fsum(scatter.around_mean for scatter in scenes.values()) / freedom
-    # About Student's quantile at one in a hundred thousand, as hundreds of means are looked at in a block.
-    errors = 4.4 + 30 / freedom
     for scene, scatter in [("", every), *scenes.items()]:
         if scatter.count < FEWEST_CURVES:
             continue
         own = scatter.around_mean / (scatter.count - 1) if scene else 0.0
-        error = errors * math.sqrt(max(usual, own) / scatter.count)
+        error = _quantile(freedom, certain or bool(scene)) * math.sqrt(max(usual, own) / scatter.count)
         if abs(scatter.mean) > max(TOLERANCE, error):
             return scene
     return None
+
+
+def _quantile(freedom: int, strict: bool) -> float:
+    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a block.
+
+    All scenes together have ten times fewer means, and what lasts in all of them is worth more false alarms (one in a
+    thousand): those cost a longer settle time, while what is missed stays in every rate.
+    """
+    return 4.4 + 30 / freedom if strict else 3.3 + 15 / freedom
 
 
 def _mean_curve(responses: Iterable[Response]) -> list[float | None]:

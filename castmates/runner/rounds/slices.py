@@ -40,6 +40,11 @@ class Progress:
         """Units per second over that time."""
         return self.units / self.seconds if self.seconds else float("nan")
 
+    def halves(self, middle_ns: int) -> tuple["Progress", "Progress"]:
+        """What was done before and after the first step that ended past the middle."""
+        place = bisect_left(self.records, (middle_ns, 0))
+        return Progress(self.records[: place + 1]), Progress(self.records[place:])
+
 
 def _at_once(_name: str) -> float:
     return 0.0
@@ -91,6 +96,10 @@ class Slice:
         last = bisect_right(records, self.close_ns, key=lambda record: record[0])
         before = records[first - 1][0] if first else None
         return Progress(records[first:last], self.lost.get(name, 0), before)
+
+    def halves(self, name: str) -> tuple[Progress, Progress]:
+        """What one who ran did in the earlier and in the later half of what counts."""
+        return self.progress(name).halves((self.begin_ns(name) + self.close_ns) // 2)
 
 
 def who_runs(scene: Scene) -> list[str]:

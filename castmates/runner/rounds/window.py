@@ -45,6 +45,12 @@ class Window:
         slices = self.slices_of(name)
         return Total([each.progress(name) for each in slices], sum(each.seconds for each in slices))
 
+    def later(self, name: str) -> float:
+        """A member's rate in the later halves of its slices over that in the earlier ones."""
+        halves = [each.halves(name) for each in self.slices_of(name)]
+        early, late = (Total(part, 0.0) for part in zip(*halves, strict=True)) if halves else (Total([], 0.0),) * 2
+        return late.rate / early.rate if early.rate else float("nan")
+
     def sums(self) -> list[Sample]:
         """What was read: sums over the slices that count, and whatever only the watched one has."""
         return add_samples([each.samples for each in self.slices if each.counted], self.watched.samples)

@@ -100,7 +100,7 @@ def test_without_phases_the_figure_says_so(tmp_path):
 def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
     told = results(tmp_path / "study", warm_up=1.3)
     figure, source = evolution.draw(told)
-    assert {"warm-up", "level changes", "step", "rolling median", "solo", "beside stream"} <= set(texts(figure))
+    assert {"warm-up", "level changes", "step", "solo", "beside stream"} <= set(texts(figure))
     for _, launch in source.groupby("block"):
         last = launch.loc[launch["warm_up"].astype(bool), "iteration"].max()
         assert last == pytest.approx(5 * 40, abs=6), "the first round has five windows of forty steps"

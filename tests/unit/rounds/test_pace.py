@@ -8,7 +8,7 @@ from castmates.runner.rounds.pace import FEWEST_BEATS, SETTLES, SHORTEST, STEPS,
 from tests.unit.rounds.makers import BESIDE, LEAD, scene_of
 from tests.unit.windows_maker import DESIGN
 
-AUTO = DESIGN.model_copy(update={"slice": None, "window": 0.5, "steps": 10, "longest_window": 5.0})
+AUTO = DESIGN.model_copy(update={"slice": None, "window": 0.55, "steps": 10, "longest_window": 5.0})
 
 
 def pace(step=0.001, switch=0.0005, settle=0.005, design=AUTO, beside=0.001, watch=0.3):
@@ -68,13 +68,30 @@ def test_the_lead_is_never_slow():
 
 @pytest.mark.parametrize(
     ("window", "step", "cycles"),
-    [(0.5, 0.001, 10), (0.55, 0.001, 10), (0.551, 0.001, 11), (0.01, 0.001, 1), (0.01, 0.02, 2)],
+    [(0.5, 0.001, 9), (0.55, 0.001, 10), (0.551, 0.001, 10), (0.6, 0.001, 11), (0.01, 0.001, 1), (0.01, 0.02, 2)],
 )
 def test_a_window_has_as_many_slices_as_its_length_and_the_leads_steps_need(window, step, cycles):
     """55 ms of each of the shortest are measured; a lead of 20 ms a step makes five of its ten in each."""
     design = AUTO.model_copy(update={"window": window})
     found = pace(step=step, design=design)
-    assert found.cycles(design) == cycles
+    assert found.cycles == cycles
+
+
+@given(st.floats(0.01, 5.0), st.floats(1e-4, 0.05), st.floats(0, 0.1))
+def test_slices_of_a_window_make_its_length_and_hardly_more(window, step, settle):
+    """They are lengthened until a whole number of them does: a third beyond it at most, where there are two or more."""
+    design = AUTO.model_copy(update={"window": window})
+    found = pace(step=step, settle=settle, design=design)
+    wanted, measured = max(window, design.steps * step), found.length_s - found.settle_s
+    assert found.cycles * measured >= wanted * (1 - 1e-3)
+    if found.cycles > 1:
+        assert found.cycles * measured <= wanted * 4 / 3 + 1e-9
+
+
+def test_somebody_elses_long_steps_do_not_stretch_the_windows_of_all():
+    """A command that is run again and again is alone in one scene, whose steps are its runs."""
+    steps = Steps({"solo": 0.001, "alone:x": 4.0}, {LEAD: 0.001, BESIDE: 4.0}, 0.0005)
+    assert pace_of(AUTO, steps, LEAD, 0.005, 0.3).cycles == pace().cycles
 
 
 def test_what_is_known_of_a_scene_says_when_its_slices_end():

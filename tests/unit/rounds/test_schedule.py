@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.study.schedule import Stretch, stretches
+from castmates.study.schedule import MANY, Stretch, stretches
 from castmates.study.spec import REST, UNMANAGED, Scene, Share
 from tests.unit.windows_maker import company, mix, plan
 
@@ -36,6 +36,18 @@ def test_each_scene_follows_each_other_one_about_equally_often(count, cycles, se
     met = Counter(pairwise([name for cycle in order(count, cycles, seed) for name in cycle]))
     times = [met[f"s{a}", f"s{b}"] for a in range(count) for b in range(count) if a != b]
     assert max(times) - min(times) <= 4, "independent random orders differ by ten and more after 60 cycles"
+
+
+@given(st.integers(1, 9), st.integers(1, 30), SEEDS)
+def test_a_solo_that_many_scenes_are_held_against_comes_twice_in_all_cycles_but_the_watched_one(count, cycles, seed):
+    solo = scenes(1, kind="solo")[0].model_copy(update={"name": "solo"})
+    stretch = Stretch((), (solo, *scenes(count)), seed)
+    found = [[scene.name for scene in cycle] for cycle in stretch.cycles(cycles)]
+    times = [2 if count >= MANY else 1] * (cycles - 1) + [1]
+    assert [cycle.count("solo") for cycle in found] == times
+    assert all(set(cycle) == {"solo", *(f"s{number}" for number in range(count))} for cycle in found)
+    assert stretch.turns == count + times[0] or cycles == 1
+    assert all(one != other for one, other in pairwise([name for cycle in found for name in cycle]))
 
 
 @given(SEEDS)

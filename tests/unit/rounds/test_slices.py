@@ -66,7 +66,7 @@ def scene(block, name) -> Scene:
 
 def pace(block, length=0.1, settle=0.02, watch=0.0, slow=()):
     steps = Steps({one.name: 0.01 for one in block.company.scenes}, {}, 0.0)
-    return Pace(length, settle, watch, frozenset(slow), steps)
+    return Pace(length, settle, watch, frozenset(slow), steps, window_s=1.0)
 
 
 @pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "alone:flood"])

@@ -1,0 +1,53 @@
+"""Every benchmark of the page, in its order, with its time box."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A benchmark as `make benchmarks` runs it."""
+
+    name: str
+    words: str  # its module and the options
+    minutes: float  # that it takes, about, on two quiet CPUs
+    hours: int = 1  # separate ones in which it is to be run; three where README.md rests on it
+
+    @property
+    def line(self) -> str:
+        """The whole command."""
+        return f"python -m benchmarks.{self.words}"
+
+    @property
+    def module(self) -> str:
+        """The module alone."""
+        return self.words.split()[0]
+
+
+SIX = "--antagonists stream chase compute gups stencil hashjoin --sharing-every 0"
+COMMANDS = (
+    Command("heartbeat_cost", "heartbeat_cost", 0.5),
+    Command("phase_cost", "phase_cost", 0.5),
+    Command("job_heartbeat", "job_heartbeat --minutes 3", 5.5),
+    Command("restart_gap", "restart_gap", 1),
+    Command("kernel_peers", "kernel_peers --minutes 7", 7),
+    Command("dial", "dial --minutes 3", 3),
+    Command("coverage", "coverage", 20),
+    Command("old_and_new-modelled", "old_and_new --modelled --minutes 3 --launches 40", 3),
+    Command("old_and_new-dlrm", "old_and_new --lead dlrm-train --minutes 15", 15.5, hours=3),
+    Command("old_and_new-mobilenetv2", "old_and_new --lead mobilenetv2-infer --minutes 15", 15.5, hours=3),
+    Command("old_and_new-chase", "old_and_new --lead chase --minutes 12", 12.5, hours=3),
+    Command("resolution-chase", f"resolution --lead chase {SIX} --minutes 12", 12, hours=3),
+    Command("resolution-dlrm", f"resolution --lead dlrm-train {SIX} --minutes 30", 31, hours=3),
+    Command("share", "share --minutes 8", 8.5, hours=3),
+    Command("edges", "edges --minutes 3", 3.5, hours=3),
+    Command("launch_cost-chase", "launch_cost --minutes 2", 2.5),
+    Command("launch_cost-dlrm", "launch_cost --lead dlrm-train --launches 3 --sweep 0", 1.5),
+    Command("perturbation", "perturbation --minutes 10", 12, hours=3),
+    Command("schemata", "schemata", 4),
+    Command("monitor_cost", "monitor_cost", 3.5),
+    Command("counter_ways", "counter_ways", 1.5),
+    Command("change_points", "change_points --series 500", 2),
+    Command("page_scale", "page_scale --sides 2 10", 1.5),
+    Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
+    Command("scale", "scale", 15),
+)

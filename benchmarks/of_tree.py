@@ -1,0 +1,86 @@
+"""Plans launches of a company by the checkout that is first on PYTHONPATH, or works out what they showed.
+
+Run by trees.py in a process for each tree: their modules have the same names and other contents.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+import castmates
+from benchmarks import blocks
+from castmates.files import replace_text
+from castmates.results.plans import read_plan
+
+
+def main() -> None:
+    """`plan` or `show`, the folder of the tree's launches, and a file that is read or written."""
+    order, folder, file = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if order == "plan":
+        plan(folder, json.loads(file.read_text()))
+    else:
+        replace_text(file, json.dumps(shown(folder)))
+
+
+def plan(folder: Path, asked: dict[str, Any]) -> None:
+    """Write a plan of one block for each launch there may be."""
+    study = blocks.study_of(_without_partitions(Path(asked["study"]), folder), asked["seed"], **asked["budget"])
+    whole = blocks.company_plan(study, asked["lead"], asked["antagonists"], folder)
+    for number in range(1, asked["launches"] + 1):
+        block = blocks.numbered(whole, number)
+        place = folder / str(number)
+        place.mkdir()
+        replace_text(place / "plan.json", blocks.only(whole, block).model_dump_json())
+    about = {
+        "castmates": str(Path(castmates.__file__).resolve().parents[1]),
+        "path": whole.blocks[0].company.id,
+        "members": [member.name for member in whole.blocks[0].company.members],
+        "mixes": [mix.name for mix in whole.mixes],
+        "scenes": [scene.name for scene in whole.blocks[0].company.scenes],
+        "rounds": study.budget.rounds,  # a word where launches decide on them
+        "design": whole.blocks[0].design.model_dump(mode="json"),
+    }
+    replace_text(folder / "about.json", json.dumps(about))
+
+
+def _without_partitions(study: Path, folder: Path) -> Path:
+    """The same study where it asks for no partitions: their scenes would belong to the company too."""
+    text = yaml.safe_load(study.read_text(encoding="utf-8"))
+    file = folder / "asked.yaml"
+    file.write_text(yaml.safe_dump({key: text[key] for key in text if key not in ("cache", "recommend")}))
+    return file
+
+
+def shown(folder: Path) -> dict[str, Any]:
+    """The losses of the launches that are there, by launch and mix, and their seconds."""
+    done = sorted((file.parent for file in folder.glob("*/block.json")), key=lambda place: int(place.name))
+    plans = [read_plan(place / "plan.json") for place in done]
+    measured = [
+        blocks.Measured(
+            one.blocks[0],
+            json.loads((place / "block.json").read_text()),
+            pd.read_parquet(place / "windows.parquet"),
+            float((place / "seconds").read_text()),
+            False,
+        )
+        for one, place in zip(plans, done, strict=True)
+    ]
+    losses, seconds = blocks.losses(plans[0], measured)
+    records = [one.record for one in measured]
+    return {
+        "losses": losses.tolist(),
+        "seconds": seconds.tolist(),
+        "launches": len(measured),
+        "windows": sum(record["windows"] for record in records),
+        "rejected": sum(record["windows_rejected"] for record in records),
+        "protocols": sorted({record["spec"]["company"]["protocol"] for record in records}),
+        "truth": records[0].get("truth"),
+    }
+
+
+if __name__ == "__main__":
+    main()

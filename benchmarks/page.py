@@ -1,0 +1,155 @@
+"""The page of benchmarks, docs/benchmarks.md, written from the runs that are kept: `python -m benchmarks.page`."""
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.commands import COMMANDS, Command
+from benchmarks.common import run
+from benchmarks.machine import ROOT, RUNS
+from benchmarks.runs import FOLDER, Run, kept, markdown_table
+from benchmarks.verdicts import Finding, Verdict
+from castmates.files import replace_text
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+INTRO = f"""# What the instrument itself can do
+
+`make benchmarks` writes this page from the runs that it keeps in `{RUNS}`; nothing here is written by hand.
+Each section is of the newest run of its command, on the machine, at the commit and in the hour that its head names;
+earlier runs of the same command and the same way of measuring stand beside it as repetitions. Absolute times are of
+that machine and hour: read the ratios, whose two sides were taken in turns within one run.
+
+A verdict needs a 95 % interval over launches, rounds or repetitions. An aim is *met* where all of the interval lies
+inside it, *missed* where all of it lies outside, and *unresolved* otherwise. Without an interval there is *one run, no
+verdict*. A claim stands when every repetition shows it.
+"""
+DIFFER = "repetitions differ"
+GROUPS = (Verdict.MET, Verdict.MISSED, Verdict.UNRESOLVED, DIFFER, Verdict.NONE)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the newest run says of an aim, and what every run says of it."""
+
+    title: str
+    finding: Finding
+    verdicts: tuple[Verdict, ...]  # by run, the oldest first
+
+    @property
+    def standing(self) -> str:
+        """The verdict that every run shows."""
+        return self.verdicts[0] if len(set(self.verdicts)) == 1 else DIFFER
+
+    def line(self) -> str:
+        """An entry below the section's title."""
+        assert self.finding.aim is not None
+        aim = self.finding.aim.words(self.finding.unit)
+        return f"  - {self.finding.what}: {self.finding.figures()}; aim: {aim}; {self.shown()}"
+
+    def shown(self) -> str:
+        """In how many runs."""
+        if self.standing == DIFFER:
+            counts = (f"{one} in {self.verdicts.count(one)}" for one in dict.fromkeys(self.verdicts))
+            return f"{', '.join(counts)} of {len(self.verdicts)} runs"
+        return "in its only run" if len(self.verdicts) == 1 else f"in each of {len(self.verdicts)} runs"
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=FOLDER, help="folder of the runs that are kept")
+    parser.add_argument("--output", type=Path, default=PAGE, help="the page")
+    given = parser.parse_args()
+    write(given.runs.resolve(), given.output.resolve())
+
+
+def write(folder: Path = FOLDER, output: Path = PAGE, commands: Sequence[Command] = COMMANDS) -> None:
+    """Write the page from what is kept."""
+    replace_text(output, page({command.name: kept(command.name, folder) for command in commands}, commands))
+
+
+def page(runs: Mapping[str, Sequence[Run]], commands: Sequence[Command] = COMMANDS) -> str:
+    """The whole page."""
+    measured = [(command, repetitions(runs[command.name])) for command in commands if runs.get(command.name)]
+    absent = [command for command in commands if not runs.get(command.name)]
+    parts = [INTRO, *_aims([claim for _, one in measured for claim in claims(one)]), *_absent(absent)]
+    return "\n".join([*parts, *(_section(command, one) for command, one in measured)])
+
+
+def repetitions(runs: Sequence[Run]) -> list[Run]:
+    """The newest run, and before it the earlier ones of the same command and the same way of measuring."""
+    newest = runs[-1]
+    return [one for one in runs if (one.command, one.protocol) == (newest.command, newest.protocol)]
+
+
+def claims(runs: Sequence[Run]) -> list[Claim]:
+    """What is claimed about each aim of the newest run; a run that lacks it, or had another aim, says nothing of it."""
+    found = []
+    for finding in runs[-1].findings:
+        same = [one for run in runs for one in run.findings if (one.what, one.aim) == (finding.what, finding.aim)]
+        verdicts = tuple(one.verdict for one in same if one.verdict is not None)
+        if verdicts:
+            found.append(Claim(runs[-1].title, finding, verdicts))
+    return found
+
+
+def anchor(title: str) -> str:
+    """The name by which GitHub links to a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _aims(found: Sequence[Claim]) -> Iterable[str]:
+    if not found:
+        return
+    yield "## What the aims come to\n"
+    for group in GROUPS:
+        members = [claim for claim in found if claim.standing == group]
+        if members:
+            yield f"**{group.capitalize()}**: {len(members)} of {len(found)}.\n"
+            for title in dict.fromkeys(claim.title for claim in members):
+                lines = [claim.line() for claim in members if claim.title == title]
+                yield "\n".join([f"- [{title}](#{anchor(title)})", *lines])
+            yield ""
+
+
+def _absent(commands: Sequence[Command]) -> Iterable[str]:
+    if commands:
+        names = ", ".join(f"`{command.name}`" for command in commands)
+        yield f"**Not measured yet**: {names} (`make benchmarks` measures what is missing).\n"
+
+
+def _section(command: Command, runs: Sequence[Run]) -> str:
+    """The newest run in full, and all of them beside each other."""
+    return "\n".join([runs[-1].markdown(), *_repeated(runs), *_still_due(command, runs), ""])
+
+
+def _repeated(runs: Sequence[Run]) -> list[str]:
+    if len(runs) == 1 or not runs[-1].findings:
+        return []
+    standing = {claim.finding.what: f"**{claim.standing}**" for claim in claims(runs)}
+    rows = [
+        [one.what, *(_cell(run, one) for run in runs), standing.get(one.what, "")]
+        for one in runs[-1].findings
+    ]  # fmt: skip
+    heads = [f"{run.begun:%Y-%m-%d %H:%M}, {run.commit}" for run in runs]
+    return ["", f"Repeated, {len(runs)} runs; a claim stands when every one shows it.", "",
+            *markdown_table(["", *heads, "in every run"], rows)]  # fmt: skip
+
+
+def _cell(run: Run, finding: Finding) -> str:
+    same = next((one for one in run.findings if (one.what, one.aim) == (finding.what, finding.aim)), None)
+    if same is None:
+        return "–"
+    return f"{same.figures()}{f': {same.verdict}' if same.verdict else ''}"
+
+
+def _still_due(command: Command, runs: Sequence[Run]) -> list[str]:
+    if len(runs) >= command.hours:
+        return []
+    return ["", f"It is to be repeated in {command.hours} separate hours; {len(runs)} so far."]
+
+
+if __name__ == "__main__":
+    run(main)

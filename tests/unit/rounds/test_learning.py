@@ -1,0 +1,47 @@
+"""What a round teaches about the settle time, and what becomes of the rounds before it."""
+
+import pytest
+
+from castmates.modelled.cast import Played, processes
+from castmates.modelled.hardware import modelled_hardware
+from castmates.modelled.stage import ModelledStage
+from castmates.modelled.world import World
+from castmates.runner.outcome import Outcome
+from castmates.runner.rounds.pace import SETTLES
+from castmates.runner.rounds.round import MOST_LEFT_OUT, Rounds
+from castmates.runner.rounds.settling import Settling
+from castmates.runner.rounds.warm_up import warm_up
+from tests.unit.modelled.makers import QUIET, STUDY, project_of
+
+
+@pytest.fixture
+def rounds(tmp_path):
+    block = project_of(tmp_path, STUDY + QUIET).plan().blocks[0]
+    world = World(block.design.model, processes(block.company, {}), block.seed)
+    cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=1000)]
+    hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
+    stage = ModelledStage(world, cast, hardware, lambda: None, {})
+    hardware.attach(stage.held(), [member.name for member in block.company.members])
+    outcome = Outcome(block, settling=Settling(0.005, 5.0, block.company.lead.name))
+    return Rounds(outcome, stage, warm_up(stage, block))
+
+
+def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatch):
+    """Judged by the little that is left, those with slow steps would be rejected, and those with quick ones kept."""
+    settling, before = rounds.outcome.settling, rounds.pace.length_s
+    windows = rounds.measure(1)
+    rounds.outcome.windows += windows
+
+    def learn(_):
+        settling.seconds = 0.9 * before
+        return ""
+
+    monkeypatch.setattr(settling, "learn", learn)
+    assert not rounds.learn(windows)
+    lead = rounds.outcome.block.company.lead.name
+    assert not [each.reasons for window in windows for each in window.slices if each.reasons]
+    for each in (each for window in windows for each in window.slices if lead in each.since_switch):
+        assert each.begin_ns(lead) - each.switch_ns == pytest.approx(MOST_LEFT_OUT * before * 1e9, rel=0.01)
+    assert rounds.pace.length_s >= SETTLES * 0.9 * before
+    for each in rounds.measure(2)[0].slices:
+        assert each.steady_s(lead) == pytest.approx(0.9 * before)

@@ -1,0 +1,102 @@
+"""What the benchmarks read from slices, and how they charge for them."""
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import edges, perturbation, share, usual
+from benchmarks.blocks import Measured, control_seconds
+from benchmarks.campaign import Campaign
+
+NS = 10**9
+
+
+def slice_table(rows):
+    """Slices in order of time: (round, stretch, cycle, kind, member, counted, watched, switch, close) in seconds."""
+    names = ["round", "stretch", "cycle", "kind", "member", "counted", "watched", "switch_ns", "close_ns"]
+    table = pd.DataFrame(rows, columns=names)
+    table[["switch_ns", "close_ns"]] = (table[["switch_ns", "close_ns"]] * NS).round().astype("int64")
+    table["open_ns"] = table["switch_ns"] + NS // 100
+    table["first_ns"] = table["open_ns"] + NS // 1000
+    table["slice"] = range(1, len(table) + 1)
+    return table.assign(role=np.where(table["member"] == "lead", "lead", "antagonist"))
+
+
+def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
+    # 0.1 s slices with 0.01 s to settle, 0.02 s for the lead and 0.05 s for the other; edges of 0.02 s.
+    table = slice_table(
+        [
+            (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
+            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 2, "solo", "lead", False, False, 1.24, 1.34),
+            (1, 1, 2, "alone", "other", False, False, 1.36, 1.46),
+            (1, 1, 3, "solo", "lead", False, True, 1.48, 1.78),
+            (1, 2, 1, "solo", "lead", True, False, 2.00, 2.10),
+            (2, 1, 1, "corun", "lead", True, False, 3.00, 3.10),
+        ]
+    )
+    beside = table[table["kind"] == "corun"].assign(member="other", role="antagonist", counted=False)
+    table = pd.concat([beside, table]).assign(reasons="")  # who does not end the slice decides nothing
+    table.loc[table["slice"] == 3, "reasons"] = "steal: 5 %"
+    after = {"rounds": 4.0, "cost windows": 0.3, "dismissal": 0.2, "clean-up": 0.1, "record": 9.0}
+    parts = share.breakdown(table, {"seconds": 0.02, "others": {"other": 0.05}}, after)
+    assert sum(parts.values()) == pytest.approx(4.6)
+    assert (parts["counted"], parts["settle"]) == pytest.approx((3 * 0.08 + 0.05, 3 * 0.02 + 0.05))
+    assert (parts["rejected"], parts["dropped"], parts["watched"]) == pytest.approx((0.1, 0.1, 0.3))
+    assert (parts["edges"], parts["stretches"], parts["rounds"]) == pytest.approx((0.08, 0.22, 0.9))
+    assert parts["warm-up"] == pytest.approx(4.0 - 2.1)
+
+
+def test_controls_are_charged_from_their_switch_to_the_next_ones():
+    table = slice_table(
+        [
+            (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
+            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 1, "corun", "lead", True, False, 1.25, 1.35),
+            (1, 1, 2, "placebo", "lead", True, False, 1.36, 1.46),
+            (2, 1, 1, "solo-again", "lead", True, False, 3.00, 3.10),
+            (2, 1, 1, "solo", "lead", True, False, 3.15, 3.25),
+        ]
+    )
+    measured = Measured(None, {}, None, 5.0, False, table)
+    assert control_seconds(measured) == pytest.approx(0.13 + 0.10 + 0.15)
+
+
+def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
+    table = slice_table(
+        [
+            (1, 1, 1, "solo", "lead", True, False, 1.000, 1.100),
+            (1, 1, 1, "alone", "other", True, False, 1.102, 1.200),
+            (1, 1, 2, "solo", "lead", True, True, 1.250, 1.400),
+            (1, 1, 3, "solo", "lead", True, False, 1.450, 1.500),
+            (1, 2, 1, "solo", "lead", True, False, 1.600, 1.700),
+            (1, 2, 1, "corun", "lead", True, False, 1.703, 1.800),
+        ]
+    )
+    both = pd.concat([table, table.assign(member="other", role="antagonist")])
+    assert edges.edges(both) == pytest.approx([2.0, 3.0])
+    later = table.assign(cycle=[1, 2, 2, 3, 1, 1])
+    assert edges.edges(later, between_cycles=True) == pytest.approx([2.0])
+    assert edges.first_steps(table, "lead") == pytest.approx([11.0] * 4)
+    beating = table.assign(beats=6, last_ns=table["first_ns"] + NS // 100)
+    assert edges.steps(beating, "lead") == pytest.approx([2.0] * 4)
+
+
+def test_turns_of_the_usual_way_take_every_arm_once_in_random_order():
+    campaign = Campaign(SimpleNamespace(mixes=[None] * 3), [], None, None)
+    taken = []
+    campaign.measure_run = lambda arm: taken.append(arm) or usual.Run((1.0,), (2.0, 7.0), 0.0, (1.0,))
+    assert {campaign.measure_next(random.Random(number)) for number in range(10)} == {7.0}
+    assert [sorted(taken[at : at + 4]) for at in (0, 4)] == [[0, 1, 2, 3]] * 2
+    assert taken[:4] != taken[4:8] or taken[:4] != [0, 1, 2, 3]
+    assert (len(campaign.turns), len(campaign.cycles[-1])) == (2, 2)
+
+
+def test_noise_alone_is_no_perturbation_in_either_direction():
+    pairs = perturbation.Pairs("")
+    for on, rates in zip((False, True), np.random.default_rng(8).normal(0, 0.2, (2, 20_000)), strict=True):
+        pairs.rates[on] += np.exp(rates).tolist()
+    assert np.mean(pairs.losses) == pytest.approx(0.0, abs=0.006)
