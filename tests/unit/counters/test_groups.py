@@ -55,7 +55,7 @@ def descriptors_of_nothing():
     targets = []
     for one in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the one that lists them is closed by now
-            targets.append(os.readlink(one))
+            targets.append(str(one.readlink()))
     return targets.count("/dev/null")
 
 
