@@ -1,12 +1,11 @@
 """Plan and windows -> the controls: what must not differ (A/A, negative) and what must (positive)."""
 
-import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import control_verdicts
-from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.analysis.statistics.intervals import holm, more_than_none, ratio
 from castmates.results.columns.study import CONTROLS
 from castmates.study.spec import Plan
 
@@ -15,7 +14,7 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     """A row per control and platform; all that must not differ on a platform are judged together."""
     table = rows(plan, windows, control_contrasts(plan))
     positive = table["control"] == POSITIVE
-    table["p_value"] = table["p_value"].where(~positive, _slower(table))
+    table["p_value"] = table["p_value"].where(~positive, more_than_none(table))
     # To show a loss is another question than to show none: the positive control is a family of its own.
     table["p_holm"] = table.groupby(["platform", positive])["p_value"].transform(holm)
     table["verdict"] = control_verdicts(table, margin)
@@ -29,9 +28,3 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
         study_lead=table["member"].isin(own_leads(plan)),
     )
     return table[list(CONTROLS)].astype(dict(CONTROLS))
-
-
-def _slower(table: pd.DataFrame) -> pd.Series:
-    """The one-sided p-value of "it loses nothing", from the two-sided one of "no difference"."""
-    half = table["p_value"] / 2
-    return pd.Series(np.where(table["log"] > 0, half, 1 - half), index=table.index)

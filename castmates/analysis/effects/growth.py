@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.intervals import estimate, holm, more_than_none
 from castmates.analysis.statistics.pairs import pair
 
 LEVEL = 0.05
@@ -17,8 +17,7 @@ def growth_columns(windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.Dat
     found = found.reindex(pd.MultiIndex.from_frame(table[["row", "platform"]])).reset_index()
     growth, low, high = (100 * np.expm1(found[name]) for name in ("log", "log_low", "log_high"))
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
-    above = (found["p_value"] / 2).where(found["log"] > 0, 1 - found["p_value"] / 2)
-    certain = above.groupby(found["platform"]).transform(holm) < LEVEL
+    certain = more_than_none(found).groupby(found["platform"]).transform(holm) < LEVEL
     return {
         "growth_pct": growth,
         "growth_low": low,

@@ -64,6 +64,12 @@ def ratio(logs: pd.Series) -> pd.Series:
     return pd.Series(np.exp(logs.to_numpy(dtype=float)), index=logs.index)
 
 
+def more_than_none(estimates: pd.DataFrame) -> pd.Series:
+    """The one-sided p-value of "it is not above zero", from `log` and the two-sided one of "no difference"."""
+    half = estimates["p_value"] / 2
+    return pd.Series(np.where(estimates["log"] > 0, half, 1 - half), index=estimates.index)
+
+
 def holm(p_values: Sequence[float] | pd.Series) -> Floats:
     """Holm's adjustment for testing several hypotheses at once; NaN stays NaN and does not count as a test."""
     p = np.asarray(p_values, dtype=float)

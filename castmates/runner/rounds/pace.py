@@ -93,11 +93,12 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         f"{SETTLES} settle times": SETTLES * settle_s,
         "the shortest that is sensible": SHORTEST,
     }
-    why, length_s = max(wishes.items(), key=lambda wish: wish[1])
     # As long as the study wants, or as the lead needs for its steps; others with long steps are measured apart.
     window_s = max(design.window, design.steps * _longest_of(lead, steps))
-    length_s = _filling_windows(length_s, settle_s, window_s)
-    if design.slice is not None:
+    if design.slice is None:
+        why, length_s = max(wishes.items(), key=lambda wish: wish[1])
+        length_s = _filling_windows(length_s, settle_s, window_s)
+    else:
         why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
     length_s = min(length_s, settle_s + design.longest_window)
     measured_s = length_s - settle_s
