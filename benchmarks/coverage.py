@@ -29,7 +29,7 @@ from castmates.analysis.statistics.intervals import Floats
 
 STUDIES = 2000  # for most figures
 ROUNDS, MARGIN = 3, 0.02
-MANY = 4000  # launches that tell the truth where it follows from none of the machine's numbers
+MANY = 4000  # launches that show the truth where it does not follow from the machine's numbers
 WANDERING = Machine(wander=0.1, noise=0.05)
 MACHINES: Mapping[str, Machine] = {
     "3 %, 0.3 s": Machine(memory=0.3),
@@ -52,7 +52,7 @@ Shares = dict[str, float]  # by name, what share of the intervals holds the trut
 
 
 def main() -> None:
-    """Simulate everything, and print what it came to."""
+    """Simulate everything, and print the results."""
     parser = arguments_of(__doc__, minutes=0)
     parser.add_argument("--studies", type=int, default=STUDIES, help="simulated studies for each line")
     options = parser.parse_args()
@@ -67,10 +67,10 @@ def tell(report: Report, studies: int, seed: int) -> None:
     report.text(
         f"Simulated, not measured: {studies} studies a line. A company of seven scenes, slices of 60 ms and 1 ms for a "
         f"switch in the orders of our scheduler, 12 cycles a round, {ROUNDS} rounds a launch with a second between "
-        "them, one spare. Rates wander (Ornstein-Uhlenbeck: size and memory as the line says), slices add noise of 2.5 "
+        "them, one spare. Rates wander (Ornstein-Uhlenbeck: size and memory as in the line), slices add noise of 2.5 "
         "or 5 %; co-runs lose 20 and 5 % of the rate, which wander by a quarter of themselves with a memory of 2 s and "
         "differ by a tenth of themselves between launches; 2 % of slices are rejected. In per cent, how often the 95 % "
-        f"interval holds the truth (binomial error: {error:.1f})."
+        f"interval contains the truth (binomial error: {error:.1f})."
     )
     between = _between_launches(report, studies, seed)
     _other_tables(report, studies, seed)
@@ -127,10 +127,10 @@ def _other_tables(report: Report, studies: int, seed: int) -> None:
     lines = [(name, within(machine, count, studies, seed)) for name, machine in SLOW.items() for count in counts]
     _table(report, "memory of the effect", lines)
     report.text(
-        "The interval within launch, of the larger loss against solo (rates wander by 3 %, 1 s): does it hold what "
+        "The interval within launch, of the larger loss against solo (rates wander by 3 %, 1 s): does it contain what "
         "these launches lose in the long run, what they lost while they were measured, and what launches lose in "
-        "general? It promises the first where effects wander for 2 s or less, the second always, the third never. "
-        "Below three launches there is no other interval."
+        "general? It should contain the first if effects wander for 2 s or less, the second always; not the third. "
+        "With fewer than three launches there is no other interval."
     )
 
 
@@ -139,7 +139,7 @@ def _outside(report: Report, studies: int, seed: int) -> None:
     lines.append(("50% of it, all scenes alike", struck(STRUCK_ALIKE, studies, seed)))
     _table(report, "the ledger sees", lines)
     report.text(
-        "Somebody outside slows slices by 30 %: 20 % of those of co-runs, 2 % of all others (last line: 10 % of all). "
+        "A program outside slows slices by 30 %: 20 % of those of co-runs, 2 % of all others (last line: 10 % of all). "
         "5 launches, the smaller loss against solo; bias in log points."
     )
 
@@ -256,7 +256,7 @@ def carried(share: float, studies: int, seed: int) -> Shares:
 
 
 def within(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
-    """Of the interval within launch, against three truths; there is no other one below three launches."""
+    """Of the interval within launch, against three truths; with fewer than three launches it is the only one."""
     made = simulate(machine, two_mixes(), studies, launches, ROUNDS, seed)
     table, scene = _against_solo(made, machine, LARGER), f"corun:{LARGER}"
     truths: dict[str, Floats | float] = {
@@ -271,7 +271,7 @@ def within(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
 
 
 def struck(machine: Machine, studies: int, seed: int) -> Shares:
-    """Where somebody outside slows co-runs more often: what is printed, and how often it is flagged."""
+    """A program outside that slows co-runs more often: what is printed, and how often it is flagged."""
     made = simulate(machine, two_mixes(), studies, 5, ROUNDS, seed)
     own = _against_solo(made, machine, SMALLER)
     truth = slowdown(machine, SMALLER, "solo", LEAD)

@@ -28,7 +28,7 @@ MODELLED_COMPANY = "ranking", ["stream", "database"]
 
 
 def main() -> None:
-    """Measure a launch each way until the time is over, then print what it came to."""
+    """Measure a launch each way until the time is over, then print the results."""
     options = _options()
     title = f"{options.lead} beside {', '.join(options.antagonists)}"
     report = Report(f"Old against new: {title}{', modelled' if options.modelled else ''}", "old_and_new")
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=15)
-    parser.add_argument("--lead", default="dlrm-train", help="the workload whose loss is studied")
+    parser.add_argument("--lead", default="dlrm-train", help="the lead")
     parser.add_argument("--antagonists", nargs="+", default=["stream", "chase", "compute"], help="a mix with each")
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="in both trees; its budgets")
     parser.add_argument("--rounds", type=int, help="of the new way, where its study leaves them to the first launches")

@@ -1,6 +1,6 @@
 """What our looking costs: adjacent slices with everything that a block collects and with nothing, in random order.
 
-The lead alone, and the first lead's antagonist alone, on whose CPU the runner may sit; several launches, which are the
+The lead alone, and the first lead's antagonist alone, on the CPU that the runner may share; several launches, the
 sample. The upper ends of the 95 % intervals are to be below 0.5 % of the rate.
 """
 
@@ -39,7 +39,7 @@ from castmates.study.spec import UNMANAGED, Block, Company, Scene
 
 AIM = Aim(most=0.5)  # per cent
 TOGETHER = 20  # pairs between two looks after everyone, and between two looks at the time
-PAUSE = 0.03  # seconds that everyone stands still before a slice; longer where attaching takes longer
+PAUSE = 0.03  # seconds that all members are frozen before a slice; longer where attaching takes longer
 
 
 @dataclass
@@ -82,12 +82,12 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=10)
-    parser.add_argument(
-        "--leads", nargs="+", default=["chase", "mobilenetv2-infer"], help="each in launches of its own"
-    )
+    parser.add_argument("--leads", nargs="+", default=["chase", "mobilenetv2-infer"], help="each in separate launches")
     parser.add_argument("--launches", type=int, default=5, help="of each lead")
-    parser.add_argument("--antagonist", default="compute", help="the workload on whose CPU the runner may sit")
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
+    parser.add_argument("--antagonist", default="compute", help="the workload that may share its CPU with the runner")
+    parser.add_argument(
+        "--study", type=Path, default=Path("config/config.yaml"), help="study that provides the catalogue"
+    )
     return parser.parse_args()
 
 
@@ -99,7 +99,7 @@ def _pace(stage: Stage, block: Block) -> Pace:
 def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) -> Pairs:
     """One member alone, in slices with everything that a block collects and with nothing."""
     member = next(each for each in block.company.members if each.name == name)
-    place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a CPU of its own"
+    place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a separate CPU"
     pairs = Pairs(f"{member.workload} alone, {place}", pace.length_s)
     scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
     rng = random.Random(f"{block.seed}/{name}")
@@ -119,7 +119,7 @@ def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) ->
 
 
 def _measure(stage: Stage, scene: Scene, pace: Pace, on: bool, everything: Hardware, pairs: Pairs) -> None:
-    """One slice, before which everyone stands still for as long, whether it is watched or not.
+    """One slice, before which all members are frozen for the same time, whether it is watched or not.
 
     What works inside of slices is attached before either, and taken off again at once where it is not to be there: a
     pause, and what attaching does to caches, would else be taken for the cost of what is attached.
@@ -143,7 +143,7 @@ def _measure(stage: Stage, scene: Scene, pace: Pace, on: bool, everything: Hardw
 
 
 def _attach(hardware: Hardware, stage: Stage) -> None:
-    """Attach what costs something inside of slices, read or not, while everyone stands still."""
+    """Attach what costs something inside of slices, read or not, while all members are frozen."""
     held = stage.held()
     for collector in filter(works_inside, hardware.collectors):
         collector.attach({name: each.pid for name, each in held.items()})
@@ -172,7 +172,7 @@ def _watched(block: Block, folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def company_on_stage(company: Company, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
-    """Launch a company's members, and placebos if asked to, and hold them frozen, as a block does."""
+    """Launch a company's members, with placebos on request, and hold them frozen, as a block does."""
     everyone = {cpu for member in company.members for cpu in member.cpus}
     names = {member.name for member in company.members}
     try:
@@ -202,11 +202,11 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _tell(found: Sequence[Pairs], options: argparse.Namespace, report: Report) -> None:
     report.text(
-        "Pairs of adjacent slices in random order, each as a block measures it: the member is let go, settles, and "
-        "runs to the first step after the slice's length. With everything: perf events and what else works inside of "
-        "slices are attached, and what is read at the edges of every slice is read. With nothing: none of it is there. "
-        f"Before either everything is attached anew, and everyone stands still for {1e3 * PAUSE:.0f} ms or longer. "
-        "Watched slices, of which a stretch has one in each scene, are not in this. "
+        "Pairs of adjacent slices in random order, each as a block measures it: the member is released, settles, and "
+        "runs to the first step after the slice's length. With everything: perf events and all else that works inside "
+        "slices are attached, and everything at the edges of slices is read. With nothing: all of this is off. "
+        f"Before each, everything is attached anew, and all members are frozen for {1e3 * PAUSE:.0f} ms or longer. "
+        "Watched slices, one of each scene in a stretch, are not included. "
         f"{options.launches} launches of each lead; each gives the mean of its pairs."
     )
     rows = []

@@ -46,7 +46,7 @@ class Equivalence:
 
     @property
     def verdict(self) -> str:
-        """What may be said of it."""
+        """What it shows."""
         if self.p_value < EQUIVALENCE_LEVEL:
             return "agree"
         if self.low > self.margin or self.high < -self.margin:
@@ -64,7 +64,7 @@ class Way(Protocol):
         """Units that each mix needs for this half-width: a row, or with `rng` a row for each variance that may be."""
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Machine-seconds until every mix has this half-width, likewise."""
+        """Machine-seconds until every mix has this half-width, in the same way."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Apart:
     corun_costs: Sequence[Floats]
 
     def effect(self, mix: int) -> Mean:
-        """Estimate by Welch's interval, which does not ask which run is whose partner."""
+        """Estimate by Welch's interval, which ignores the pairs of runs."""
         return minus(mean_of(self.solo), mean_of(self.coruns[mix]))
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:

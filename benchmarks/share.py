@@ -80,7 +80,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=8)
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study that provides the budget")
     parser.add_argument("--leads", nargs="+", default=["dlrm-train", "mobilenetv2-infer", "chase"])
     parser.add_argument("--antagonists", nargs="+", help="the study's antagonists if left out")
     return parser.parse_args()

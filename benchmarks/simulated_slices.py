@@ -1,7 +1,7 @@
 """Slices of a machine that wanders, for many studies at once: a known truth to hold printed intervals against.
 
 Nothing here is measured. Orders are those of our scheduler, windows are made as the runner makes them, and each study
-stands on a platform of its own, because the analysis pools none: one plan and one table hold them all.
+has a separate platform, because the analysis pools none: one plan and one table hold them all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Somebody outside who slows whoever runs, in this share of the slices of each kind of scene."""
+    """A program outside that slows the running members, in this share of the slices of each kind of scene."""
 
     strikes: Mapping[str, float]
     loss: float = 0.3  # of the rate
@@ -52,7 +52,7 @@ class Machine:
     effect_memory: float = 2.0  # seconds
     launch: float = 0.1  # of a co-run's loss, as a share of it: what it differs by between launches
     carry_over: float = 0.0  # what a slice after others loses
-    rejected: float = 0.02  # share of slices, whatever their scene
+    rejected: float = 0.02  # share of slices, of every scene
     spoilt: float = 0.0  # share of windows that are rejected as a whole
     neighbour: Neighbour | None = None
 
@@ -69,7 +69,7 @@ class Studies:
     windows: pd.DataFrame  # the column `platform` numbers the studies
     lasting: Mapping[str, Floats]  # by scene: what the lead loses in each launch in the long run; log, study x launch
     shown: Mapping[str, Floats]  # the same while each round lasted; study x launch x round
-    slices: pd.DataFrame  # both empty unless asked for
+    slices: pd.DataFrame  # both empty unless requested
     beats: pd.DataFrame
 
 

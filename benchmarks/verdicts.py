@@ -1,6 +1,6 @@
-"""What may be said of a figure against its aim: met, missed or unresolved, by its interval; without one, nothing.
+"""The verdict on a figure against its aim: met, missed or unresolved, by its interval; without one, none.
 
-An interval is over launches, rounds or repetitions, and a claim stands when every repetition of the benchmark shows it.
+An interval is over launches, rounds or repetitions, and a claim holds if every repetition of the benchmark shows it.
 """
 
 import math
@@ -16,7 +16,7 @@ FEWEST = 3  # launches, rounds or repetitions; fewer give no interval
 
 
 class Verdict(StrEnum):
-    """What may be said."""
+    """A verdict."""
 
     MET = "met"
     MISSED = "missed"
@@ -65,7 +65,7 @@ class Finding(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def verdict(self) -> Verdict | None:
-        """What may be said against the aim; None without an aim."""
+        """The verdict on the aim; None without an aim."""
         return None if self.aim is None else verdict(self.low, self.high, self.aim)
 
     def figures(self) -> str:

@@ -67,7 +67,7 @@ def test_a_page_has_the_newest_run_in_full_and_all_of_them_beside_each_other():
 )
 def test_a_claim_stands_when_every_repetition_shows_it(highs, group, shown):
     text = page.page({"restart_gap": [run_of(GAP, finding(high=high), hour=n) for n, high in enumerate(highs)]}, [GAP])
-    lists = section_of(text, "What the aims come to")
+    lists = section_of(text, "Aims and results")
     assert lists.startswith(f"\n**{group}**: 1 of 1.")
     assert shown in lists
     assert "- [What gap gives](#what-gap-gives)\n  - a loss: " in lists
@@ -77,7 +77,7 @@ def test_without_an_interval_there_is_no_verdict_and_without_an_aim_no_claim():
     bare = Finding(what="bare", value=3.0, unit="s", count=1, of="launches", aim=Aim(most=9))
     aimless = Finding(what="aimless", value=3.0, unit="s", low=2.0, high=4.0, count=5, of="launches")
     text = page.page({"restart_gap": [run_of(GAP, bare, aimless)]}, [GAP])
-    lists = section_of(text, "What the aims come to")
+    lists = section_of(text, "Aims and results")
     assert lists.startswith("\n**One run, no verdict**: 1 of 1.")
     assert "aimless" not in lists
     assert "| aimless | 3.0 s (2.0 to 4.0) | 5 launches |  |  |" in text
@@ -103,7 +103,7 @@ def test_what_was_not_measured_is_on_the_page_by_its_name():
 
 
 def test_repetitions_that_are_still_due_are_named():
-    assert "to be repeated in 3 separate hours; 1 so far" in page.page({"share": [run_of(SHARE)]}, [SHARE])
+    assert "To be repeated in 3 separate hours; 1 so far" in page.page({"share": [run_of(SHARE)]}, [SHARE])
 
 
 def test_whoever_is_killed_half_way_loses_one_run_and_goes_on_with_it(tmp_path, code):
