@@ -1,4 +1,4 @@
-# `make help` lists what there is. Everything is installed in this folder (.venv, .cache).
+# `make help` lists the commands. Everything is installed in this folder (.venv, .cache).
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ STUDY ?= config/config.yaml
 BLOCKS ?=
 DEMO := config/studies/demo.yaml
 TIMES ?= 50
-# Pure tests run side by side, on as many CPUs as we may use.
+# Pure tests run in parallel, on all CPUs that this process may use.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 PYTEST = python -m pytest
 QUICK := pure and not simulation and not nightly
@@ -40,14 +40,14 @@ demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a 
 sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
 	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
 
-plan: $(VENV)/run.stamp ## show what a study consists of, and how long it takes
+plan: $(VENV)/run.stamp ## show what a study will measure, and how long it takes
 	@castmates plan $(STUDY)
 
-doctor: $(VENV)/run.stamp ## show what this machine can and cannot do
+doctor: $(VENV)/run.stamp ## show what this machine can and cannot measure
 	@castmates doctor
 
-# Times are of two quiet cores, after the set-up. tests/README.md says what belongs where.
-dev: $(VENV)/dev.stamp ## set up what contributors need, and the hooks of git (1 minute)
+# Times are for two quiet cores, after the set-up. tests/README.md explains what belongs where.
+dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 minute)
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
 check: lint ## while you work: format, lint, types and the pure tests (3 minutes)
@@ -57,13 +57,13 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 	@$(PURE) "$(QUICK)"
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
-# What is required here fails where it cannot be had; CASTMATES_LAB=wanted skips it instead, with the reason.
-test-all: lint test ## each landing: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+# Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
+test-all: lint test ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(PURE) "simulation and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
 	  $(REAL) "(sweep and not core or landing or browser or lab or chaos or tensorflow) and not nightly"
 
-test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the lab, 200 kills, all jobs, documented figures (3 hours)
+test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)
 	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \
 	  echo "CASTMATES_SEED=$$CASTMATES_SEED" && \
 	  CASTMATES_RANDOM=1 $(PURE) pure && \
@@ -73,27 +73,27 @@ test-nightly: $(VENV)/dev.stamp ## the rest, with a seed of its own: all of the 
 soak: $(VENV)/dev.stamp ## run a test with real processes 50 times, under load (TEST=tests/real/…)
 	@TIMES=$(TIMES) scripts/soak.sh $(TEST)
 
-durations: $(VENV)/dev.stamp ## note in tests/durations.json how long the tests of each tier take (on a quiet machine)
+durations: $(VENV)/dev.stamp ## record in tests/durations.json how long the tests of each tier take (on a quiet machine)
 	@CASTMATES_LAB=required CASTMATES_BROWSER=required $(PYTEST) -q --write-durations -m "not nightly"
 
-mutants: $(VENV)/dev.stamp ## what the pure tests notice of 300 small faults, beside what they noticed before (30 minutes)
+mutants: $(VENV)/dev.stamp ## count how many of 300 small faults the pure tests notice, now and before (30 minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/mutation/environment.lock
 	@python -m tests.mutation run --output .cache/mutation/after.json --mutants tests/mutation/before.json \
 	  --renames tests/mutation/renames.txt && python -m tests.mutation compare tests/mutation/before.json .cache/mutation/after.json
 
-figures-check: $(VENV)/dev.stamp ## compare the simulated figures in docs/ with what their tests print (nightly; minutes)
+figures-check: $(VENV)/dev.stamp ## compare the simulated figures in docs/ with the output of their tests (nightly; minutes)
 	@$(PYTEST) -n $(WORKERS) tests/unit/test_documented_figures.py
 
-lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, in which the drivers are tested (once, 4 minutes; Debian 12)
+lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, for tests of the drivers (once, 4 minutes; Debian 12)
 	@python -m tests.lab.kit.build
 
-lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: the longest tests too)
+lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: including the longest tests)
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
 
-browser: $(VENV)/run.stamp ## fetch Chromium, in which the report's page is tested (once, without root; Debian 12)
+browser: $(VENV)/run.stamp ## fetch Chromium, for tests of the report's page (once, without root; Debian 12)
 	@python -m tests.browser.chromium
 
-compilers: $(VENV)/run.stamp ## fetch zig, with which the kernels are checked for other processors (once, 0.4 GB)
+compilers: $(VENV)/run.stamp ## fetch zig, to check the kernels for other processors (once, 0.4 GB)
 	@python -c 'from castmates import files, project; from castmates.workloads import environments; \
 	  print(environments.build(environments.COMPILER, project.ENVIRONMENTS, files.cache_folder()))'
 
@@ -110,10 +110,10 @@ docs: $(VENV)/docs.stamp ## build the documentation's site into dist/site, and c
 	@NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict
 	@echo "The documentation is in dist/site/index.html; with search: python -m http.server --directory dist/site"
 
-examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write what they print into the pages
+examples: $(VENV)/dev.stamp ## run the examples of the tutorial and the case study, and write their output into the pages
 	@python -m docs_site.examples
 
-format: $(VENV)/dev.stamp ## put the code into its style
+format: $(VENV)/dev.stamp ## format the code
 	ruff check --fix --quiet . || true
 	ruff format .
 	snakefmt Snakefile workflow
@@ -128,10 +128,10 @@ wheel: $(VENV)/dev.stamp ## build the wheel into dist/, install it in an empty e
 	python -m hatchling build --target wheel --directory dist
 	@$(PYTEST) -q tests/workflow/test_wheel.py
 
-benchmarks: $(VENV)/dev.stamp ## measure what our own parts cost and gain, as far as this code was not, and write docs/benchmarks.md (shows the time left; ONLY="dial scale")
+benchmarks: $(VENV)/dev.stamp ## run the benchmarks that were not yet run with this code, and write docs/benchmarks.md (shows the time left; ONLY="dial scale")
 	@python -m benchmarks.all $(if $(ONLY),--only $(ONLY))
 
-clean: ## remove the environments and what was built (results stay)
+clean: ## remove the environments and everything that was built (results stay)
 	rm -rf $(VENV) .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/python.stamp:

@@ -1,4 +1,4 @@
-"""The figures that this package adds; imported when a sweep starts, so what draws them lies in other modules."""
+"""The figures that this package adds; imported when a sweep starts, so the drawing code is in other modules."""
 
 from castmates.report.figures.index import Figure
 

@@ -31,14 +31,14 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The text below the figure, before what all captions have in common."""
     leads = relative_rates(results.windows)["lead"].nunique()
     left = f" {LEADS} of {counted(leads, 'program')} are shown." if leads > LEADS else ""
     return f"A ring is a launch: the program's median rate alone, over the median of its launches.{left} "
 
 
 def alternative(results: Results) -> str:
-    """What is read aloud in the figure's place."""
+    """The text for screen readers."""
     rates = relative_rates(results.windows).groupby("lead", sort=False)["relative_rate"]
     parts = [f"{plain(str(lead))} from {number(own.min(), 3)} to {number(own.max(), 3)}" for lead, own in rates]
     return f"Rates alone, launch by launch: {listed(parts)}." if parts else lacking(results)

@@ -8,7 +8,7 @@ from castmates.protocols import Sample
 
 
 class LoadAverage:
-    """How many processes want to run on the whole machine."""
+    """The number of processes that are ready to run on the whole machine."""
 
     name = "load-average"
 
@@ -18,7 +18,7 @@ class LoadAverage:
         self._before = 0.0
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Nothing of the members is read."""
+        """Members are not read."""
 
     def start(self, active: Sequence[str]) -> None:
         """Read it at the opening edge."""
@@ -30,7 +30,7 @@ class LoadAverage:
         return [Sample(time.monotonic_ns(), self.name, "host", "load_1min", load)]
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""
 
     def about(self) -> dict[str, str]:
         """For the block's record."""

@@ -1,4 +1,4 @@
-"""A metric of all members of a mix: the rate that the member which loses most keeps of its own alone."""
+"""A metric of all members of a mix: the share of its own rate that the member with the largest loss keeps."""
 
 import numpy as np
 import numpy.typing as npt
