@@ -40,7 +40,7 @@ class Plugin:
 
     def broken(self, why: str) -> CastmatesError:
         """The sentence that names it, and what to do."""
-        return CastmatesError(f"the {self} {why}. Mend that package, or uninstall it.")
+        return CastmatesError(f"the {self} {why}. Fix that package, or uninstall it.")
 
     def __str__(self) -> str:
         return f"{KINDS[self.kind]} '{self.name}' of the package {self.package} {self.version}"

@@ -24,8 +24,8 @@ def give(granting: Granting, shell: int | None) -> None:
         return
     if uid_of(shell) != granting.grantee.uid:
         raise CastmatesError(
-            f"--shell {shell}: this is no process of {granting.grantee.name}; give the number that `echo $$` prints in "
-            "the shell from which sweeps are to be started"
+            f"--shell {shell}: this is not a process of {granting.grantee.name}; give the number that `echo $$` prints "
+            "in the shell from which sweeps are to be started"
         )
     is_given = False
     for what, place in (("freeze", cgroups.unified), ("bound", cgroups.pids_of_version_1)):

@@ -204,7 +204,7 @@ class Journal:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             if not _is_trusted(fd):
-                raise CastmatesError(f"{self.path} can be written by others; look who made it, then remove it.")
+                raise CastmatesError(f"{self.path} can be written by others; find out who made it, then remove it.")
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield fd
         finally:
@@ -253,7 +253,7 @@ def _undo(entry: Entry) -> Undone:
             return Undone(entry, "foreign", value)
         kind.write(Path(change.target), change.former)
         if not kind.same(value := kind.read(Path(change.target)), change.former):
-            return Undone(entry, "failed", f"the kernel says '{value}' all the same")
+            return Undone(entry, "failed", f"the kernel still reports '{value}'")
     except OSError as error:
         return Undone(entry, "gone") if error.errno in GONE else Undone(entry, "failed", error.strerror or str(error))
     return Undone(entry, "restored")
@@ -265,7 +265,7 @@ def _make(change: Change) -> None:
     kind.write(target, change.new)
     if (value := kind.read(target)) != change.new:
         kind.write(target, change.former)
-        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but said '{value}'")
+        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but reports '{value}'")
 
 
 def _entries(text: bytes) -> dict[int, Entry]:

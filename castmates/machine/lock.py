@@ -180,4 +180,4 @@ def _read_holder(fd: int) -> str:
             continue
         clean = {key: "".join(filter(str.isprintable, word))[:200] for key, word in words.items()}
         return f"{clean['user']} for {clean['what']} (process {clean['pid']}) since {clean['since']}"
-    return "a process that has not said who it is"
+    return "a process that left no name"

@@ -49,7 +49,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
     elif not outcome.rounds:
-        say("measured, but every round has a rejected window; `castmates retry` forgets such blocks")
+        say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:
         rejected = sum(bool(window.reasons) for window in outcome.windows)
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
@@ -102,7 +102,7 @@ def _follow(owner: int | None) -> Callable[[], None]:
     def check() -> None:
         now = read_process(owner)
         if asked is None or now is None or not now.alive or now.born != asked.born:
-            raise Interrupted(f"process {owner}, which asked for this block, is gone")
+            raise Interrupted(f"process {owner}, which started this block, is gone")
 
     return check
 

@@ -39,7 +39,7 @@ def line(blocks: Sequence[Block]) -> str:
     scenes = max((profiled_scenes(block) for block in blocks), default=0)
     parts = []
     if windows:
-        parts.append(f"up to {windows} short windows of the lead alone, which tell what measuring costs")
+        parts.append(f"up to {windows} short windows of the lead alone, which show what measuring costs")
     if scenes:
         steps = max(block.design.counters.profile for block in blocks)
         parts.append(f"{steps} profiled steps of the lead in each of up to {scenes} scenes, which enter no rate")

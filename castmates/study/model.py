@@ -47,7 +47,7 @@ class Workload(Written):
     progress: Literal["heartbeat", "runs", "output"] = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit; 'output': its lines of output tell its steps",
+        "each completed run is one unit; 'output': its lines of output show its steps",
     )
     step_line: Line = Field(
         default="",

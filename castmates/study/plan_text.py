@@ -70,7 +70,7 @@ def _whole(block: object, content: Mapping[str, Any]) -> dict[str, Any]:
     named = {key: block[key] for key in SHARED if isinstance(block.get(key), str)}
     lacking = [name for key, name in named.items() if name not in content.get(SHARED[key][0], {})]
     if lacking:
-        raise ValueError(f"it does not tell what '{lacking[0]}' is")
+        raise ValueError(f"it does not describe '{lacking[0]}'")
     return {**block, **{key: content[SHARED[key][0]][name] for key, name in named.items()}}
 
 

@@ -90,7 +90,7 @@ def python_range(name: str, envs_dir: Path) -> str:
     ranges = [match[1].replace(" ", "") for match in found if match]
     if len(ranges) != 1:
         raise CastmatesError(
-            f"{file} must say once for which Pythons {name}.lock was made, in a line such as 'python >=3.11,<3.14'."
+            f"{file} must state once for which Pythons {name}.lock was made, in a line such as 'python >=3.11,<3.14'."
         )
     return ranges[0]
 

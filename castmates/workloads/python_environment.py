@@ -117,7 +117,7 @@ def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> N
         words = "\n".join(last) if last else "uv's own words are above."
         raise CastmatesError(
             f"uv could not build the environment '{name}' in {place} (status {process.returncode}); look at its last "
-            f"lines, and at the network if they speak of it:\n{words}"
+            f"lines, and at the network if they mention it:\n{words}"
         )
 
 

@@ -143,7 +143,7 @@ def _parts(study, lead, name, logs, rounds, platform):
              "blocks": blocks, "rounds": blocks * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
              "verdict": "unclear" if blocks >= 3 else "too few blocks" if blocks else "no data",
              "within_low": within_low, "within_high": within_high, "how": "", "partition": "", "candidates": 0,
-             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists ways of their own",
+             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists separate ways",
              "possibly_biased": False}
         )  # fmt: skip
     return rows

@@ -35,7 +35,7 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
     assert profiled_scenes(block) == 2
     assert seconds(block) < 6 * 1.3 + 10
     assert line([block]).startswith(
-        "After the rounds of a block: up to 6 short windows of the lead alone, which tell what measuring costs; "
+        "After the rounds of a block: up to 6 short windows of the lead alone, which show what measuring costs; "
         "8 profiled steps of the lead in each of up to 2 scenes, which enter no rate (about "
     )
     assert line([block]).endswith(" s and the time of these steps).")

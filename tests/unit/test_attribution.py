@@ -141,7 +141,7 @@ def test_a_mix_without_partitions_has_what_can_be_told():
     of = maker.made([mix(maker.LEAD, maker.STREAM)], blocks=3)
     found = attributed(of, maker.windows(of))
     assert by_part(found) == pytest.approx({"total": 0.32, "busy neighbour": 0.02, "sharing": 0.3})
-    assert found["note"].iloc[0] == "no partition gives the lead and its antagonists ways of their own"
+    assert found["note"].iloc[0] == "no partition gives the lead and its antagonists separate ways"
     named = attributed(of, maker.windows(of), "split-4")
     assert named["note"].iloc[0] == "split-4, which the study names, keeps nobody apart in this mix"
 

@@ -129,7 +129,7 @@ def test_without_a_driver_the_frequency_comes_from_cpuinfo_and_says_so(tmp_path)
     frequency = Frequency([1, 3, 4], tmp_path)
     frequency.start([])
     told = [(one.subject, one.value, one.note) for one in frequency.stop()][:3]
-    assert told == [("cpu1", 2445.426, CPUINFO), ("cpu3", 800.5, CPUINFO), ("cpu4", None, "not told")]
+    assert told == [("cpu1", 2445.426, CPUINFO), ("cpu3", 800.5, CPUINFO), ("cpu4", None, "not shown")]
     assert frequency.available() is None
     assert Frequency([4], tmp_path).available()
 

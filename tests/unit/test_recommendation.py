@@ -97,7 +97,7 @@ def test_the_last_word_is_that_of_fresh_blocks():
     assert "split-4, seemed to keep the loss within 3 %. Not confirmed, the interval holds the limit: 2.5 %" in unclear
     few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, blocks=2)), "cmd")
     assert "split-4, keep the loss within 3 %: 1.9 %" in few
-    assert few.endswith("Not confirmed: 2 fresh launches of fresh count, and three are the least; run `cmd`.")
+    assert few.endswith("Not confirmed: 2 fresh launches of fresh count, three are needed; run `cmd`.")
 
 
 def test_a_gain_is_not_called_a_loss():

@@ -92,7 +92,7 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
     try:
         values = groups["slowdown"].agg(lambda slowdowns: float(metric(slowdowns.to_numpy(dtype=float))))
     except Exception as problem:  # whatever a stranger's function raises
-        why = f"failed ({type(problem).__name__}: {problem}): mend its package, or uninstall it."
+        why = f"failed ({type(problem).__name__}: {problem}): fix its package, or uninstall it."
         raise CastmatesError(f"the metric '{name}' of a plug-in {why}") from problem
     if not (values > 0).all():
         raise CastmatesError(

@@ -119,7 +119,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     launches = counts["blocks"] + counts["blocks_few"]
     reasons = {
         "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
-        "heartbeats cover different numbers of units, so that a step has no time of its own": (
+        "heartbeats cover different numbers of units, so that one step cannot be timed": (
             counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
         ),
         "steps cover different numbers of units in different launches, so that launches have no common step": (
@@ -129,7 +129,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
     some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
-    some += launches.astype(str) + " have fewer, and the others are no fair sample"
+    some += launches.astype(str) + " have fewer, and the others alone are not a fair sample"
     lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
     return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
 

@@ -79,9 +79,9 @@ class Counters:
         budget = probe(events, cpus)
         unknown = [event.name for event in events if not event.attrs]
         if unknown:
-            say(f"not counted, for perf does not know them here: {', '.join(unknown)}")
+            say(f"not counted, because perf does not know them here: {', '.join(unknown)}")
         if budget.refused:
-            say(f"not counted, for there are no counters for them here: {', '.join(budget.refused)}")
+            say(f"not counted, because this machine has no counters for them: {', '.join(budget.refused)}")
         if len(budget.turns) > 1:
             say(f"the events need {len(budget.turns)} turns: no more than {max(map(len, budget.turns))} fit at once")
         return cls(events, budget, rota, counting.how, counting.series)

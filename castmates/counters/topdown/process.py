@@ -86,7 +86,7 @@ class PerfProcess:
         try:
             os.write(self._tell, word.encode() + b"\n")
         except OSError:
-            self.fail(f"it could not be told to {word}")
+            self.fail(f"it did not take the command '{word}'")
 
     def obeyed(self, word: str, deadline: float) -> bool:
         """Wait for the acknowledgement of an order, until this time of the monotonic clock."""

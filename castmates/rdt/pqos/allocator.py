@@ -102,8 +102,8 @@ class PqosAllocator:
             for mask in (share.ways, share.code):
                 if mask is not None and (mask & ~cache.full or mask.bit_count() < cache.least_ways):
                     raise CastmatesError(
-                        f"{name_of(share.member)} was given the way mask {mask:x}, but pqos says that masks here are "
-                        f"within {cache.full:x} and have at least {cache.least_ways} ways: write masks that fit."
+                        f"{name_of(share.member)} was given the way mask {mask:x}, but pqos reports that masks here "
+                        f"are within {cache.full:x} and have at least {cache.least_ways} ways: write masks that fit."
                     )
 
     def _differences(self, state: State) -> list[str]:

@@ -71,7 +71,7 @@ def wanted_schemata(
     for share in shares:
         if share.member not in base:
             known = ", ".join(name for name in base if name != REST)
-            raise CastmatesError(f"a partition names {name_of(share.member)}, who has no group; members are {known}.")
+            raise CastmatesError(f"a partition names {name_of(share.member)}, which has no group; members are {known}.")
         wanted[share.member] = with_share(base[share.member], share, domains[share.member], cache)
     return wanted
 

@@ -239,7 +239,7 @@ def _licence(stated: str) -> Entity:
             "@id": "#no-licence",
             "@type": "CreativeWork",
             "name": "No licence stated",
-            "description": "Nobody stated under which licence these data may be used; ask their authors.",
+            "description": "No licence was stated for these data; ask their authors.",
         }
     address = stated if "://" in stated else f"https://spdx.org/licenses/{quote(stated)}"
     return {"@id": address, "@type": "CreativeWork", "name": stated, "description": "The licence of these data."}

@@ -89,7 +89,7 @@ def _system(results: Results) -> str:
     if not rows:
         return ""
     caption = (
-        "What the members of a mix give together without a partition: system throughput (STP), average normalised "
+        "Combined throughput of the members of a mix without a partition: system throughput (STP), average normalised "
         "turnaround time (ANTT) and unfairness, geometric means over launches with 95 % t intervals between launches; "
         f"n is the number of launches in which every member has a pair{flagged(rows)}. {source(results)}"
     )

@@ -40,7 +40,7 @@ def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
     if not amounts:
         return {"eviction": "none: the kernel does not show how large the last-level caches are"}
     streams = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in amounts.items())
-    return {"eviction": f"whenever somebody loses ways: {streams}"}
+    return {"eviction": f"whenever a member loses ways: {streams}"}
 
 
 def has_masks(company: Company) -> bool:

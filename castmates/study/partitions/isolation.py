@@ -37,6 +37,6 @@ def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
 
 def _advice(isolating: Sequence[str]) -> str:
     if not isolating:
-        return "add a sweep that gives them ways of their own, such as `split: 4`, or leave the key out"
+        return "add a sweep that gives them separate ways, such as `split: 4`, or leave the key out"
     more = f" and {len(isolating) - MOST_NAMED} more" if len(isolating) > MOST_NAMED else ""
     return f"name one that keeps them apart ({', '.join(isolating[:MOST_NAMED])}{more}), or leave the key out"

@@ -203,8 +203,8 @@ def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
     rest = roles["rest"].mask if "rest" in written else _rest(roles["antagonists"].mask, ground)
     if parts and rest is None and ground.keys.rest != "all":
         ground.notes.add(
-            f"{ground.key}.masks: everybody else on the machine has all ways, for the role antagonists has no mask; "
-            "write one for 'rest' if they should not."
+            f"{ground.key}.masks: everybody else on the machine has all ways, because the role antagonists has no "
+            "mask; write one for 'rest' if they should not."
         )
     yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
 
@@ -220,7 +220,7 @@ def _part(written: Masks, ground: _Ground, where: str) -> Part:
     return Part(mask, code)
 
 
-_NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have ways of its own"
+_NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have separate ways"
 
 
 def _digits(written: Masks, ground: _Ground) -> str:

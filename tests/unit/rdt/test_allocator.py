@@ -178,7 +178,7 @@ def test_a_throttle_between_two_steps_is_rounded_up_and_said_once():
 def test_what_the_machine_lacks_is_a_sentence():
     with pytest.raises(CastmatesError, match="no throttle of memory bandwidth"):
         Bench(LAB_NO_THROTTLE).prepared().apply([Share(member=LEAD, bandwidth=50)])
-    with pytest.raises(CastmatesError, match="nobody@9, who has no group"):
+    with pytest.raises(CastmatesError, match="nobody@9, which has no group"):
         Bench().prepared().apply([Share(member="nobody@9", ways=1)])
     bench = Bench(LAB_TWO_SOCKETS)
     bench.held[LEAD] = Held(bench.held[LEAD].pid, (77,))
