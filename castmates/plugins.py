@@ -35,7 +35,7 @@ class Plugin:
         """Import it."""
         try:
             return self.point.load()
-        except Exception as problem:  # whatever a stranger's module raises
+        except Exception as problem:  # whatever a plug-in's module raises
             raise self.broken(f"cannot be loaded: {_words(problem)}") from problem
 
     def broken(self, why: str) -> CastmatesError:

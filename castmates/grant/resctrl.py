@@ -2,7 +2,7 @@
 
 The kernel lets a user move a task whose owner he is (its effective user, rdtgroup_task_write_permission), and write
 what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's. So
-do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them whoever is in the default one.
+do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them all that is in the default one.
 """
 
 import errno
@@ -68,7 +68,7 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
 
 
 def _hand_over_default(granting: Granting, file: Path) -> None:
-    """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
+    """Note the masks before the user can write them: nobody else can read the user's own journal later."""
     noted = any((entry.change.kind, entry.change.target) == ("resctrl-schemata", str(file)) for entry in granted())
     what = "the masks of everybody who is in no group"
     try:

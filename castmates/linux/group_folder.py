@@ -8,7 +8,7 @@ from pathlib import Path
 from castmates.linux.kernel_files import read_text, write_kernel
 
 THERE, ABSENT = "there", "absent"
-OWN = "castmates"  # what the names begin with that nobody else gives
+OWN = "castmates"  # what the names begin with that no other program gives
 
 
 def read(path: Path) -> str:
@@ -29,7 +29,7 @@ def _remove(path: Path) -> None:
     if not path.name.startswith(OWN) and read_text(path / "tasks"):
         raise OSError(errno.EBUSY, "it has tasks, which are not of castmates")
     for inner, _, files in os.walk(path, topdown=False):
-        # A control group is removed only when nobody is in it; resctrl's moves its tasks by itself.
+        # A control group is removed only when it is empty; resctrl's moves its tasks by itself.
         if "cgroup.procs" in files:
             _empty(Path(inner), path.parent)
             Path(inner).rmdir()

@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def stale(self) -> bool:
-        """Whether nobody is left who would take it back."""
+        """Whether no process is left that would take it back."""
         return is_gone(self.owner)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Undone:
 
     entry: Entry
     how: Literal["restored", "already", "foreign", "gone", "restarted", "failed"]
-    finding: str = ""  # the value that somebody else set, or why putting back failed
+    finding: str = ""  # the value that another program set, or why putting back failed
 
     def __str__(self) -> str:
         change = self.entry.change

@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def print_progress(message: str) -> None:
-    """Print something for whoever started us, without disturbing standard output."""
+    """Print something for the user, without disturbing standard output."""
     print(message, file=sys.stderr, flush=True)
 
 

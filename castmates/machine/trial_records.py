@@ -1,4 +1,4 @@
-"""Records of trials on this machine: whether way masks work, whether counters are right, whom each speaks for."""
+"""Records of trials on this machine: whether way masks work, whether counters are right; each for one machine."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class TrialRecords:
         return cache / self.folder / f"{_digest(identity)}.json"
 
     def read(self, cache: Path, root: Path = Path("/")) -> Record | None:
-        """Return the record that speaks for this machine; None where there is none, or none that can be read."""
+        """Return the record that applies to this machine; None where there is none, or none that can be read."""
         identity = self.identity(root)
         record = _json(self.file_of(cache, identity))
         return record if record.get("identity") == identity else None

@@ -39,7 +39,7 @@ class CacheRequest:
 
 
 def refuse_hopeless(request: CacheRequest) -> None:
-    """Refuse shares that nobody could give out, after a restart for instance, before anything is launched for them."""
+    """Refuse shares that could not be given out, after a restart for instance, before anything is launched for them."""
     if not request.shares:
         return
     if request.driver == "pqos":

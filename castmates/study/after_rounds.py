@@ -15,7 +15,7 @@ def cost_windows(design: Design) -> int:
     counting = design.counters
     each = 1 + bool(counting.series)  # a counter, and its series
     together = 1 + bool(design.monitor) + each * bool(counting.events)  # migrations are always counted
-    # Top-Down has rounds of its own, and in them a window of its own with everything on.
+    # Top-Down has separate rounds, and in them a separate window with everything on.
     return counting.cost_pairs * (1 + together + (1 + each) * bool(counting.topdown))
 
 

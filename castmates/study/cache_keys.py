@@ -150,7 +150,7 @@ class Sweep(Written):
 
 
 class CacheKeys(Written):
-    """What is tried on the last-level cache, and how it is watched; docs/partitions.md tells more."""
+    """What is tried on the last-level cache, and how it is watched; more in docs/partitions.md."""
 
     sweeps: list[Sweep] = Field(default_factory=list, description="partitions to try on every mix; none if left out")
     only: list[Name] = Field(

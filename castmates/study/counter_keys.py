@@ -54,7 +54,7 @@ def name_of(event: str) -> str:
 
 
 class CounterKeys(Written):
-    """What is counted in every window; docs/counters.md tells more."""
+    """What is counted in every window; more in docs/counters.md."""
 
     events: list[Name] = Field(
         default=["basic", "cache"],

@@ -125,7 +125,7 @@ class MixRule(Written):
 
 
 class Placement(Written):
-    """Which CPUs, and which memory, the members of a mix get; docs/placement.md tells what holds without a rule."""
+    """Which CPUs, and which memory, the members of a mix get; docs/placement.md has what holds without a rule."""
 
     lead: CpuList | None = Field(default=None, description="CPUs of the lead, such as 0-3, taken in this order")
     antagonists: CpuList | None = Field(default=None, description="CPUs of the antagonists, handed out in order")
@@ -149,7 +149,7 @@ class Placement(Written):
 
 
 class Controls(Written):
-    """Mixes whose outcome is known beforehand: they say whether the study can be believed, and are no result of it."""
+    """Mixes whose outcome is known beforehand: they show whether the study can be trusted, and are not results."""
 
     positive: MixRule | None = Field(
         default=MixRule(lead="chase", antagonists=["stream"]),

@@ -76,7 +76,7 @@ class Noise(Written):
 
 
 class MachineModel(Written):
-    """A modelled machine: last-level caches with way masks, each with a memory of its own behind it."""
+    """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
     domains: int = Field(default=1, ge=1, le=16, description="last-level caches")
     cores: int = Field(default=8, ge=2, le=128, description="around each of them")

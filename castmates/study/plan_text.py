@@ -87,7 +87,7 @@ def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str
 def _name(record: BaseModel, usual: str, by_text: dict[str, str], shared: dict[str, Any]) -> str:
     text = record.model_dump_json()
     if text not in by_text:
-        # What a measured block's company says of builds and places may differ under the same id.
+        # What a measured block's company records of builds and places may differ under the same id.
         by_text[text] = usual if usual not in shared else f"{usual}/{len(shared) + 1}"
         shared[by_text[text]] = record.model_dump(mode="json")
     return by_text[text]

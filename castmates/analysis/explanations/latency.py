@@ -55,7 +55,7 @@ def conditions(plan: Plan) -> pd.DataFrame:
     bases = bases.assign(
         kind=bases["baseline"].str.partition("@")[0],
         partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
-        # A placebo is held against solo too.
+        # A placebo is compared with solo too.
         baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
     )
     table = pd.concat([bases, scenes], ignore_index=True)

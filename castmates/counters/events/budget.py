@@ -48,7 +48,7 @@ class Budget:
     influences: dict[str, str] = field(default_factory=dict)
 
     def about(self) -> dict[str, str]:
-        """Describe it, for the provenance."""
+        """Describe it."""
         if not self.turns:
             return self.influences
         facts = {"events that fit at once": str(max(map(len, self.turns)))}

@@ -1,6 +1,6 @@
 """What of the machine must stay as it was at the block's begin: governors and their limits, CPUs online, being awake.
 
-A changed setting spoils every window from then on, so both edges are held against the block's begin. A lowered
+A changed setting spoils every window from then on, so both edges are compared with the block's begin. A lowered
 scaling_max_freq is no fault while the kernel cools the processor: that is throttling, which is an effect.
 """
 

@@ -23,7 +23,7 @@ class Frequency:
         self._opening: list[Sample] | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nobody: a frequency is a CPU's."""
+        """Watch nothing: a frequency is a CPU's."""
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""

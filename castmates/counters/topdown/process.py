@@ -1,7 +1,7 @@
 """One `perf stat` that stands by, counts between two edges, and is always ended.
 
 It starts disabled (-D -1) and obeys its control pipe: `enable` and `disable` come back acknowledged. Its print goes
-into a file without a name, so that nothing is left whoever is killed.
+into a file without a name, so that nothing is left, whichever process is killed.
 """
 
 import io
@@ -76,7 +76,7 @@ class PerfProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number, for whoever watches."""
+        """Its number, for those that watch."""
         return self._process.pid if self._process else None
 
     def order(self, word: str) -> None:

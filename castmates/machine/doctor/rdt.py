@@ -65,7 +65,7 @@ def _hardware_remedy(facts: Mapping[str, Any]) -> str:
 
 
 def mounted(facts: Mapping[str, Any]) -> Check:
-    """Is resctrl mounted here, and is nobody else using it?"""
+    """Is resctrl mounted here, and not used by others?"""
     resctrl = facts["resctrl"]
     if resctrl["mounted"] is None:
         if not resctrl["kernel"]:

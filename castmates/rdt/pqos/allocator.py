@@ -36,7 +36,7 @@ class PqosAllocator:
     def apply(self, shares: Sequence[Share]) -> bool:
         """Give out these shares, and everything to who is not named, and prove that they were taken.
 
-        True where somebody has lost ways: what lies in them is evicted by nobody.
+        True where a member has lost ways: nothing evicts what lies in them.
         """
         former, cache = self.session.former, self.session.cache
         self._check(shares)
@@ -82,7 +82,7 @@ class PqosAllocator:
         self.session.close()
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is driven and how."""
+        """Describe what is driven and how."""
         cache = self.session.cache
         throttle, holes = cache.bandwidth, "with" if cache.sparse else "without"
         return {

@@ -28,7 +28,7 @@ class Arrangement:
 
 
 def arrange(shares: Sequence[Share], members: Mapping[str, Held], former: State, cache: Cache) -> Arrangement:
-    """Give a class to everybody who is to have something else; CPUs of nobody are in the default class."""
+    """Give a class to everyone with another share; all other CPUs are in the default class."""
     base = schemata_of(former, DEFAULT, cache)
     all_of_it = everything(cache, base)
     unless_named = {REST: base} | dict.fromkeys(members, all_of_it)

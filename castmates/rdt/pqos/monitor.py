@@ -43,7 +43,7 @@ class _Series:
 
 
 class PqosMonitor:
-    """Watches the CPUs of members; where several members share a CPU, what is read is the CPU's and nobody's."""
+    """Watches the CPUs of members; where several members share a CPU, what is read is the CPU's and no member's."""
 
     name = "pqos"
 
@@ -84,7 +84,7 @@ class PqosMonitor:
         self.session.pause = self.session.resume = lambda: None
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is read and how."""
+        """Describe what is read and how."""
         return {
             "monitoring": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
             "rate": f"{self.rate:g} Hz",

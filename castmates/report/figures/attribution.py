@@ -41,7 +41,7 @@ class Panel:
     """One pair on one platform: its bars from above, each with the loss at which it begins."""
 
     who: str
-    about: str  # how its parts were told apart, where pairs differ in that
+    about: str  # how its parts were separated, where pairs differ in that
     colour: str
     bars: list[tuple[float, Row]]
     fewer: str  # of how many of the rounds the total is

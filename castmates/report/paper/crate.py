@@ -72,7 +72,7 @@ class About:
     name: str
     description: str
     published: str  # ISO 8601
-    licence: str  # an SPDX identifier or an address; "" where nobody stated one
+    licence: str  # an SPDX identifier or an address; "" where none was stated
     authors: Sequence[str]
     version: str  # of the Castmates that analysed and wrote it
 

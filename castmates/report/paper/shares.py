@@ -77,7 +77,7 @@ def _knees(results: Results) -> str:
 
 
 def _recommendations(results: Results) -> str:
-    """What was chosen in the search, and below it what fresh launches say of it."""
+    """What was chosen in the search, and below it what fresh launches show."""
     rows = records(results.recommendations)
     if not rows:
         return ""

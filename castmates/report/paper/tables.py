@@ -1,4 +1,4 @@
-"""The tables of a paper: effects, what they are due to, the members together, controls. Captions say the platform."""
+"""The tables of a paper: effects, what they are due to, the members together, controls. Captions name the platform."""
 
 from collections.abc import Mapping
 from typing import Any

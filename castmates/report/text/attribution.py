@@ -65,7 +65,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def given_back(results: Results) -> dict[tuple[str, str, str], str]:
-    """By mix, member and platform: what ways of its own give the lead back, as the end of a sentence on its loss."""
+    """By mix, member and platform: what separate ways give the lead back, as the end of a sentence on its loss."""
     comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
     return {
         (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)

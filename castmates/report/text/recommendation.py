@@ -53,7 +53,7 @@ def sentence(row: Row, command: str) -> str:
     fresh = confirmation(row, command)
     if row["confirmation"] in (verdicts.NOT_YET, verdicts.TOO_FEW):
         return f"{who}: {ways(row)} keep the loss within {limit}: {_search(row)}, while {_others(row, '')}. {fresh}"
-    # What fresh blocks say is the last word; the estimate that made us choose comes after it.
+    # What fresh blocks show is the last word; the estimate that made us choose comes after it.
     keep = "keep" if row["confirmation"] == verdicts.YES else "seemed to keep"
     return f"{who}: {ways(row)} {keep} the loss within {limit}. {fresh} It was chosen for {_search(row)}."
 
@@ -154,7 +154,7 @@ def knee_words(row: Row) -> str:
 
 
 def measured_ways(row: Row, results: Results) -> str:
-    """4 to 8; a lead alone also keeps its rate with the whole cache, for that is what its rates are held against."""
+    """4 to 8; a lead alone also keeps its rate with the whole cache, which its rates are compared with."""
     fewest, most = row["fewest_ways"], row["most_ways"]
     measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     every = results.plan.cache.ways if results.plan.cache else 0

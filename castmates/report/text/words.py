@@ -77,7 +77,7 @@ def units(counts: Iterable[int]) -> str:
 
 
 def launches(blocks: int) -> str:
-    """What a within-launch interval speaks of."""
+    """What a within-launch interval covers."""
     return "this launch" if blocks == 1 else f"these {blocks} launches"
 
 

@@ -18,7 +18,7 @@ class Restored:
 
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    occupied: list[Path] = field(default_factory=list)  # control groups in which somebody still lives
+    occupied: list[Path] = field(default_factory=list)  # control groups that still hold processes
 
     @property
     def sentences(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The restarts of a command that is run again and again: how long nobody ran in between, read at a window's close.
+"""The restarts of a command that is run again and again: how long none ran in between, read at a window's close.
 
 Its keeper (native/loop.c) writes down when each run ended and when the next one went on; see docs/heartbeat.md.
 """

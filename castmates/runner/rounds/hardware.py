@@ -93,7 +93,7 @@ class Hardware:
             counter.attach(served)
 
     def apply_shares(self, shares: Sequence[Share]) -> bool:
-        """Put these shares in force; True where somebody has lost ways."""
+        """Put these shares in force; True where a member has lost ways."""
         lost = self.allocator.apply(shares)
         if self.witness is not None:
             self.witness.remember()

@@ -1,4 +1,4 @@
-"""Which partitions isolate: lead and antagonists have ways of their own, and nobody is throttled."""
+"""Which partitions isolate: lead and antagonists have separate ways, and none is throttled."""
 
 from collections.abc import Iterable, Sequence
 

@@ -59,7 +59,7 @@ class Partitions:
 
 
 def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file: str) -> Partitions:
-    """What a study asks for on this machine; where the cache cannot be shared out, nothing, and a note says so."""
+    """What a study asks for on this machine; where the cache cannot be shared out, nothing, with a note."""
     notes = Notes()
     if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
         notes.add(
@@ -96,7 +96,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:
-    """The cut with members in their roles; None where it gives none of them anything, or names somebody else too."""
+    """The cut with members in their roles; None where it gives none of them anything, or names another workload too."""
     if not cut.named.keys() <= {lead.workload, *(member.workload for member in antagonists)}:
         return None
     parts = [(lead.name, _part(lead, cut.lead, cut))]

@@ -1,4 +1,4 @@
-"""A sweep and a machine's cache -> cuts: who gets which ways and how much bandwidth, by role; nobody is seated yet."""
+"""A sweep and a machine's cache -> cuts: who gets which ways and how much bandwidth, by role, not by member."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class Cut:
     alone: bool = False  # the lead runs alone under it
     lead: Part = Part()
     antagonists: Part = Part()
-    named: Mapping[str, Part] = field(default_factory=dict)  # workloads that get something of their own
+    named: Mapping[str, Part] = field(default_factory=dict)  # workloads that get their own share
     rest: int | None = None
 
 
@@ -244,7 +244,7 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
 
 
 def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
-    """By role or workload: its throttles, none where the machine has none; nobody where the sweep asks for none."""
+    """By role or workload: its throttles, none where the machine has none; none where the sweep asks for none."""
     wanted, bandwidth = sweep.bandwidth or {}, ground.cache.bandwidth
     if bandwidth is None:
         if wanted:

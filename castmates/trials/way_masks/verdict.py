@@ -112,7 +112,7 @@ def _occupancy(plateaus: Sequence[Plateau]) -> str:
 
 
 def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule = RULE) -> dict[str, Any]:
-    """Return everything that was measured, for the record."""
+    """Return everything that was measured."""
     return {
         "rule": asdict(rule),
         "ns_per_load": asdict(times),
