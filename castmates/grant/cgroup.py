@@ -61,7 +61,7 @@ def group_name(grantee: Grantee) -> str:
 def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     grantee = granting.grantee
     group = home if home.name == group_name(grantee) else home / group_name(grantee)
-    undo = f"rmdir {group}, when nobody is in it"
+    undo = f"rmdir {group}, when it is empty"
     advice = "inside a container /sys/fs/cgroup must be writable"
     words = f"a control group in which {grantee.name} may {what} processes"
     if not granting.give(Step(words, "group", group, group_folder.THERE, undo), advice):

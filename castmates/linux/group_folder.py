@@ -39,7 +39,7 @@ def _remove(path: Path) -> None:
 
 def _empty(group: Path, parent: Path) -> None:
     while pids := (group / "cgroup.procs").read_text().split():
-        if "0" in pids:  # somebody outside our PID namespace; and a 0 written would be ourselves
+        if "0" in pids:  # a process outside our PID namespace; and a 0 written would be ourselves
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         for pid in pids:
             _move(pid, parent)

@@ -25,7 +25,7 @@ def run(main: Callable[[], None]) -> None:
 
 
 def leave() -> NoReturn:
-    """End well and at once: Python would first take all modules apart, for a tenth of a second after every launch."""
+    """End well and at once: Python would first take all modules apart, a tenth of a second after every launch."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # the listener may be gone
             stream.flush()

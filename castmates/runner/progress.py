@@ -1,6 +1,6 @@
 """What a launch shows while it runs: short notes to a listener, sent between rounds and never inside them.
 
-They go to the socket that an environment variable names, as services notify systemd. Nobody has to listen: a note that
+They go to the socket that an environment variable names, as services notify systemd. No listener is needed: a note that
 cannot be delivered at once is dropped. Each note holds everything so far, so that nothing depends on the one before.
 """
 

@@ -161,7 +161,7 @@ class CacheKeys(Written):
         description="ways that everybody else on the machine has under a partition: the antagonists', which is the "
         "default where this user may set them, or all",
     )
-    avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are given to nobody")
+    avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are left out of all masks")
     monitor: float = Field(
         default=10.0,
         ge=0,

@@ -38,9 +38,7 @@ class Workload(Written):
         default=None,
         description="what is built for it and comes first on its PATH: 'native' or the NAME of envs/NAME.lock",
     )
-    package: Package | None = Field(
-        default=None, description="the Debian or Ubuntu package that has its program, for those who lack it"
-    )
+    package: Package | None = Field(default=None, description="the Debian or Ubuntu package with its program")
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )

@@ -63,7 +63,7 @@ class WorkloadModel(Written):
 class Noise(Written):
     """How far rates of a modelled machine scatter; standard deviations of their logarithm, so that 1% is a factor."""
 
-    window: Percentage = Field(default=0.01, description="of each member's wandering, whoever runs beside it")
+    window: Percentage = Field(default=0.01, description="of each member's wandering, whatever runs beside it")
     effect: Percentage = Field(
         default=0.0, description="of further wandering while others run beside it", validate_default=True
     )

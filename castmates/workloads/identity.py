@@ -1,4 +1,4 @@
-"""Whether a program is the one that its name promises: it is asked who it is, for others may have taken the name.
+"""Whether a program is the one that its name promises: it is asked for it, because others may have taken the name.
 
 Standard library only, and asked at most once per process and file, so that the doctor stays quick.
 """

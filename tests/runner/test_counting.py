@@ -202,7 +202,7 @@ def test_a_scope_that_cannot_be_had_is_told_and_all_others_are_as_asked(held):
     found, _ = window(nothing, orders=["touch 10 here"], worker=worker)
     nothing.close()
     assert {(one.status, one.scope) for one in found.values()} == {("not supported", "")}
-    assert "no control group of its own" in found[LEAD, "page-faults"].note
+    assert "no separate control group" in found[LEAD, "page-faults"].note
     if os.geteuid() == 0:
         whole = counters(how="cpu")
         whole.attach({LEAD: lead})

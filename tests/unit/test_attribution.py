@@ -143,7 +143,7 @@ def test_a_mix_without_partitions_has_what_can_be_told():
     assert by_part(found) == pytest.approx({"total": 0.32, "busy neighbour": 0.02, "sharing": 0.3})
     assert found["note"].iloc[0] == "no partition gives the lead and its antagonists separate ways"
     named = attributed(of, maker.windows(of), "split-4")
-    assert named["note"].iloc[0] == "split-4, which the study names, keeps nobody apart in this mix"
+    assert named["note"].iloc[0] == "split-4, which the study names, separates no members in this mix"
 
 
 def test_four_blocks_are_too_few_to_choose_and_estimate():

@@ -90,7 +90,7 @@ def _stands_still(held: Held) -> bool:
 def _targets(scope: Scope, name: str, held: Held) -> list[Target]:
     if name == "cgroup":
         if held.cgroup is None:
-            raise OSError(0, "the member has no control group of its own")
+            raise OSError(0, "the member has no separate control group")
         scope.folder = os.open(held.cgroup, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         return [Target(scope.folder, cpu, CLOEXEC | OF_CGROUP) for cpu in held.cpus]
     if name == "thread":

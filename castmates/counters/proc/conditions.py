@@ -83,7 +83,7 @@ class Conditions:
     def about(self) -> dict[str, str]:
         """Describe how the machine was set when the block began."""
         settings = [f"{what} {value}" for what, value in self._begin.items()]
-        return {"at the block's begin": ", ".join(settings) or "this kernel drives no frequency"}
+        return {"at the block's begin": ", ".join(settings) or "this kernel does not control the frequency"}
 
     def _look(self) -> Edge:
         offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]

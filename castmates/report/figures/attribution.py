@@ -242,7 +242,7 @@ def caption(results: Results) -> str:
     chosen = any(total["blocks_choosing"] for total in known)
     masked = any(total["partition"] for total in known)
     parts = (
-        "Own smaller share: fewer ways, nobody beside it. Despite own ways: what is lost to a neighbour that has "
+        "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to a neighbour that has "
         "other ways. Cache capacity: what separate ways give back. "
         if masked
         else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "

@@ -94,7 +94,7 @@ def caption(results: Results) -> str:
     return (
         "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
         "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
-        f"launches ({of}). Own share: with no more ways, and nobody else in the cache. "
+        f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
     )
 
 

@@ -27,7 +27,7 @@ class Restored:
 
 
 def restore_everything() -> Restored:
-    """Put everything right; while somebody measures, an error names them."""
+    """Put everything right; while a launch is measured, an error names it."""
     with machine_lock("castmates restore", wait=False):
         return heal()
 

@@ -89,7 +89,7 @@ def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
-            reasons.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
+            reasons.append(f"restart gap: {name} was restarted so often that how long it was absent is not known")
         elif absent > limit * seconds:
             reasons.append(
                 f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"

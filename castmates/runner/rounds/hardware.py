@@ -162,6 +162,6 @@ class Hardware:
                 exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
-        """Return what each part is and does, for the provenance."""
+        """Return what each part is and does."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
         return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}

@@ -28,7 +28,7 @@ def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
         return ""
     exists = any(made.name == named for _, made in tried)
     why = (
-        "under which lead and antagonists share ways, or somebody is throttled"
+        "under which lead and antagonists share ways, or one of them is throttled"
         if exists
         else "but 'cache.sweeps' makes no such partition of a mix on this machine"
     )

@@ -67,7 +67,7 @@ def try_one(
 
 
 def _suits_perf_stat(trial: Trial) -> bool:
-    """Not a clock, for starts take more time or less; not a large set, which each start makes anew; not by group."""
+    """Not a clock, as starts take more time or less; not a large set, which each start makes anew; not by group."""
     return trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"
 
 

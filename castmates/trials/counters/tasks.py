@@ -65,7 +65,7 @@ def _exact(per_unit: float, share: float = 0.001) -> tuple[float, float, float]:
 _FAULTS = "a page faults once; the kernel's own balancing of memory may add a few"
 _SWITCHES = "others who want the CPU add switches"
 _CLOCKS = "the kernel's two clocks begin and end a moment apart; this one also runs while a hypervisor has the CPU"
-_RETIRED = "instructions of one's own retire exactly"
+_RETIRED = "a program's own instructions retire exactly"
 _WITH_KERNEL = "the kernel's are counted too; of several portions the least is taken, in which no interrupt came"
 
 SOFTWARE = (
