@@ -1,4 +1,4 @@
-"""Tasks run in processes of their own and return what they make; a refusal is told when all have ended."""
+"""Tasks run in separate processes and return what they make; a refusal is reported when all have ended."""
 
 import os
 import subprocess

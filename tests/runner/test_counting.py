@@ -1,4 +1,4 @@
-"""Counters of members, on real processes that do a known amount of work when told; the events are the kernel's own."""
+"""Counters of members, on real processes that do a known amount of work when asked; the events are the kernel's own."""
 
 import gc
 import os
@@ -38,7 +38,7 @@ class Pretended(Event):
 
 @pytest.fixture(params=["cgroup", "thread"])
 def held(request):
-    """A worker on one CPU, in a control group of its own or in none."""
+    """A worker on one CPU, in its own control group or in none."""
     worker, freezer = Worker(), choose_freezer("counting")
     os.sched_setaffinity(worker.pid, {CPU})
     try:

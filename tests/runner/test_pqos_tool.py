@@ -1,4 +1,4 @@
-"""However pqos misbehaves, it ends, alone and with all its children, and says why in one sentence."""
+"""However pqos misbehaves, it ends, alone and with all its children, and gives the reason in one sentence."""
 
 import os
 import subprocess

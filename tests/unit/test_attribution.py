@@ -1,4 +1,4 @@
-"""The parts of a loss: known answers, additivity for whatever was measured, what is said where a stage is missing."""
+"""The parts of a loss: known answers, additivity for whatever was measured, the note where a stage is missing."""
 
 import math
 
@@ -180,7 +180,7 @@ def test_nothing_measured_is_no_zero():
 
 
 def test_the_blocks_that_choose_do_not_estimate():
-    """Where the choosing blocks alone say that split-2 is best, it is chosen, and the others say what it gives."""
+    """Where the choosing blocks alone show split-2 as best, it is chosen, and the others show what it gives."""
     of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
     plain = maker.windows(of)
     _, choosing = isolating(of, *rounds(plain, linked_scenes(mix_contrasts(of))), None)

@@ -1,4 +1,4 @@
-"""What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
+"""Sentences and drawings of the parts of a loss agree with the table, and claim no more than the intervals allow."""
 
 import math
 from dataclasses import replace

@@ -28,7 +28,7 @@ def root(tmp_path):
 
 
 def found(conditions: Conditions, *, opening: dict = {}, closing: dict = {}) -> dict:  # noqa: B006 (read only)
-    """What a window says when these files are written before its opening, and before its close."""
+    """What a window shows when these files are written before its opening, and before its close."""
     for path, value in opening.items():
         write(path, value)
     conditions.start([])

@@ -1,4 +1,4 @@
-"""The key `attribution.isolated`: what it may name, and what is said where it names something else."""
+"""The key `attribution.isolated`: what it may name, and the message where it names something else."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_a_name_that_isolates_is_taken(tmp_path, monkeypatch):
     project = written(tmp_path, STUDY + SWEEPS + "attribution: {isolated: split-6}\n")
     assert project.plan().mixes
     assert project.study.attribution.isolated == "split-6"
-    assert refusal("split-4", []) == ""  # nothing is shared out here: the plan's notes say so
+    assert refusal("split-4", []) == ""  # nothing is shared out here: the plan's notes show it
     assert "add a sweep that gives them separate ways" in refusal("cap-2", maker.atoms(ways=(), caps=(2,)))
 
 

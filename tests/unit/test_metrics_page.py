@@ -1,4 +1,4 @@
-"""What the page says of the whole mix and of step times: sentences and rows, from tables made by the analysis."""
+"""What the page shows of the whole mix and of step times: sentences and rows, from tables made by the analysis."""
 
 from dataclasses import replace
 

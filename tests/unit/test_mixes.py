@@ -1,4 +1,4 @@
-"""A study becomes mixes on CPUs, or one sentence that says why not."""
+"""A study becomes mixes on CPUs, or one sentence that explains why not."""
 
 import pytest
 from hypothesis import given

@@ -22,7 +22,7 @@ HERE = SimpleNamespace(name="castmates-strange", version="2.0")
 
 
 class Steps:
-    """A collector that counts how often it is asked, and fails when it is told to."""
+    """A collector that counts how often it is asked, and fails when it is asked to."""
 
     fails = False
 

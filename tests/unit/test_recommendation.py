@@ -65,7 +65,7 @@ def test_the_smallest_mask_whose_upper_end_keeps_the_limit():
 def test_the_walk_never_passes_a_mask_that_fails():
     assert advised(*splits(9, 2.9, 3.1, 1))["partition"] == "split-8"
     few = [*splits(9, 2.9, 2.5), row("split-8", 8, 0.1, math.nan, blocks=2)]
-    assert advised(*few)["partition"] == "split-4"  # two launches say nothing either way
+    assert advised(*few)["partition"] == "split-4"  # two launches show nothing either way
 
 
 def test_where_nothing_keeps_the_limit_the_nearest_is_told():

@@ -1,4 +1,4 @@
-"""Sweeps become cuts that the machine can make; what it cannot give is left out and said."""
+"""Sweeps become cuts that the machine can make; what it cannot give is left out, with a note."""
 
 from itertools import pairwise
 

@@ -27,7 +27,7 @@ def unchanged(before: dict, after: dict) -> bool:
 
 
 def readme_example() -> dict:
-    """The five lines that the README tells a user to write."""
+    """The five lines that the README asks a user to write."""
     text = (ROOT / "README.md").read_text()
     found = re.search(r"<!-- a workload -->\s*```yaml\n(.*?)```", text, re.DOTALL)
     assert found, "the README shows no workload"
