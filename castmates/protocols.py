@@ -125,7 +125,7 @@ class Allocator(Protocol):
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
 
     def apply(self, shares: Sequence["Share"]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """

@@ -1,6 +1,6 @@
-"""Gives a user groups of resctrl: he may write their masks and move his own processes there, and nothing else.
+"""Gives a user groups of resctrl, to write their masks and to move the user's own processes there, and nothing else.
 
-The kernel lets a user move a task whose owner he is (its effective user, rdtgroup_task_write_permission), and write
+The kernel lets users move tasks that they own (the effective user, rdtgroup_task_write_permission), and write
 what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's. So
 do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them all that is in the default one.
 """

@@ -17,7 +17,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, state: str) -> None:
-    """Make the group, or remove it: who is in it goes where the kernel would have put him, or back to its parent."""
+    """Make the group, or remove it: what is in it goes where the kernel would have put it, or back to the parent."""
     if state == THERE:
         path.mkdir(mode=0o755)
     else:

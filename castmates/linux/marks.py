@@ -83,7 +83,7 @@ def bearers(path: Path) -> list[int]:
     pids = []
     for process in read_table().values():
         mark = mark_of(process.pid) if process.alive else None  # who has ended still bears it
-        with contextlib.suppress(OSError):  # it has ended, or is another user's and so none of ours
+        with contextlib.suppress(OSError):  # it has ended, or is another user's and so not ours
             if (mark and mark.runner == runner) or bytes(path) in read_kernel(f"/proc/{process.pid}/environ"):
                 pids.append(process.pid)
     return pids

@@ -47,7 +47,7 @@ class Attr(NamedTuple):
         """The unit (PMU) that counts it; events of one unit can be read as a group.
 
         The kernel's two clocks are separate units: what is grouped with one of them on a whole CPU is opened
-        without a murmur and stays 0 (seen on Linux 6.18).
+        without an error and stays 0 (seen on Linux 6.18).
         """
         if self.kind == SOFTWARE and self.config in CLOCKS:
             return -1 - self.config

@@ -141,7 +141,7 @@ class Journal:
         return refused
 
     def announce(self, changes: Sequence[Change], purpose: str) -> list[Entry]:
-        """Write changes down that the caller makes by himself, and takes back by himself or leaves to `restore`."""
+        """Write changes down that the caller makes itself, and takes back itself or leaves to `restore`."""
         with self._writing() as file:
             return self._append(file, changes, purpose)
 
@@ -154,7 +154,7 @@ class Journal:
         return amended
 
     def close(self, entries: Iterable[Entry]) -> None:
-        """Strike out what the caller has taken back by himself."""
+        """Strike out what the caller has taken back itself."""
         with suppress(OSError), self._locked() as file:  # else it is found put back already the next time
             _write_lines(file, [{"close": entry.number, "how": "restored"} for entry in entries])
             self._finish(file)

@@ -72,7 +72,7 @@ def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[A
 def choose_allocator(
     shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = print_progress
 ) -> Allocator:
-    """Take resctrl where the study gives out shares and the machine lets us; who gives none leaves it untouched."""
+    """Take resctrl where the study gives out shares and the machine lets us; without shares it is left untouched."""
     if not shares:
         return NoAllocator("none: the study does not partition the cache")
     try:

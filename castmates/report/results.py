@@ -73,7 +73,7 @@ class Results:
     margins: StudyTable = StudyTable("margins", MARGINS, later=True)
     """How sensitive each lead is, and how much each antagonist disturbs, over the whole matrix."""
     system: StudyTable = StudyTable("system", SYSTEM, later=True)
-    """What the members of a mix give together: STP, ANTT, fairness."""
+    """The combined throughput of a mix: STP, ANTT, fairness."""
     latency: StudyTable = StudyTable("latency", LATENCY, later=True)
     """How long steps take: p50, p95, p99 by scene."""
     resources: StudyTable = StudyTable("resources", RESOURCES, later=True)

@@ -1,4 +1,4 @@
-"""Reads the records of a study's blocks, and forgets blocks that give the analysis nothing."""
+"""Reads the records of a study's blocks, and discards blocks that are of no use to the analysis."""
 
 import json
 import shutil

@@ -94,7 +94,7 @@ def test_step_times_are_those_of_the_study(results, tables):
         assert row[5] == str(wanted["blocks"])
         ratios = [wanted[name] for name in ("ratio", "ratio_low", "ratio_high")] if wanted["blocks_paired"] else []
         assert values(" ".join(row[6:8])) == pytest.approx(ratios, abs=6e-4)
-    assert {row[1] for row in found} >= {"nobody", "placebos", "stream", "ranking"}
+    assert {row[1] for row in found} >= {"nothing", "placebos", "stream", "ranking"}
     assert "left out below 6, 72 and 368 steps" in tables["latency.tex"]
 
 

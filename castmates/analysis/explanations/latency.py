@@ -1,7 +1,7 @@
 """Quantiles of the steps of each launch -> p50, p95 and p99 of each member and scene, with intervals over launches.
 
 Steps of a launch are not independent, so that a launch gives one value of each quantile and Student's t goes over
-launches. A quantile that a launch has too few steps for is refused, with a sentence in the number's place.
+launches. A quantile that a launch has too few steps for is left out, with a sentence in the number's place.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
 from castmates.study.spec import UNMANAGED, Plan
 
-MOST_FEW = 0.1  # share of launches with too few steps, above which the others are no fair sample
+MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
 _ROW = ["row", "platform"]

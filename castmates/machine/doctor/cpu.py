@@ -133,7 +133,7 @@ def governor(facts: Mapping[str, Any]) -> Check:
 
 
 def turbo(facts: Mapping[str, Any]) -> Check:
-    """Is turbo off, so that idle neighbours lend no frequency?"""
+    """Is turbo off, so that idle neighbours do not raise the frequency?"""
     state: dict[str, Any] | None = facts.get("turbo")
     if state is None:
         cost = "A busy neighbour may lower the program's frequency; only the placebo baseline shows it."
@@ -160,7 +160,7 @@ def swap(facts: Mapping[str, Any]) -> Check:
 
 
 def steal(facts: Mapping[str, Any]) -> Check:
-    """Has the hypervisor left us our CPU time?"""
+    """Do programs get all of their CPU time from the hypervisor?"""
     share: float | None = facts.get("steal_share")
     if share is None:
         return Check("no steal", "unknown", "/proc/stat does not show it", "Time lost to other guests is not seen.")

@@ -194,7 +194,7 @@ def _mba(info: Info) -> Check | None:
 
 
 def pqos(facts: Mapping[str, Any]) -> Check:
-    """Is pqos there? It is not needed, and its mere start takes all classes."""
+    """Is pqos there? It is not needed, and merely starting it takes all classes."""
     where: str | None = facts.get("pqos")
     if where is None:
         return Check("pqos", "yes", "not installed, and not needed: Castmates drives resctrl itself")

@@ -34,7 +34,7 @@ class PqosAllocator:
         self.apply([])
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """

@@ -107,7 +107,7 @@ class PqosSession:
         self._former = former
 
     def _announce_mount(self) -> None:
-        """Write down what the mere start of pqos does with the kernel's interface: it mounts, and takes every class."""
+        """Write down what merely starting pqos does with the kernel's interface: it mounts, and takes every class."""
         changes = [Change("resctrl mount", "resctrl-mount", str(POINT), ABSENT, MOUNTED)]
         changes += [
             Change("resctrl group of pqos", "group", str(POINT / f"COS{number}"), ABSENT, THERE)

@@ -34,7 +34,7 @@ class ResctrlAllocator:
         self._domain_of = mounted.domain_of
         self._domains: dict[str, Collection[int]] = {}
         self._leaders: dict[str, int] = {}
-        self._base: dict[str, Schemata] = {}  # what who is not named has: members everything, REST what it had
+        self._base: dict[str, Schemata] = {}  # what those not named have: members everything, REST what it had
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
@@ -57,7 +57,7 @@ class ResctrlAllocator:
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """
@@ -137,7 +137,7 @@ class ResctrlAllocator:
         return {self._domain_of[cpu] for cpu in held.cpus}
 
     def _find_groups(self, names: Sequence[str]) -> None:
-        """Make a group for everyone; who may not make any takes those that root gave him."""
+        """Make a group for everyone; a user who may not takes those that root made."""
         for number, name in enumerate(names):
             path = resctrl_group_name(number)
             try:

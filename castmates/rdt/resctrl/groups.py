@@ -40,7 +40,7 @@ def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: floa
 
 
 def _try_to_make(tree: Tree, path: str) -> CastmatesError | None:
-    """Return the refusal of a group that may be granted in a while; who may not make any gets the kernel's error."""
+    """Return the refusal of a group that may be granted later; a user who may make none gets the kernel's error."""
     with tree.locked():
         try:
             tree.make(path)

@@ -66,7 +66,7 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
 def wanted_schemata(
     shares: Sequence[Share], base: Mapping[str, Schemata], domains: Domains, cache: Cache
 ) -> dict[str, Schemata]:
-    """Describe what everybody is to have under these shares, REST included; who is not named has its base."""
+    """Describe what everybody is to have under these shares, REST included; those not named have their base."""
     wanted = dict(base)
     for share in shares:
         if share.member not in base:

@@ -47,7 +47,7 @@ def _sensitivity(results: Results) -> str:
 
 
 def _curve(row: Row) -> list[str]:
-    return [plain(row["lead"]), row["antagonists"].replace("+", ", ") or "nobody", row["curve"]]
+    return [plain(row["lead"]), row["antagonists"].replace("+", ", ") or "nothing", row["curve"]]
 
 
 def _rate(row: Row) -> list[str]:

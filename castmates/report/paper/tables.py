@@ -84,7 +84,7 @@ def _attribution(results: Results) -> str:
 
 
 def _system(results: Results) -> str:
-    """What the members of a mix give together, without a partition."""
+    """The combined throughput of a mix, without a partition."""
     rows = [row for row in system.rows(results) if row["partition"] == UNMANAGED]
     if not rows:
         return ""

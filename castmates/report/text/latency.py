@@ -1,4 +1,4 @@
-"""How long steps take: rows of the page's table, and why some quantiles are refused."""
+"""How long steps take: rows of the page's table, and why some quantiles are missing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the members of a mix give together: rows of the page's table, and sentences."""
+"""The combined throughput of a mix: rows of the page's table, and sentences."""
 
 import math
 from typing import Any

@@ -178,7 +178,7 @@ STAMPS: Columns = {
     "platform": "str",  # of the numbers that it is about; several are separated by ", "
 }
 
-# tables/system.csv: what the members of a mix give together; a row per mix × partition × metric. The lead's slowdown is
+# tables/system.csv: the combined throughput of a mix; a row per mix × partition × metric. The lead's slowdown is
 # against solo, an antagonist's against being alone.
 SYSTEM: Columns = {
     "study": "str",
@@ -213,7 +213,7 @@ LATENCY: Columns = {
     "unit": "str",
     "units": "float64",  # that a step covers
     "quantile": "str",  # p50, p95, p99
-    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where refused
+    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where missing
     "ms_low": "float64",  # 95 % between launches; NaN below three blocks
     "ms_high": "float64",
     "baseline": "str",  # solo for a lead, alone for an antagonist; "" for a baseline itself
