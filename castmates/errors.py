@@ -4,5 +4,5 @@
 class CastmatesError(Exception):
     """Something the user can put right.
 
-    The message is one clear sentence that names the file, line or key, says what was expected and what to do.
+    The message is one clear sentence that names the file, line or key, states what was expected and what to do.
     """

@@ -65,7 +65,7 @@ def refuse_foreign(folder: Path, mark: str, is_ours: Callable[[str], bool], comm
     if folder.exists() and not folder.is_dir():
         raise CastmatesError(f"{folder} is a file; give --output the name of a folder.")
     try:
-        names = sorted(file.name for file in folder.glob("[!.]*"))  # what is hidden, such as .git, is no work of ours
+        names = sorted(file.name for file in folder.glob("[!.]*"))  # what is hidden, such as .git, is not our work
         ours = not names or is_ours((folder / mark).read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         ours = False

@@ -25,8 +25,8 @@ def side_by_side(tasks: Mapping[str, Callable[[], Any]], jobs: int) -> dict[str,
             return _outcomes({name: task.result() for name, task in begun.items()})
     except BrokenProcessPool:
         raise CastmatesError(
-            f"One of the processes for {', '.join(tasks)} was ended from outside: for want of memory, perhaps; with "
-            "`snakemake --cores 1` they are made one after the other."
+            f"One of the processes for {', '.join(tasks)} was ended from outside, perhaps because memory ran out; "
+            "`snakemake --cores 1` runs them one after the other."
         ) from None
     finally:
         _TASKS.clear()

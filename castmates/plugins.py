@@ -35,12 +35,12 @@ class Plugin:
         """Import it."""
         try:
             return self.point.load()
-        except Exception as problem:  # whatever a stranger's module raises
+        except Exception as problem:  # whatever a plug-in's module raises
             raise self.broken(f"cannot be loaded: {_words(problem)}") from problem
 
     def broken(self, why: str) -> CastmatesError:
         """The sentence that names it, and what to do."""
-        return CastmatesError(f"the {self} {why}. Mend that package, or uninstall it.")
+        return CastmatesError(f"the {self} {why}. Fix that package, or uninstall it.")
 
     def __str__(self) -> str:
         return f"{KINDS[self.kind]} '{self.name}' of the package {self.package} {self.version}"

@@ -37,7 +37,7 @@ from castmates.workloads.native import build as native
 DEFAULT_STUDY = Path("config/config.yaml")
 OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
 KEYS = ("study", "blocks")  # of Snakemake's --config
-ENVIRONMENTS = shipped.environments()  # found once: nobody changes folders after the start
+ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
 
@@ -102,7 +102,7 @@ class Project:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
 
         After a restart resctrl is not mounted, and root's groups are gone. Planned without them, what was measured
-        under partitions would fall out of the results, and what is missing be measured in other companies, in vain.
+        under partitions would fall out of the results, and what is missing would be measured in other companies.
         """
         now = self.shareable_cache()
         return now if now is not None and now.groups else remembered_cache(self.results.plan_file) or now

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-if TYPE_CHECKING:  # what a study may say is heavy to load, and everybody loads this
+if TYPE_CHECKING:  # the keys of a study are heavy to load, and every module loads this
     from castmates.study.spec import Share
 
 Say = Callable[[str], object]  # shows the user a line of progress
@@ -45,18 +45,18 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A process that is to have, or be watched in, a group of its own."""
+    """A process that is to have, or be watched in, its own group."""
 
     pid: int  # its children and threads come with it
     cpus: Sequence[int]
-    cgroup: str | None = None  # the folder of the control group that holds it and nobody else
+    cgroup: str | None = None  # the folder of the control group that holds it alone
 
 
 class Edges(Protocol):
     """What is read at the two edges of a window.
 
-    One that also works in between, and may cost a member something there, says `inside_windows = True`. One that is
-    cheap enough to be read at the edges of every slice, and not of watched ones alone, says `every_slice = True`.
+    One that also works in between, and may cost a member something there, has `inside_windows = True`. One that is
+    cheap enough to be read at the edges of every slice, and not of watched ones alone, has `every_slice = True`.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Edges(Protocol):
         """Let go of everything; safe to call twice."""
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is collected and how."""
+        """Describe what is collected and how."""
 
 
 class Collector(Edges, Protocol):
@@ -113,7 +113,7 @@ class Monitor(Protocol):
         """Let go of everything; safe to call twice."""
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is read and how."""
+        """Describe what is read and how."""
 
 
 class Allocator(Protocol):
@@ -125,19 +125,19 @@ class Allocator(Protocol):
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
 
     def apply(self, shares: Sequence["Share"]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
-        True where somebody has lost ways: what lies in them is evicted by nobody.
+        True where a member has lost ways: nothing evicts what lies in them.
         """
 
     def read_back(self) -> dict[str, str]:
         """Read the schemata now in force, by member, in one line of the kernel's words."""
 
     def misplaced(self) -> list[str]:
-        """Say in words which threads are not in their member's group."""
+        """Describe which threads are not in their member's group."""
 
     def restore(self) -> None:
         """Put everything back as it was found; safe to call twice."""
 
     def about(self) -> dict[str, str]:
-        """Say, for the provenance, what is driven and how."""
+        """Describe what is driven and how."""

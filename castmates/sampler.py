@@ -1,4 +1,4 @@
-"""Looks at something at a steady rate while a window is open, in a thread on the CPUs of whoever starts it."""
+"""Looks at something at a steady rate while a window is open, in a thread on the CPUs of the thread that starts it."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ class Sampler(threading.Thread):
         cpu, begin = time.thread_time_ns(), time.monotonic_ns()
         try:
             self._run()
-        except BaseException as error:  # raised again for whoever ends it
+        except BaseException as error:  # raised again where it is ended
             self._error = error
         self.cpu_ns, self.open_ns = time.thread_time_ns() - cpu, time.monotonic_ns() - begin
 

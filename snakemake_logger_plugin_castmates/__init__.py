@@ -1,4 +1,4 @@
-"""Snakemake's logger plugin `castmates`: Snakemake's usual messages, until a workflow hands over a display of its own.
+"""Snakemake's logger plugin `castmates`: Snakemake's usual messages, until a workflow hands over its own display.
 
 Snakemake imports this for every workflow of an environment, before it reads the Snakefile. Therefore nothing of
 castmates is imported here: the Snakefile chooses which copy of it runs.
@@ -52,7 +52,7 @@ class LogHandler(LogHandlerBase):
         return self._display is not None and self._display.emit(record)
 
     def _may_be_replaced(self) -> bool:
-        """Whether nobody has asked for Snakemake's own messages, or for none."""
+        """Whether neither Snakemake's own messages nor silence was asked for."""
         settings = self.common_settings
         words = settings.dryrun or settings.verbose or settings.debug_dag or settings.printshellcmds
         return not words and "ALL" not in self._quiet

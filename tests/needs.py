@@ -1,7 +1,7 @@
 """What some tests need of a machine: where it is missing they are skipped, or fail where CASTMATES_NEEDS insists on it.
 
-`CASTMATES_NEEDS=root,perf,objdump` says what a machine must have, so that one that lost a package is noticed. A test
-says `@pytest.mark.needs("root")`; one that finds out by itself that something is missing calls `lacks("cgroup", why)`.
+`CASTMATES_NEEDS=root,perf,objdump` lists what a machine must have, so that one that lost a package is noticed. A test
+has `@pytest.mark.needs("root")`; one that finds out by itself that something is missing calls `lacks("cgroup", why)`.
 
 These imports of the project are inside functions, so that its modules are imported only where they are asked.
 """

@@ -1,4 +1,4 @@
-"""What the kernel says of a process, as tests ask it."""
+"""What the kernel shows of a process, as tests ask it."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ def compare(
         ),
     ],
     baseline: Annotated[
-        str, typer.Option("--baseline", help="The study that the others are held against; the first if left out.")
+        str, typer.Option("--baseline", help="The study that the others are compared with; the first if left out.")
     ] = "",
     output: Annotated[
         Path | None, typer.Option("--output", help="Also write tables, figures and page into this folder.")

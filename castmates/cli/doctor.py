@@ -19,10 +19,10 @@ def doctor(
         typer.Option(metavar="FILE", help="Record this machine's CPUs, caches and nodes in this file instead."),
     ] = None,
     verify_cat: Annotated[
-        bool, typer.Option("--verify-cat", help="Try instead whether way masks do something on this machine.")
+        bool, typer.Option("--verify-cat", help="Test instead whether way masks have an effect on this machine.")
     ] = False,
     verify_counters: Annotated[
-        bool, typer.Option("--verify-counters", help="Try instead whether counters count right on this machine.")
+        bool, typer.Option("--verify-counters", help="Test instead whether counters count correctly on this machine.")
     ] = False,
 ) -> None:
     """Show what can be measured on this machine, what you can change, and what takes another machine."""

@@ -6,15 +6,15 @@ import typer
 
 
 def grant(
-    user: Annotated[str | None, typer.Option(help="Who is to run sweeps; who called sudo if left out.")] = None,
-    groups: Annotated[int, typer.Option(min=1, max=1000, help="Groups with masks of their own, at most.")] = 6,
+    user: Annotated[str | None, typer.Option(help="The user who runs sweeps; who called sudo if left out.")] = None,
+    groups: Annotated[int, typer.Option(min=1, max=1000, help="At most how many groups with separate masks.")] = 6,
     default_group: Annotated[
-        bool, typer.Option("--default-group", help="Also the masks of everybody who is in no group.")
+        bool, typer.Option("--default-group", help="Also the masks of all processes that are in no group.")
     ] = False,
     shell: Annotated[
-        int | None, typer.Option(min=2, help="Number of the shell that starts sweeps; the calling one if left out.")
+        int | None, typer.Option(min=2, help="Process id of the shell that starts sweeps; the calling one if left out.")
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take everything back instead.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo all grants instead.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Only show what is granted.")] = False,
 ) -> None:
     """Give a user, once and by root, what sweeps need, so that they run without root; each step is printed."""

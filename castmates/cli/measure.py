@@ -12,11 +12,11 @@ def measure(
     beside: Annotated[
         str,
         typer.Option(
-            metavar="NAMES", help="Its neighbours, one at a time, with commas.", autocompletion=complete_workloads
+            metavar="NAMES", help="Its neighbours, with commas; one at a time.", autocompletion=complete_workloads
         ),
     ] = "stream,chase",
     blocks: Launches = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Of the study; the program's if left out.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the study; the program's if left out.")] = "",
     cores: Cores = "all",
     only_write: Annotated[bool, typer.Option("--only-write", help="Write the study file and measure nothing.")] = False,
 ) -> None:

@@ -11,10 +11,8 @@ from castmates.cli.arguments import Studied
 def paper(
     study: Studied,
     output: Annotated[Path | None, typer.Option(help="The folder to write; results/<study>/paper if left out.")] = None,
-    licence: Annotated[
-        str, typer.Option(help="Under which licence the data may be used: an SPDX identifier, or an address.")
-    ] = "",
-    author: Annotated[list[str] | None, typer.Option(help="Who the data are by; may be given several times.")] = None,
+    licence: Annotated[str, typer.Option(help="Licence of the data: an SPDX identifier, or an address.")] = "",
+    author: Annotated[list[str] | None, typer.Option(help="Author of the data; may be given several times.")] = None,
 ) -> None:
     """Write figures, LaTeX tables, a methods paragraph, a citation and an RO-Crate of an analysed study."""
     from castmates.report.paper.folder import METADATA

@@ -17,7 +17,7 @@ def plan(
     scenes: Annotated[bool, typer.Option("--scenes", help="Also every launch and its scenes.")] = False,
     counters: Annotated[bool, typer.Option("--counters", help="Also what is counted.")] = False,
     masks: Annotated[bool, typer.Option("--masks", help="Also who gets which part of the cache.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Everything that is known of it.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All details.")] = False,
     as_json: AsJson = False,
     blocks: Launches = None,
     machine: Annotated[

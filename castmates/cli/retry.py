@@ -1,4 +1,4 @@
-"""The command `castmates retry`: forgets blocks that give the analysis nothing."""
+"""The command `castmates retry`: discards blocks that are of no use to the analysis."""
 
 import typer
 
@@ -11,8 +11,8 @@ def retry(study: StudyFile) -> None:
     from castmates.results.records import forget_useless
 
     folder = load(study).results
-    forgotten = 0
+    discarded = 0
     for reason, place in forget_useless(folder):
-        typer.echo(f"forgotten ({reason}): {place}")
-        forgotten += 1
-    typer.echo(f"{forgotten} block{'' if forgotten == 1 else 's'} forgotten in {folder}")
+        typer.echo(f"discarded ({reason}): {place}")
+        discarded += 1
+    typer.echo(f"{discarded} block{'' if discarded == 1 else 's'} discarded in {folder}")

@@ -19,13 +19,13 @@ topdown = typer.Typer(
 
 Output = Annotated[Path, typer.Option("--output", help="The table to write: .parquet or .csv.", metavar="FILE")]
 Study = Annotated[str, typer.Option("--study", help="The study that the rows name.")]
-Member = Annotated[str, typer.Option("--member", help="Whose slots they are.")]
-Scene = Annotated[str, typer.Option("--scene", help="What ran meanwhile, such as solo.")]
+Member = Annotated[str, typer.Option("--member", help="The program whose slots they are.")]
+Scene = Annotated[str, typer.Option("--scene", help="The scene that was measured, such as solo.")]
 
 
 @topdown.command("import", cls=Command)
 def import_toplev(
-    file: Annotated[Path, typer.Argument(help="What `toplev -x, -v -o FILE` wrote.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="The file that `toplev -x, -v -o FILE` wrote.", metavar="FILE")],
     output: Output,
     study: Study = "",
     member: Member = "",
@@ -40,7 +40,7 @@ def record(
     command: Annotated[list[str], typer.Argument(help="What to run, after --.", metavar="COMMAND...")],
     toplev: Annotated[Path, typer.Option("--toplev", help="toplev.py of pmu-tools.", metavar="FILE")],
     output: Output,
-    level: Annotated[int, typer.Option(min=1, max=3, help="Down to which level.")] = 2,
+    level: Annotated[int, typer.Option(min=1, max=3, help="The deepest level to read.")] = 2,
     python: Annotated[str, typer.Option("--python", help="The interpreter that toplev runs in.")] = sys.executable,
     study: Study = "",
     member: Member = "",

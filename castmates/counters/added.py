@@ -46,7 +46,7 @@ class Added:
     def _asked(self, question: Callable[[], Answer]) -> Answer:
         try:
             return question()
-        except Exception as problem:  # whatever a stranger's code raises
+        except Exception as problem:  # whatever a plug-in's code raises
             raise self._plugin.broken(f"failed: {type(problem).__name__}: {problem}") from problem
 
 

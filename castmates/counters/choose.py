@@ -28,7 +28,7 @@ def choose_collectors(
     """Return what can be collected for a block: on `cpus`, their siblings (`quiet`) and neighbours in each domain.
 
     `is_ours` knows the members' processes that are no longer anybody's children.
-    The first is read furthest from the window: those of plug-ins, whole tables; last what the rates are held against.
+    The first is read furthest from the window: those of plug-ins, whole tables; last what the rates are compared with.
     """
     around = around or {}
     watched = (*cpus, *quiet)
@@ -46,7 +46,7 @@ def choose_collectors(
 
 
 def choose_counters(counting: Counting, cpus: Sequence[int], say: Say, rounds_before: int = 0) -> list[Counter]:
-    """Return what is counted for the members of a block on `cpus`; whoever needs the processor's counters takes turns.
+    """Return what is counted for the members of a block on `cpus`; those that need the processor's counters take turns.
 
     The last is read nearest to the window: our own counters, so that their edges lie within those that perf answers.
     """

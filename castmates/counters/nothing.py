@@ -13,7 +13,7 @@ class NoCollector:
         self._reason = reason
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nobody."""
+        """Watch nothing."""
 
     def start(self, active: Sequence[str]) -> None:
         """Mark no edge."""

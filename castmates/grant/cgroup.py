@@ -1,6 +1,6 @@
 """Gives a user a part of the control groups in which members can be frozen, bounded and killed.
 
-A user may move processes only inside a part that is his, so the shell from which sweeps are started must be in it:
+Users may move processes only inside their own part, so the shell from which sweeps are started must be in it:
 it is moved there, and what it starts is born there. systemd does the same for a scope, and then root need not.
 """
 
@@ -18,14 +18,14 @@ SCOPE = "systemd-run --user --scope -p Delegate=yes"
 
 
 def give(granting: Granting, shell: int | None) -> None:
-    """Delegate a group of the user's beside the shell, in each hierarchy that the runner uses, and move it there."""
+    """Delegate a group to the user beside the shell, in each hierarchy that the runner uses, and move it there."""
     if shell is None:
         granting.leave(_without_shell(granting.grantee))
         return
     if uid_of(shell) != granting.grantee.uid:
         raise CastmatesError(
-            f"--shell {shell}: this is no process of {granting.grantee.name}; give the number that `echo $$` prints in "
-            "the shell from which sweeps are to be started"
+            f"--shell {shell}: this is not a process of {granting.grantee.name}; give the number that `echo $$` prints "
+            "in the shell from which sweeps are to be started"
         )
     is_given = False
     for what, place in (("freeze", cgroups.unified), ("bound", cgroups.pids_of_version_1)):
@@ -38,7 +38,7 @@ def give(granting: Granting, shell: int | None) -> None:
 
 
 def has_scopes(grantee: Grantee) -> bool:
-    """Check whether systemd serves this user: a scope of his own is delegated to him without root."""
+    """Check whether systemd serves this user: the user's own scope is delegated without root."""
     return Path(f"/run/user/{grantee.uid}/systemd/private").exists()
 
 
@@ -61,7 +61,7 @@ def group_name(grantee: Grantee) -> str:
 def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
     grantee = granting.grantee
     group = home if home.name == group_name(grantee) else home / group_name(grantee)
-    undo = f"rmdir {group}, when nobody is in it"
+    undo = f"rmdir {group}, when it is empty"
     advice = "inside a container /sys/fs/cgroup must be writable"
     words = f"a control group in which {grantee.name} may {what} processes"
     if not granting.give(Step(words, "group", group, group_folder.THERE, undo), advice):

@@ -1,4 +1,4 @@
-"""Lets users count what their own processes do, also inside the kernel; nobody gets to see others'."""
+"""Lets users count what their own processes do, also inside the kernel; not what others' do."""
 
 from pathlib import Path
 

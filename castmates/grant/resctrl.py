@@ -1,8 +1,8 @@
-"""Gives a user groups of resctrl: he may write their masks and move his own processes there, and nothing else.
+"""Gives a user groups of resctrl, to write their masks and to move the user's own processes there, and nothing else.
 
-The kernel lets a user move a task whose owner he is (its effective user, rdtgroup_task_write_permission), and write
+The kernel lets users move tasks that they own (the effective user, rdtgroup_task_write_permission), and write
 what the file's permissions allow. Making and removing groups stays root's: the root folder would give everybody's. So
-do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them whoever is in the default one.
+do the files `cpus` and `cpus_list`: they take CPUs from all other groups, and with them all that is in the default one.
 """
 
 import errno
@@ -43,8 +43,8 @@ def not_given(grantee: Grantee, root: Path = Path("/")) -> str:
     if mounted is None or (below(root, mounted) / "schemata").stat().st_uid == grantee.uid:
         return ""
     return (
-        "Partitions will not bound the rest of the machine, whose masks stay root's: it keeps all ways, and may fill a"
-        " member's. `sudo castmates grant --default-group` hands its masks over too."
+        "Partitions will not limit the rest of the machine, whose masks stay root's: it keeps all ways, and may fill"
+        " those of a program. `sudo castmates grant --default-group` hands its masks over too."
     )
 
 
@@ -60,7 +60,7 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
     if error is not None and error.errno == errno.ENOSPC and made:
         granting.leave(f"no more than {made} groups: the processor has no class for another one")
     elif error is not None:
-        advice = "remove groups that nobody uses (castmates doctor names them)" if error.errno == errno.ENOSPC else ""
+        advice = "remove groups that are not used (castmates doctor names them)" if error.errno == errno.ENOSPC else ""
         granting.refuse(f"{what}: {group}: {error.strerror}", advice)
     if error is not None:
         return False
@@ -68,9 +68,9 @@ def _group(granting: Granting, group: Path, made: int) -> bool:
 
 
 def _hand_over_default(granting: Granting, file: Path) -> None:
-    """Note the masks before the user can write them: his own journal is nobody else's to read when he is gone."""
+    """Note the masks before the user can write them: the user's own journal cannot be read later."""
     noted = any((entry.change.kind, entry.change.target) == ("resctrl-schemata", str(file)) for entry in granted())
-    what = "the masks of everybody who is in no group"
+    what = "the masks of all processes that are in no group"
     try:
         masks = read_schemata(file)
     except OSError as error:

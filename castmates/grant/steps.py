@@ -105,13 +105,13 @@ def find_grantee(name: str | None, environment: Mapping[str, str] = os.environ) 
     """Find the user that was named, or who called sudo."""
     name = name or environment.get("SUDO_USER")
     if not name:
-        raise CastmatesError("name who is to run sweeps: sudo castmates grant --user NAME")
+        raise CastmatesError("name the user who runs sweeps: sudo castmates grant --user NAME")
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
         raise CastmatesError(f"there is no user '{name}' on this machine; give --user a name of /etc/passwd") from None
     if entry.pw_uid == 0:
-        raise CastmatesError(f"'{name}' is root, who needs no grant; name the user who is to run sweeps with --user")
+        raise CastmatesError(f"'{name}' is root, who needs no grant; name the user who runs sweeps with --user")
     return Grantee(name, entry.pw_uid, entry.pw_gid)
 
 

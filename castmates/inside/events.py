@@ -63,7 +63,7 @@ def _raw(word: str) -> Config | None:
 
 
 def _of_device(word: str, root: Path) -> Config | None:
-    """Put the terms where the device's format says; its own named events are looked up too."""
+    """Put the terms where the device's format has them; its own named events are looked up too."""
     found = re.fullmatch(r"([\w.-]+)/([^/]*)/", word)
     if found is None:
         return None

@@ -68,7 +68,7 @@ class PapiCounters:
         return tuple(totals)
 
     def readings(self) -> tuple[Reading, ...]:
-        """Read the totals so far; PAPI counts all of the time or not at all, and tells no times."""
+        """Read the totals so far; PAPI counts all of the time or not at all, and reports no times."""
         return tuple(Reading(total, 0, 0) for total in self.read())
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class PapiCounters:
         return known, refused
 
     def _open(self, names: Iterable[bytes]) -> None:
-        """Open them for every thread; where PAPI cannot, for the calling one, and say so."""
+        """Open them for every thread; where PAPI cannot, for the calling one, with a note."""
         try:
             self._sets, self.misses = for_every_thread(lambda tid: self._of_thread(tid, names), self._close)
         except CastmatesError:

@@ -162,7 +162,7 @@ def _rows(size: int, unpack: Callable[[bytes], Row], leaders: Iterable[int]) -> 
         for _ in range(AGAIN):
             try:
                 raw = os.read(fd, size)
-            except ChildProcessError:  # somebody who inherits it is being born or ends: a moment later it is whole
+            except ChildProcessError:  # a process that inherits it is starting or ending: a moment later it is whole
                 time.sleep(PAUSE_S)
                 continue
             except OSError:
@@ -177,7 +177,7 @@ def _rows(size: int, unpack: Callable[[bytes], Row], leaders: Iterable[int]) -> 
 
 
 def explain(event: Event, error: OSError) -> Refusal:
-    """Turn the kernel's refusal into a sentence that says what to do."""
+    """Turn the kernel's refusal into a sentence with what to do."""
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
         return Refusal("not supported", f"this processor or virtual machine has no counter for {event.name}")
     if error.errno in (errno.EACCES, errno.EPERM):

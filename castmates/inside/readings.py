@@ -1,4 +1,4 @@
-"""What both methods give: readings, and values that say what they are worth."""
+"""What both methods give: readings, and values with what they are worth."""
 
 from typing import Literal, NamedTuple, Protocol
 
@@ -29,7 +29,7 @@ class Value(NamedTuple):
     name: str
     value: float | None
     status: Status
-    running: float | None  # the share of its time for which it was counted; None where that is not told
+    running: float | None  # the share of its time for which it was counted; None where that is not reported
     note: str = ""
 
 
@@ -46,14 +46,14 @@ class Counters(Protocol):
         """Read the totals so far, as quickly as can be; None for what gave no count, and never an exception."""
 
     def readings(self) -> tuple[Reading, ...]:
-        """Read the totals so far, each with its times; both 0 where they are not told."""
+        """Read the totals so far, each with its times; both 0 where they are not reported."""
 
     def close(self) -> None:
         """Close them; safe to call twice."""
 
 
 def difference(name: str, before: Reading, after: Reading, note: str = "") -> Value:
-    """Subtract two readings; a counter that had to be shared is scaled, or says that it counted nothing."""
+    """Subtract two readings; a counter that had to be shared is scaled, or marked as not counted."""
     if before.total is None or after.total is None:
         return Value(name, None, "not counted", None, _joined(NO_COUNT, note))
     count, enabled, running = after.total - before.total, after.enabled - before.enabled, after.running - before.running

@@ -21,7 +21,7 @@ def for_every_thread(
 ) -> tuple[list[One], str]:
     """Open one for each thread; again if a thread came meanwhile, which may or may not have inherited a counter.
 
-    The second value says what may be missing.
+    The second value names what may be missing.
     """
     for attempt in range(1, TRIES + 1):
         before, opened = threads(), []

@@ -155,7 +155,7 @@ def freeze(group: Path, frozen: bool, timeout_s: float) -> bool:
 def kill(group: Path, timeout_s: float) -> bool:
     """Kill everything in a group, frozen or not, and return whether it was empty within the time.
 
-    A group that somebody outside our PID namespace is in is not ours: nobody there is killed.
+    A group with a process outside our PID namespace is not ours: no process there is killed.
     """
     if not is_populated(group):
         return True
@@ -181,7 +181,7 @@ def is_populated(group: Path) -> bool:
 
 
 def has_strangers(group: Path) -> bool:
-    """Check whether somebody outside our PID namespace is in a group."""
+    """Check whether a process outside our PID namespace is in a group."""
     return 0 in processes(group)
 
 

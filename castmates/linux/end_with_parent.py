@@ -1,4 +1,4 @@
-"""Ends a child process with the process that started it, also when that one is killed: nobody else would end it."""
+"""Ends a child process with the process that started it, also when that one is killed: nothing else would end it."""
 
 import ctypes
 import os

@@ -8,7 +8,7 @@ from pathlib import Path
 from castmates.linux.kernel_files import read_text, write_kernel
 
 THERE, ABSENT = "there", "absent"
-OWN = "castmates"  # what the names begin with that nobody else gives
+OWN = "castmates"  # what the names begin with that no other program gives
 
 
 def read(path: Path) -> str:
@@ -17,7 +17,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, state: str) -> None:
-    """Make the group, or remove it: who is in it goes where the kernel would have put him, or back to its parent."""
+    """Make the group, or remove it: what is in it goes where the kernel would have put it, or back to the parent."""
     if state == THERE:
         path.mkdir(mode=0o755)
     else:
@@ -29,7 +29,7 @@ def _remove(path: Path) -> None:
     if not path.name.startswith(OWN) and read_text(path / "tasks"):
         raise OSError(errno.EBUSY, "it has tasks, which are not of castmates")
     for inner, _, files in os.walk(path, topdown=False):
-        # A control group is removed only when nobody is in it; resctrl's moves its tasks by itself.
+        # A control group is removed only when it is empty; resctrl's moves its tasks by itself.
         if "cgroup.procs" in files:
             _empty(Path(inner), path.parent)
             Path(inner).rmdir()
@@ -39,7 +39,7 @@ def _remove(path: Path) -> None:
 
 def _empty(group: Path, parent: Path) -> None:
     while pids := (group / "cgroup.procs").read_text().split():
-        if "0" in pids:  # somebody outside our PID namespace; and a 0 written would be ourselves
+        if "0" in pids:  # a process outside our PID namespace; and a 0 written would be ourselves
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         for pid in pids:
             _move(pid, parent)

@@ -1,8 +1,8 @@
 """Who belongs to a member, by a mark that is set before exec and goes wherever its processes go.
 
-Without control groups a process that has forked twice, left its session and emptied its environment is nobody's child.
-Resource limits go down to all descendants and are shown in /proc. Linux has had no use for the one on the number of
-file locks since 2.4, so its soft value names the runner, and its hard one the member's first process.
+Without control groups a process that has forked twice, left its session and emptied its environment is no longer known
+as a child. Resource limits go down to all descendants and are shown in /proc. Linux has had no use for the one on the
+number of file locks since 2.4, so its soft value names the runner, and its hard one the member's first process.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ def in_child() -> Callable[[], None]:
         leader = read_process(os.getpid())
         if runner is not None and leader is not None:
             marks = number_of(runner.pid, runner.born), number_of(leader.pid, leader.born)
-            with contextlib.suppress(OSError, ValueError):  # we were started under such a limit ourselves
+            with contextlib.suppress(OSError, ValueError):  # we were started under a lower limit ourselves
                 resource.setrlimit(RLIMIT_LOCKS, marks)
 
     return prepare
@@ -83,7 +83,7 @@ def bearers(path: Path) -> list[int]:
     pids = []
     for process in read_table().values():
         mark = mark_of(process.pid) if process.alive else None  # who has ended still bears it
-        with contextlib.suppress(OSError):  # it has ended, or is another user's and so none of ours
+        with contextlib.suppress(OSError):  # it has ended, or is another user's and so not ours
             if (mark and mark.runner == runner) or bytes(path) in read_kernel(f"/proc/{process.pid}/environ"):
                 pids.append(process.pid)
     return pids

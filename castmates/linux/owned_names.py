@@ -68,4 +68,4 @@ def _owner(name: re.Match[str] | None) -> Owner | None:
     if name is None:
         return None
     pid, born, space = map(int, name.groups())
-    return Owner(pid, born, boot_id(), space)  # after a restart nobody has the same number and start
+    return Owner(pid, born, boot_id(), space)  # after a restart no process has the same number and start

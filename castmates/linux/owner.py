@@ -54,7 +54,7 @@ def _space(process: str) -> int:
 
 
 def _is_empty(space: int) -> bool:
-    """Check whether nobody lives in a PID namespace; only the host's own sees all others."""
+    """Check whether a PID namespace has no processes; only the host's own sees all others."""
     if is_in_container():
         return False
     for process in Path("/proc").glob("[0-9]*"):

@@ -47,7 +47,7 @@ class Attr(NamedTuple):
         """The unit (PMU) that counts it; events of one unit can be read as a group.
 
         The kernel's two clocks are separate units: what is grouped with one of them on a whole CPU is opened
-        without a murmur and stays 0 (seen on Linux 6.18).
+        without an error and stays 0 (seen on Linux 6.18).
         """
         if self.kind == SOFTWARE and self.config in CLOCKS:
             return -1 - self.config
@@ -57,7 +57,7 @@ class Attr(NamedTuple):
 
     @property
     def encoding(self) -> str:
-        """The raw encoding, for the provenance."""
+        """The raw encoding, as the provenance has it."""
         fields = {"config1": self.config1, "config2": self.config2, "exclude": self.exclude}
         more = "".join(f" {name}=0x{value:x}" for name, value in fields.items() if value)
         return f"type={self.kind} config=0x{self.config:x}{more}"
@@ -101,7 +101,7 @@ def read_group(fd: int, events: int) -> list[int] | None:
     for _ in range(AGAIN):
         try:
             raw = os.read(fd, 8 * (3 + events))
-        except ChildProcessError:  # somebody who inherits it is being born or ends: a moment later it is whole
+        except ChildProcessError:  # a process that inherits it is starting or ending: a moment later it is whole
             time.sleep(PAUSE_S)
             continue
         return list(struct.unpack(f"{len(raw) // 8 - 1}Q", raw[8:])) if len(raw) == 8 * (3 + events) else None

@@ -172,7 +172,7 @@ class Family:
         return {tid for process in self.living() for tid in threads_of(process.pid)}
 
     def _fellows(self, table: dict[int, Process]) -> list[int]:
-        """Return who shares the leader's group or session; the number is ours as long as nobody else bears it."""
+        """Return who shares the leader's group or session; the number is ours as long as no other process has it."""
         bearer = table.get(self.leader)
         if bearer and bearer.born != self.born:
             return []
@@ -189,7 +189,7 @@ class Family:
         """Stop everyone and return those who still run when the time is out.
 
         A parent in vfork cannot stop until its child has called exec, and a child that was stopped before never
-        will: whoever still runs after a while is let go for a moment and stopped anew.
+        will: a process that still runs after a while is let go for a moment and stopped anew.
         """
         deadline = time.monotonic() + timeout_s
         attempt = time.monotonic()
@@ -242,7 +242,7 @@ class Family:
         return [pid for pid in self._known if pid != self.leader]
 
     def kill(self, timeout_s: float) -> list[int]:
-        """Kill everyone, stopped first so that nobody escapes by forking; return those left when the time is out."""
+        """Kill everyone, stopped first so that none escapes by forking; return those left when the time is out."""
         deadline = time.monotonic() + timeout_s
         self.stop(min(1.0, timeout_s))
         while left := [p.pid for p in self.living()]:

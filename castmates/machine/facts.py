@@ -157,7 +157,7 @@ def transparent_hugepages(root: Path) -> str | None:
 
 
 def governors(root: Path) -> dict[str, str] | None:
-    """Return the CPUs under each frequency governor; None where the kernel drives no frequency."""
+    """Return the CPUs under each frequency governor; None where the kernel does not control the frequency."""
     cpus: dict[str, list[int]] = {}
     for file in (root / CPU_DIR).glob("cpu[0-9]*/cpufreq/scaling_governor"):
         governor = read_text(file)

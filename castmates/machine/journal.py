@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def stale(self) -> bool:
-        """Whether nobody is left who would take it back."""
+        """Whether no process is left that would take it back."""
         return is_gone(self.owner)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Undone:
 
     entry: Entry
     how: Literal["restored", "already", "foreign", "gone", "restarted", "failed"]
-    finding: str = ""  # the value that somebody else set, or why putting back failed
+    finding: str = ""  # the value that another program set, or why putting back failed
 
     def __str__(self) -> str:
         change = self.entry.change
@@ -92,7 +92,7 @@ class Undone:
             "restored": f"put back to '{change.former}' from '{change.new}'",
             "already": f"is '{change.former}', as it was",
             "foreign": f"is '{self.finding}' by now, neither as found ('{change.former}') nor as castmates set it "
-            f"('{change.new}'): somebody else has changed it, so it is left as it is",
+            f"('{change.new}'): it was changed by something else, so it is left as it is",
             "gone": "is no longer there",
             "restarted": "left to the restart of the machine, which undid it",
             "failed": f"could not be put back to '{change.former}': {self.finding}",
@@ -141,7 +141,7 @@ class Journal:
         return refused
 
     def announce(self, changes: Sequence[Change], purpose: str) -> list[Entry]:
-        """Write changes down that the caller makes by himself, and takes back by himself or leaves to `restore`."""
+        """Write changes down that the caller makes itself, and takes back itself or leaves to `restore`."""
         with self._writing() as file:
             return self._append(file, changes, purpose)
 
@@ -154,7 +154,7 @@ class Journal:
         return amended
 
     def close(self, entries: Iterable[Entry]) -> None:
-        """Strike out what the caller has taken back by himself."""
+        """Strike out what the caller has taken back itself."""
         with suppress(OSError), self._locked() as file:  # else it is found put back already the next time
             _write_lines(file, [{"close": entry.number, "how": "restored"} for entry in entries])
             self._finish(file)
@@ -204,7 +204,7 @@ class Journal:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             if not _is_trusted(fd):
-                raise CastmatesError(f"{self.path} can be written by others; look who made it, then remove it.")
+                raise CastmatesError(f"{self.path} can be written by others; find out who made it, then remove it.")
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield fd
         finally:
@@ -253,7 +253,7 @@ def _undo(entry: Entry) -> Undone:
             return Undone(entry, "foreign", value)
         kind.write(Path(change.target), change.former)
         if not kind.same(value := kind.read(Path(change.target)), change.former):
-            return Undone(entry, "failed", f"the kernel says '{value}' all the same")
+            return Undone(entry, "failed", f"the kernel still reports '{value}'")
     except OSError as error:
         return Undone(entry, "gone") if error.errno in GONE else Undone(entry, "failed", error.strerror or str(error))
     return Undone(entry, "restored")
@@ -265,7 +265,7 @@ def _make(change: Change) -> None:
     kind.write(target, change.new)
     if (value := kind.read(target)) != change.new:
         kind.write(target, change.former)
-        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but said '{value}'")
+        raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but reports '{value}'")
 
 
 def _entries(text: bytes) -> dict[int, Entry]:

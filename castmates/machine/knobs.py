@@ -66,7 +66,8 @@ KNOBS = {
         Knob(
             "governor",
             (Switch(f"{CPU_DIR}/cpufreq/policy*/scaling_governor"),),
-            "the kernel drives no frequency (a guest's is the host's), so set it on the host or in the firmware",
+            "the kernel does not control the frequency (the host does, of a guest), so set it on the host or in the "
+            "firmware",
         ),
         Knob(
             "turbo",

@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def print_progress(message: str) -> None:
-    """Print something for whoever started us, without disturbing standard output."""
+    """Print something for the user, without disturbing standard output."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -180,4 +180,4 @@ def _read_holder(fd: int) -> str:
             continue
         clean = {key: "".join(filter(str.isprintable, word))[:200] for key, word in words.items()}
         return f"{clean['user']} for {clean['what']} (process {clean['pid']}) since {clean['since']}"
-    return "a process that has not said who it is"
+    return "a process that left no name"

@@ -80,7 +80,7 @@ def core_words(classes: dict[int, int]) -> list[str]:
 
 
 def set_all(tool: Pqos, wanted: str, now: str) -> None:
-    """Set what differs: classes first, then cores, so that nobody is in a class before it is as it is to be."""
+    """Set what differs: classes first, then cores, so that no core is in a class before the class is set."""
     words = [word for word in wanted.split() if word not in now.split()]
     for option, chosen in (
         ("-e", [word for word in words if not word.startswith("core:")]),

@@ -89,7 +89,7 @@ def complaint(output: str, errors: str) -> str:
     lines = [line.strip() for line in (*errors.splitlines(), *output.splitlines())]
     telling = [line for line in lines if line and not line.startswith(_NOTHING) and not line.endswith("- FAILED!")]
     chosen = list(dict.fromkeys(line.removeprefix("ERROR: ").rstrip("!. ") for line in telling))[:2]
-    return "; ".join(chosen) or "it did not say why"
+    return "; ".join(chosen) or "it gave no reason"
 
 
 def _float(cell: object) -> float | None:

@@ -1,4 +1,4 @@
-"""Runs Intel's pqos: one at a time, under a time-out, in a process group of its own that is killed as a whole."""
+"""Runs Intel's pqos: one at a time, under a time-out, in its own process group, which is killed as a whole."""
 
 import fcntl
 import os
@@ -59,7 +59,7 @@ class Pqos:
         return answer.output
 
     def start(self, output: IO[bytes], errors: IO[bytes], *words: str) -> "subprocess.Popen[bytes]":
-        """Start one that goes on until `stop`; whoever starts it holds it alone as long as it runs."""
+        """Start one that goes on until `stop`; only the process that started it uses it as long as it runs."""
         try:
             return subprocess.Popen(
                 [self._program, f"--iface={self.interface}", *words],

@@ -56,7 +56,7 @@ class Preparing:
 
 @contextmanager
 def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> Iterator[Record]:
-    """Hold the machine as chosen; after the end the record also names what somebody else has changed meanwhile."""
+    """Hold the machine as chosen; after the end the record also names what others have changed meanwhile."""
     record: Record = {}
     if not choices.words:
         yield record

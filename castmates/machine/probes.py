@@ -132,7 +132,7 @@ def find_compiler() -> str | None:
 
 
 def find_pqos() -> str | None:
-    """Return where pqos is; it is not started, since its mere start makes groups for all classes."""
+    """Return where pqos is; it is not started, because merely starting it makes groups for all classes."""
     return shutil.which("pqos")
 
 

@@ -15,7 +15,7 @@ from castmates.linux.kernel_files import Mount, mounts, read_text, write_kernel
 ABSENT = "absent"
 MOUNTED = "mounted"
 ALSO = " | "
-ANYTHING = "whatever was written since"  # of schemata that somebody else was given to write
+ANYTHING = "whatever was written since"  # of schemata that another user may write
 FSTYPE = "resctrl"
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group

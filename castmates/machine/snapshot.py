@@ -1,4 +1,4 @@
-"""Records what the topology reader reads into one small archive, and reads such an archive: a machine without it."""
+"""Records what the topology reader reads into one small archive, and reads it in place of a machine."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Records of trials on this machine: whether way masks work, whether counters are right, whom each speaks for."""
+"""Records of trials on this machine: whether way masks work, whether counters are right; each for one machine."""
 
 import hashlib
 import json
@@ -42,11 +42,11 @@ class TrialRecords:
         return identity | {"resctrl": ",".join(option for option in TELLING_OPTIONS if option in options)}
 
     def file_of(self, cache: Path, identity: Identity) -> Path:
-        """Return where the record of such a machine lies."""
+        """Return where the record of a machine like this lies."""
         return cache / self.folder / f"{_digest(identity)}.json"
 
     def read(self, cache: Path, root: Path = Path("/")) -> Record | None:
-        """Return the record that speaks for this machine; None where there is none, or none that can be read."""
+        """Return the record that applies to this machine; None where there is none, or none that can be read."""
         identity = self.identity(root)
         record = _json(self.file_of(cache, identity))
         return record if record.get("identity") == identity else None
@@ -63,7 +63,7 @@ COUNTERS = TrialRecords("counters", depends_on_mount=False)
 
 
 def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
-    """Return the verdict on the counts of each event that was tried here, for the provenance of blocks."""
+    """Return the verdict on the counts of each event that was tried here; blocks record it."""
     record = COUNTERS.read(cache, root)
     return {event: str(verdict) for event, verdict in record["events"].items()} if record else {}
 

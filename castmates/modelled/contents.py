@@ -1,9 +1,9 @@
 """What lies in the caches of a modelled machine while it is on its way from one balance to the next.
 
 Every miss brings a line in. It takes free space first, then the place of a line whose holder has more than the scene's
-balance gives it: somebody who is frozen, or who has lost these ways. Whoever has what the balance gives it replaces its
-own lines. So a change of masks or of who runs evicts nothing by itself; places change hands only as fast as somebody
-fills them.
+balance gives it: one that is frozen, or that has lost these ways. A holder that has what the balance gives it replaces
+its own lines. So a change of masks or of who runs evicts nothing by itself; places change hands only as fast as they
+are filled.
 """
 
 from collections.abc import Sequence

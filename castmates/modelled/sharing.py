@@ -2,7 +2,7 @@
 
 A miss evicts the line that was not used for longest among the ways of the mask. Where two masks overlap, each user
 takes what is oldest, so that users who reach each other's ways keep lines equally long, while a user whose mask has
-ways that nobody else presses on keeps them longer: the times are as even as the masks allow. They are found from the
+ways without competition keeps them longer: the times are as even as the masks allow. They are found from the
 shortest on: of all unions of masks the one that its users fill in the shortest time is theirs alone, and the others
 share out what is left.
 """
@@ -22,7 +22,7 @@ FITTING = 200  # rounds at most
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who runs, and uses the cache."""
+    """A process that runs and uses the cache."""
 
     reuse: Reuse
     speed: float  # accesses per second

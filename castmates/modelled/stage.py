@@ -11,7 +11,7 @@ from castmates.study.spec import Share
 
 
 class Freezing:
-    """Who is frozen on the modelled machine; nobody else can thaw them."""
+    """Who is frozen on the modelled machine; nothing else can thaw them."""
 
     kind = "none needed (modelled)"
 
@@ -79,7 +79,7 @@ class ModelledStage(Stage):
         return self._world.now_ns
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
+        """Put these shares of caches and bandwidth in force; True where a member has lost ways."""
         lost = super().apply_shares(shares)
         self._world.grant(self._granted())
         return lost
@@ -105,10 +105,10 @@ class ModelledStage(Stage):
         self.sleep_until(t_ns)
 
     def cpus_of_threads(self, name: str) -> set[int]:
-        """Return where a process may run: nobody moves it."""
+        """Return where a process may run: it is never moved."""
         return set(self.cast[name].start.cpus)
 
     def dismiss(self) -> list[str]:
-        """Nobody has to be asked to end."""
+        """No process has to be asked to end."""
         self.switch([])
         return []

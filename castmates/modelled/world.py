@@ -17,7 +17,7 @@ START_NS = 1000 * NANO  # nothing should take zero for a time
 
 @dataclass
 class Process:
-    """Somebody on this machine."""
+    """A process on this machine."""
 
     name: str
     model: WorkloadModel

@@ -1,6 +1,6 @@
 """`python -P -m castmates.pipeline RULE ARGUMENTS…`: what the rules call, so that a sweep may run in any folder.
 
--P, because the folder of the sweep is somebody else's, and a file in it may have the name of a module of ours.
+-P, because the folder of the sweep belongs to a user, and a file in it may have the name of a module of ours.
 """
 
 import runpy

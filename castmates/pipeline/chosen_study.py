@@ -9,7 +9,7 @@ from castmates.project import KEYS, chosen_study
 
 
 class Options(Protocol):
-    """What Snakemake's command line says of the configuration."""
+    """What Snakemake's command line sets in the configuration."""
 
     config: Mapping[str, object]
     configfiles: Sequence[Path]

@@ -110,7 +110,7 @@ def _why_not(advice: pd.DataFrame) -> str:
         NOT_MET: f"no lead mask is shown to keep the limit of {advice['limit_pct'].iloc[0]:g} %, and `castmates "
         "recommend` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
-        NO_SWEEP: "no partition that gives the lead ways of its own was measured, so add a sweep such as `split: all`",
+        NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",
     }
     counts = advice["verdict"].value_counts()
     if len(counts) == 1:

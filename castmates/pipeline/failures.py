@@ -6,7 +6,7 @@ from pathlib import Path
 
 BEGUN = time.time()  # of the process that reads the Snakefile
 OURS = "castmates: "
-ENDED = "ended early, nothing recorded"  # what a launch writes that somebody interrupts
+ENDED = "ended early, nothing recorded"  # what an interrupted launch writes
 SHOWN = 5
 
 
@@ -33,7 +33,7 @@ def last_words(logs: Iterable[Path], count: int) -> list[str]:
 
 
 def was_ended(lines: Sequence[str]) -> bool:
-    """Whether these are the last lines of a launch that somebody interrupted."""
+    """Whether these are the last lines of an interrupted launch."""
     return bool(lines) and ENDED in lines[-1]
 
 

@@ -1,4 +1,4 @@
-"""The tables of some measured blocks -> one file each, for thousands of small files are slow to read."""
+"""The tables of some measured blocks -> one file each, because thousands of small files are slow to read."""
 
 from pathlib import Path
 

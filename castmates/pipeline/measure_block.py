@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal, or the death of whoever asked for the block; nothing may swallow it."""
+    """A signal, or the end of the process that asked for the block; nothing may swallow it."""
 
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
@@ -40,7 +40,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     try:
         with _signals_raise():
             outcome = run_block(block, logs, cache, say, _follow(owner))
-        with deaf():  # what is measured is written, whoever wants to end us now
+        with deaf():  # what is measured is written, even if we are asked to end now
             record.write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
@@ -49,7 +49,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
     elif not outcome.rounds:
-        say("measured, but every round has a rejected window; `castmates retry` forgets such blocks")
+        say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:
         rejected = sum(bool(window.reasons) for window in outcome.windows)
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
@@ -85,9 +85,7 @@ def _printer(prefix: str) -> Callable[[str], None]:
     """Progress of a block, one line a message, on standard error."""
 
     def say(message: str) -> None:
-        with suppress(
-            OSError
-        ):  # whoever listened may be gone; a full disk shows at what matters, the block's own files
+        with suppress(OSError):  # the listener may be gone; a full disk shows at what matters, the block's own files
             print(f"{datetime.now():%H:%M:%S} {prefix}: {message}", file=sys.stderr, flush=True)
 
     return say
@@ -102,7 +100,7 @@ def _follow(owner: int | None) -> Callable[[], None]:
     def check() -> None:
         now = read_process(owner)
         if asked is None or now is None or not now.alive or now.born != asked.born:
-            raise Interrupted(f"process {owner}, which asked for this block, is gone")
+            raise Interrupted(f"process {owner}, which started this block, is gone")
 
     return check
 

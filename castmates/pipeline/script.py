@@ -1,6 +1,6 @@
 """What every script in scripts/ shares: an error is a sentence, and Ctrl-C never shows a traceback.
 
-Scripts import this module before all others of ours, for some of those take a second.
+Scripts import this module before our others, because some of those take a second.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from castmates.errors import CastmatesError
 
-# Until somebody has something to clean up (the runner then sets handlers of its own), Ctrl-C may simply end us.
+# Until there is something to clean up (the runner then sets its own handlers), Ctrl-C may simply end us.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -25,8 +25,8 @@ def run(main: Callable[[], None]) -> None:
 
 
 def leave() -> NoReturn:
-    """End well and at once: Python would first take all modules apart, for a tenth of a second after every launch."""
+    """End well and at once: Python would first take all modules apart, a tenth of a second after every launch."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # whoever listened may be gone
+        with suppress(OSError):  # the listener may be gone
             stream.flush()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Runs Snakemake as a child that never outlives us: whoever asks us to end ends its jobs and it, in good order."""
+"""Runs Snakemake as a child that never outlives us: a request to end us ends its jobs and it, in good order."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.
 # Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
 AT_ONCE = (signal.SIGTERM, 10.0)
 OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
-LAST_S = 5.0  # that the others of the group may take after Snakemake; where nobody reaps orphans they never are gone
+LAST_S = 5.0  # that the others of the group may take after Snakemake; where orphans are not reaped they never are gone
 
 
 def sweep(study_file: Path, cores: str, say: Say, blocks: int | None = None, options: Sequence[str] = ()) -> None:
@@ -62,7 +62,7 @@ def run(words: list[str], say: Say) -> int:
 
 
 def _end(running: "subprocess.Popen[bytes]", signals: "_Signals") -> None:
-    """Ask its whole group to end, and insist; whoever asks again meanwhile has to wait."""
+    """Ask its whole group to end, and insist; further requests have to wait."""
     for number, patience in ESCALATION if _has_jobs(running) else (AT_ONCE, *ESCALATION):
         _signal(running, number)
         if signals.ended(running, patience):
@@ -74,7 +74,7 @@ def _end(running: "subprocess.Popen[bytes]", signals: "_Signals") -> None:
 
 
 def _has_jobs(running: "subprocess.Popen[bytes]") -> bool:
-    """Whether somebody is in its group beside it."""
+    """Whether another process is in its group."""
     return any(each.group == running.pid and each.pid != running.pid and each.alive for each in read_table().values())
 
 
@@ -88,13 +88,13 @@ def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:
 
 
 class _Signals:
-    """Signals that came, as they come, through a pipe: nothing is lost, and nobody polls."""
+    """Signals that came, as they come, through a pipe: nothing is lost, without polling."""
 
     def __enter__(self) -> "_Signals":
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._woken_before = signal.set_wakeup_fd(self._write)
-        # What is ignored stays so, `nohup` means it; but the child must not ignore it too, for that is how we end it.
+        # What is ignored stays so, `nohup` means it; but the child must not ignore it too: that is how we end it.
         self._ours = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
         self._before = {number: signal.signal(number, _note) for number in (*SIGNALS, signal.SIGCHLD)}
         return self
@@ -107,7 +107,7 @@ class _Signals:
         os.close(self._write)
 
     def wait(self, running: "subprocess.Popen[bytes]") -> signal.Signals | None:
-        """Until it has ended (None), or somebody asks us to end."""
+        """Until it has ended (None), or we are asked to end."""
         while running.poll() is None:
             if asked := self._ours & self._next(None):
                 return signal.Signals(min(asked))
@@ -130,5 +130,5 @@ def _note(_number: int, _frame: FrameType | None) -> None:
 
 
 def _try_to(say: Say, words: str) -> None:
-    with contextlib.suppress(OSError):  # whoever listened may be gone
+    with contextlib.suppress(OSError):  # the listener may be gone
         say(words)

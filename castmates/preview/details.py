@@ -15,8 +15,8 @@ from castmates.study.counter_keys import described
 from castmates.study.spec import Plan
 
 NOTHING_NOW = (
-    "Nothing here shares out the last-level cache now (resctrl is not mounted, or this user has no groups): the "
-    "partitions are those of the last plan. What is measured stays; before more is, see `castmates doctor`."
+    "The last-level cache cannot be partitioned now (resctrl is not mounted, or this user has no groups): the "
+    "partitions are those of the last plan. What is measured is kept; `castmates doctor` shows what to change."
 )
 
 

@@ -40,7 +40,7 @@ class Chances:
 
 def chances(project: Project, plan: Plan) -> Chances:
     """What the plan's launches, and some more, will mostly find."""
-    # Partitions are compared on the same blocks, in tests of their own: this is about the pairs.
+    # Partitions are compared on the same blocks, in separate tests: this is about the pairs.
     plain = [mix for mix in plan.mixes if not mix.partitions]
     variances = known_variances(project, plan)
     known = [(mix, *variances[mix.identity]) for mix in plain if mix.identity in variances]

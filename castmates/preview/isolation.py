@@ -18,10 +18,10 @@ def line(plan: Plan, named: str | None) -> str:
     most, apart = max(counts.values(), default=0), sum(mix in counts for mix in mixes)
     which = f"{apart} of {len(mixes)} mixes" if apart < len(mixes) else "every mix"
     if not most:
-        return "What ways give back stays unknown: no partition gives lead and antagonists ways of their own."
+        return "How much cache ways give back stays unknown: no partition gives lead and antagonists separate ways."
     if most == 1:
         how = f"{named}, which the study names" if named else "the only partition that isolates"
-        return f"The loss of {which} is divided under {how}; all its launches estimate."
+        return f"The loss of {which} is divided under {how}; all its launches are used for the estimate."
     tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
     companies = {company.id: company for company in plan.companies}
     launches: Counter[tuple[str, str]] = Counter()
@@ -30,7 +30,7 @@ def line(plan: Plan, named: str | None) -> str:
         launches.update(dict.fromkeys(there, count))
     blocks = min(launches[mix] for mix, partitions in counts.items() if partitions > 1)
     chosen = round(CHOOSING_SHARE * blocks)
-    instead = "a name in 'attribution.isolated' lets all of them estimate"
+    instead = "naming one in 'attribution.isolated' leaves all of them for the estimate"
     if chosen < FEWEST_TO_CHOOSE or blocks - chosen < FEWEST_BLOCKS:
         return (
             f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_BLOCKS} launches, and "
@@ -38,5 +38,5 @@ def line(plan: Plan, named: str | None) -> str:
         )
     return (
         f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {blocks} launches "
-        f"while the others estimate; {instead}."
+        f"and estimated on the others; {instead}."
     )

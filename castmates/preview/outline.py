@@ -60,7 +60,7 @@ class Outline:
     to_build: tuple[str, ...]  # environments
     not_here: tuple[str, ...]  # what explains a loss or gives it back, and this machine lacks
     partitions: tuple[str, ...]  # names
-    remembered: bool  # the partitions are those of the last plan: nothing shares out the cache now
+    remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
 
 

@@ -140,7 +140,7 @@ def _partitions(outline: Outline) -> Iterator[str]:
     if kinds:
         yield ", ".join(_kind(names) for names in kinds.values())
     if outline.remembered:
-        yield "as they were planned last: nothing here shares out the cache now (castmates doctor)"
+        yield "as they were planned last: the cache cannot be partitioned now (castmates doctor)"
     yield from outline.notes[:SHOWN]
     if (more := len(outline.notes) - SHOWN) > 0:
         yield f"and {more} more remarks: castmates plan{study_argument(outline.file)} --masks"

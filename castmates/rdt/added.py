@@ -23,7 +23,7 @@ class Driver:
 
 
 def driver(name: str) -> Driver:
-    """The driver of this name; who names one that nobody added gets a sentence."""
+    """The driver of this name; an unknown name is an error in one sentence."""
     found = plugins.added("allocators", _wrong, taken=OURS)
     if name not in found:
         from castmates.study.reading import did_you_mean  # yaml: every launch loads this module, and none comes here

@@ -39,7 +39,7 @@ class CacheRequest:
 
 
 def refuse_hopeless(request: CacheRequest) -> None:
-    """Refuse shares that nobody could give out, after a restart for instance, before anything is launched for them."""
+    """Refuse shares that could not be given out, after a restart for instance, before anything is launched for them."""
     if not request.shares:
         return
     if request.driver == "pqos":
@@ -51,7 +51,7 @@ def refuse_hopeless(request: CacheRequest) -> None:
 
 def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator, Monitor]:
     """Take the allocator and the monitor for a block."""
-    silent = NoMonitor("none: the study wants no readings of the cache")
+    silent = NoMonitor("none: the study asks for no readings of the cache")
     if request.driver == "pqos" and request.shares:
         session = open_session(request.purpose, say)
         monitor = PqosMonitor(session, request.rate) if request.rate else silent
@@ -64,7 +64,7 @@ def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator,
 
 def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[Allocator, Monitor]:
     if not rate:
-        return chosen.allocator(say), NoMonitor("none: the study wants no readings of the cache")
+        return chosen.allocator(say), NoMonitor("none: the study asks for no readings of the cache")
     monitor = chosen.monitor(rate, say) if chosen.monitor else choose_monitor(rate, purpose, say)
     return chosen.allocator(say), monitor
 
@@ -72,9 +72,9 @@ def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[A
 def choose_allocator(
     shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = print_progress
 ) -> Allocator:
-    """Take resctrl where the study gives out shares and the machine lets us; who gives none leaves it untouched."""
+    """Take resctrl where the study gives out shares and the machine lets us; without shares it is left untouched."""
     if not shares:
-        return NoAllocator("none: the study gives out no shares of the cache")
+        return NoAllocator("none: the study does not partition the cache")
     try:
         held = lease(cdp, purpose)
     except CastmatesError as error:
@@ -120,10 +120,10 @@ def _hopeless_resctrl() -> str:
 def _no_shares(tree: KernelTree, cache: Cache) -> str:
     """Explain why nothing can be shared out, or ""."""
     if not cache.ways and cache.bandwidth is None:
-        return "this processor only monitors its last-level cache: there is nothing to share out"
+        return "this processor only monitors its last-level cache and cannot partition it"
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
         return (
-            f"{tree.root} may not be written by this user, and root gave him no empty groups: run as root, or once"
+            f"{tree.root} may not be written by this user, and root gave them no empty groups: run as root, or once"
             " `sudo castmates grant`; a container needs it mounted for writing"
         )
     return ""

@@ -32,11 +32,11 @@ class NoAllocator:
         return {}
 
     def misplaced(self) -> list[str]:
-        """Look for nobody."""
+        """Look for nothing."""
         return []
 
     def restore(self) -> None:
-        """Put nothing back, for nothing was changed."""
+        """Put nothing back, because nothing was changed."""
 
     def about(self) -> dict[str, str]:
         """Report that nothing is driven, and why."""
@@ -53,7 +53,7 @@ class NoMonitor:
         self.why = why
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Watch nobody."""
+        """Watch nothing."""
 
     def start(self) -> None:
         """Begin no series."""

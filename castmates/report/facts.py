@@ -93,7 +93,7 @@ class MachineFacts(Facts):
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
 
     def recorded(self, name: str) -> bool:
-        """Whether the file has this fact, though it may say that it is not known."""
+        """Whether the file has this fact, even if its value is that it is not known."""
         return name in self.model_fields_set
 
 
@@ -255,7 +255,7 @@ class BlockRecord:
 
     @property
     def pinned(self) -> bool:
-        """Whether members had CPUs of their own."""
+        """Whether each member had its own CPUs."""
         return any(isinstance(member, Mapping) and member.get("cpus") for member in self._mapping("members").values())
 
     @property

@@ -73,7 +73,7 @@ class Results:
     margins: StudyTable = StudyTable("margins", MARGINS, later=True)
     """How sensitive each lead is, and how much each antagonist disturbs, over the whole matrix."""
     system: StudyTable = StudyTable("system", SYSTEM, later=True)
-    """What the members of a mix give together: STP, ANTT, fairness."""
+    """The combined throughput of a mix: STP, ANTT, fairness."""
     latency: StudyTable = StudyTable("latency", LATENCY, later=True)
     """How long steps take: p50, p95, p99 by scene."""
     resources: StudyTable = StudyTable("resources", RESOURCES, later=True)
@@ -178,17 +178,17 @@ class Results:
 
     @cached_property
     def record_files(self) -> list[Path]:
-        """The records of the plan's blocks that are measured: one that no plan names any more says nothing here."""
+        """The records of the plan's blocks that are measured: one that no plan names any more is left out."""
         return _record_files(self.folder, self.plan)
 
     @cached_property
     def records(self) -> list[BlockRecord]:
-        """What each block says of itself."""
+        """What each block records of itself."""
         return [BlockRecord(record) for record in self.recorded]
 
     @property
     def measured_records(self) -> list[BlockRecord]:
-        """What the blocks say that measured anything."""
+        """The records of the blocks that measured anything."""
         return [record for record in self.records if record.measured]
 
     @property
@@ -248,7 +248,7 @@ class Results:
 
     @property
     def watched(self) -> bool:
-        """Whether the plan's machine tells what its last-level caches hold."""
+        """Whether the plan's machine reports what its last-level caches hold."""
         return self.plan.cache is not None and bool(self.plan.cache.events)
 
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> pd.DataFrame:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class NotRead:
-    """Stands in results for a table that nobody asked for yet."""
+    """Stands in results for a table that was not asked for yet."""
 
 
 NOT_READ: Final = NotRead()
 
 
 class StudyTable:
-    """A field of a dataclass that is such a table; dataclasses know fields that are descriptors."""
+    """A field of a dataclass that is a table of the study; dataclasses know fields that are descriptors."""
 
     def __init__(self, name: str, columns: Columns, later: bool = False) -> None:
         """`later`: studies that an earlier version analysed lack it, and it is empty there."""

@@ -8,7 +8,7 @@ from castmates.results.records import read_json
 
 
 def asked_blocks(folder: StudyFolder) -> int:
-    """The number asked for last; 0 where nobody asked."""
+    """The number asked for last; 0 where none was asked for."""
     blocks = read_json(folder.asked_file).get("blocks")
     return blocks if isinstance(blocks, int) else 0
 

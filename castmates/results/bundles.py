@@ -71,7 +71,7 @@ class StudyBlocks:
 
     @cached_property
     def _bundles(self) -> list[Path]:
-        """The folders of the bundles; none where these are not of just these blocks, as after a block was forgotten."""
+        """The folders of the bundles; none where these are not of just these blocks, as after a block was discarded."""
         expected = bundles(map(_path, self.places))
         folders = {name: self.folder.bundle(name) for name in expected}
         return list(folders.values()) if all(_listed(folders[name]) == set(expected[name]) for name in expected) else []

@@ -1,4 +1,4 @@
-"""The studies that confirm partitions of a study, and their blocks: light, for the Snakefile asks at each start."""
+"""The studies that confirm partitions of a study, and their blocks: light, because the Snakefile asks at each start."""
 
 from pathlib import Path
 

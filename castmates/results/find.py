@@ -1,4 +1,4 @@
-"""Finds a study that somebody names on the command line, by its file or by its results, and reads what it measured."""
+"""Finds a study that is named on the command line, by its file or by its results, and reads what it measured."""
 
 from dataclasses import dataclass
 from pathlib import Path

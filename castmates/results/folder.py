@@ -1,4 +1,4 @@
-"""Where everything lies in results/<study>; nobody else spells these names."""
+"""Where everything lies in results/<study>; no other module spells these names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ class StudyFolder:
         return self.blocks / path
 
     def record_file(self, block: Block) -> Path:
-        """The record of a block, what it says of itself: written last, so that a block without it is not measured."""
+        """The record of a block, written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD
 
     def record_files(self, company: str = "*") -> list[Path]:

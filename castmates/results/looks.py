@@ -15,7 +15,7 @@ REACHED = ("company", "blocks", "half_width_pct", "enough", "goes_on")
 
 
 def read_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
-    """The looks that were taken, in their order, up to the one after which nobody went on."""
+    """The looks that were taken, in their order, up to the one after which no company went on."""
     return until_nobody_goes_on(_there(plan, folder))
 
 

@@ -23,7 +23,7 @@ def pilot_folder(study: Study) -> StudyFolder:
 
 
 def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
-    """The study with a number of rounds where it says `pilot`."""
+    """The study with a number of rounds in place of `pilot`."""
     if study.budget.rounds != "pilot":
         return study
     file = pilot_folder(study).pilot_file

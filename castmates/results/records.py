@@ -1,4 +1,4 @@
-"""Reads the records of a study's blocks, and forgets blocks that give the analysis nothing."""
+"""Reads the records of a study's blocks, and discards blocks that are of no use to the analysis."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """The record of a block: what it says of itself."""
+    """The record of a block, which the launch writes last."""
     try:
         record = json.loads(file.read_bytes())
         if not isinstance(record, dict):

@@ -1,6 +1,6 @@
-"""What a launch shows while it runs: short notes to whoever listens, sent between rounds and never inside them.
+"""What a launch shows while it runs: short notes to a listener, sent between rounds and never inside them.
 
-They go to the socket that an environment variable names, as services notify systemd. Nobody has to listen: a note that
+They go to the socket that an environment variable names, as services notify systemd. No listener is needed: a note that
 cannot be delivered at once is dropped. Each note holds everything so far, so that nothing depends on the one before.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # whoever listens need not load the runner
+if TYPE_CHECKING:  # a listener need not load the runner
     from castmates.runner.outcome import Outcome
     from castmates.runner.rounds.window import Window
     from castmates.study.spec import Block
@@ -26,7 +26,7 @@ PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivere
 
 
 def waiting(block: "Block", words: str) -> None:
-    """Somebody else measures on this machine."""
+    """Another sweep measures on this machine."""
     _send(block, {"state": "waiting", "reason": words})
 
 
@@ -36,7 +36,7 @@ def launching(block: "Block") -> None:
 
 
 def rounds_begin(outcome: "Outcome") -> None:
-    """Programs are ready; from here on nobody should work beside them."""
+    """Programs are ready; from here on nothing should run beside them."""
     _send(outcome.block, {"state": "measuring", "rounds": outcome.block.design.rounds})
 
 

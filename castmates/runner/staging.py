@@ -77,7 +77,7 @@ class LiveStage(Stage):
 def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None) -> Iterator[LiveStage]:
     """Prepare a stage; at the end its processes are killed and its groups and folders removed.
 
-    Control groups bear the `name`. `check` raises an error when nobody wants the result any more.
+    Control groups bear the `name`. `check` raises an error when the result is no longer wanted.
     """
     with _scratch_folder(warden, _memory()) as channels, _scratch_folder(warden) as files:
         freezer = choose_freezer(name)

@@ -15,7 +15,7 @@ def cost_windows(design: Design) -> int:
     counting = design.counters
     each = 1 + bool(counting.series)  # a counter, and its series
     together = 1 + bool(design.monitor) + each * bool(counting.events)  # migrations are always counted
-    # Top-Down has rounds of its own, and in them a window of its own with everything on.
+    # Top-Down has separate rounds, and in them a separate window with everything on.
     return counting.cost_pairs * (1 + together + (1 + each) * bool(counting.topdown))
 
 
@@ -39,7 +39,7 @@ def line(blocks: Sequence[Block]) -> str:
     scenes = max((profiled_scenes(block) for block in blocks), default=0)
     parts = []
     if windows:
-        parts.append(f"up to {windows} short windows of the lead alone, which tell what measuring costs")
+        parts.append(f"up to {windows} short windows of the lead alone, which show what measuring costs")
     if scenes:
         steps = max(block.design.counters.profile for block in blocks)
         parts.append(f"{steps} profiled steps of the lead in each of up to {scenes} scenes, which enter no rate")

@@ -95,7 +95,7 @@ class Budget(Written):
     @classmethod
     def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
         if info.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
-            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, as 'precision' is given: fewer blocks cannot tell it")
+            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, because 'precision' cannot be estimated from fewer blocks")
         return blocks
 
     @field_validator("most_blocks")
@@ -104,7 +104,7 @@ class Budget(Written):
         fewest = info.data.get("blocks", 0) + CONFIRMED_AFTER
         if info.data.get("precision") is not None and most < fewest:
             raise ValueError(
-                f"at least {fewest}, as 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
+                f"at least {fewest}, because 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
                 "'blocks'"
             )
         return most

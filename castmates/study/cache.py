@@ -29,7 +29,7 @@ class Cache(Frozen):
     sparse: bool  # whether a mask may have holes
     shareable: int  # mask of the ways that I/O uses too
     groups: int  # that can be made besides the default one
-    cdp: bool  # mounted with masks of their own for code and data
+    cdp: bool  # mounted with separate masks for code and data
     bandwidth: Bandwidth | None
     events: tuple[str, ...]  # that can be monitored: llc_occupancy, mbm_total_bytes …
     monitored_groups: int  # whose events can be kept apart

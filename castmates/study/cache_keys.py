@@ -150,7 +150,7 @@ class Sweep(Written):
 
 
 class CacheKeys(Written):
-    """What is tried on the last-level cache, and how it is watched; docs/partitions.md tells more."""
+    """What is tried on the last-level cache, and how it is watched; more in docs/partitions.md."""
 
     sweeps: list[Sweep] = Field(default_factory=list, description="partitions to try on every mix; none if left out")
     only: list[Name] = Field(
@@ -161,7 +161,7 @@ class CacheKeys(Written):
         description="ways that everybody else on the machine has under a partition: the antagonists', which is the "
         "default where this user may set them, or all",
     )
-    avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are given to nobody")
+    avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are left out of all masks")
     monitor: float = Field(
         default=10.0,
         ge=0,

@@ -61,7 +61,7 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     """Why its keys contradict each other; "" where they do not."""
     named = any(INPUTS in word for word in (*workload.words, *workload.variables.values()))
     if named and workload.inputs is None:
-        return f"says {INPUTS} but has no 'inputs'; name the data set that is meant"
+        return f"uses {INPUTS} but has no 'inputs'; name the data set that is meant"
     if workload.inputs is not None and workload.inputs not in inputs:
         meant, known = did_you_mean(workload.inputs, inputs), ", ".join(sorted(inputs)) or "none"
         return f"has 'inputs: {workload.inputs}', but there is no such data set{meant} (there are: {known})"

@@ -1,7 +1,7 @@
 """A study and one of its partitions -> the study that confirms it: one mix, this partition alone, fresh blocks.
 
 Its members sit on the same CPUs under the same shares, so that the mix has the identity that it has in the first study:
-equal identity, same measurement. Its seed is another, and its results lie in a folder of their own.
+equal identity, same measurement. Its seed is another, and its results lie in a separate folder.
 """
 
 import hashlib

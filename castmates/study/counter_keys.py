@@ -54,7 +54,7 @@ def name_of(event: str) -> str:
 
 
 class CounterKeys(Written):
-    """What is counted in every window; docs/counters.md tells more."""
+    """What is counted in every window; more in docs/counters.md."""
 
     events: list[Name] = Field(
         default=["basic", "cache"],
@@ -86,7 +86,7 @@ class CounterKeys(Written):
         default=1,
         ge=0,
         le=100,
-        description="pairs of windows of each block, with and without each of the collectors, that tell what it costs",
+        description="pairs of windows of each block, with and without each of the collectors, that show what it costs",
     )
 
     @model_validator(mode="after")

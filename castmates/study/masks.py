@@ -115,7 +115,7 @@ def bytes_in(mask: int, cache: Cache) -> int | None:
 def ways_of_bytes(amount: int, cache: Cache) -> int:
     """The number of ways that comes nearest to an amount of one last-level cache, the larger of two."""
     if cache.way_bytes is None:
-        raise ValueError("this machine does not tell how large a way is; write ways, or per cent")
+        raise ValueError("this machine does not show how large a way is; write ways, or per cent")
     return (2 * amount + cache.way_bytes) // (2 * cache.way_bytes)
 
 

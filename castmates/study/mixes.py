@@ -112,7 +112,7 @@ def _lonely(study: Study) -> list[MixRule]:
 
 
 def _with_partitions(seated: Sequence[_Seated], tried: Partitions, conditions: _Conditions) -> Iterator[Mix]:
-    """Each mix, and beside it each of its partitions as a mix of its own: what is added measures nothing again."""
+    """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
     for mix, members in ((each.mix, each.members) for each in seated):
         lead, *antagonists = members

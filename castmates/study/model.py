@@ -38,16 +38,14 @@ class Workload(Written):
         default=None,
         description="what is built for it and comes first on its PATH: 'native' or the NAME of envs/NAME.lock",
     )
-    package: Package | None = Field(
-        default=None, description="the Debian or Ubuntu package that has its program, for those who lack it"
-    )
+    package: Package | None = Field(default=None, description="the Debian or Ubuntu package with its program")
     inputs: Name | None = Field(
         default=None, description="the data set that is made before it runs; {inputs} in the command is its folder"
     )
     progress: Literal["heartbeat", "runs", "output"] = Field(
         default="runs",
         description="'heartbeat': the program reports ready and its steps; 'runs': it is run again and again and "
-        "each completed run is one unit; 'output': its lines of output tell its steps",
+        "each completed run is one unit; 'output': its lines of output show its steps",
     )
     step_line: Line = Field(
         default="",
@@ -125,7 +123,7 @@ class MixRule(Written):
 
 
 class Placement(Written):
-    """Which CPUs, and which memory, the members of a mix get; docs/placement.md tells what holds without a rule."""
+    """Which CPUs, and which memory, the members of a mix get; docs/placement.md has what holds without a rule."""
 
     lead: CpuList | None = Field(default=None, description="CPUs of the lead, such as 0-3, taken in this order")
     antagonists: CpuList | None = Field(default=None, description="CPUs of the antagonists, handed out in order")
@@ -149,7 +147,7 @@ class Placement(Written):
 
 
 class Controls(Written):
-    """Mixes whose outcome is known beforehand: they say whether the study can be believed, and are no result of it."""
+    """Mixes whose outcome is known beforehand: they show whether the study can be trusted, and are not results."""
 
     positive: MixRule | None = Field(
         default=MixRule(lead="chase", antagonists=["stream"]),

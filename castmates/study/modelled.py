@@ -63,7 +63,7 @@ class WorkloadModel(Written):
 class Noise(Written):
     """How far rates of a modelled machine scatter; standard deviations of their logarithm, so that 1% is a factor."""
 
-    window: Percentage = Field(default=0.01, description="of each member's wandering, whoever runs beside it")
+    window: Percentage = Field(default=0.01, description="of each member's wandering, whatever runs beside it")
     effect: Percentage = Field(
         default=0.0, description="of further wandering while others run beside it", validate_default=True
     )
@@ -76,7 +76,7 @@ class Noise(Written):
 
 
 class MachineModel(Written):
-    """A modelled machine: last-level caches with way masks, each with a memory of its own behind it."""
+    """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
     domains: int = Field(default=1, ge=1, le=16, description="last-level caches")
     cores: int = Field(default=8, ge=2, le=128, description="around each of them")

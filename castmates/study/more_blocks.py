@@ -7,7 +7,7 @@ MOST = 10_000  # as for 'budget.blocks'
 
 
 def checked_blocks(asked: object, study: Study, study_file: str) -> int:
-    """The number of launches that somebody asks for, if this study can have so many."""
+    """The number of launches that the user asks for, if this study can have so many."""
     fewest = study.budget.blocks
     try:
         number = int(str(asked).strip())

@@ -98,7 +98,7 @@ def _brackets(pattern: str, at: int) -> tuple[str, int]:
             continue
         parts.append(character)
     if set(parts) == {"^"} and not negated:
-        return "\\^", at + 1  # alone in a set, it would say that the set is negated
+        return "\\^", at + 1  # alone in a set, it would negate the set
     return f"[{'^' if negated else ''}{_ordered(parts)}]", at + 1
 
 

@@ -70,7 +70,7 @@ def _whole(block: object, content: Mapping[str, Any]) -> dict[str, Any]:
     named = {key: block[key] for key in SHARED if isinstance(block.get(key), str)}
     lacking = [name for key, name in named.items() if name not in content.get(SHARED[key][0], {})]
     if lacking:
-        raise ValueError(f"it does not tell what '{lacking[0]}' is")
+        raise ValueError(f"it does not describe '{lacking[0]}'")
     return {**block, **{key: content[SHARED[key][0]][name] for key, name in named.items()}}
 
 
@@ -87,7 +87,7 @@ def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str
 def _name(record: BaseModel, usual: str, by_text: dict[str, str], shared: dict[str, Any]) -> str:
     text = record.model_dump_json()
     if text not in by_text:
-        # What a measured block's company says of builds and places may differ under the same id.
+        # What a measured block's company records of builds and places may differ under the same id.
         by_text[text] = usual if usual not in shared else f"{usual}/{len(shared) + 1}"
         shared[by_text[text]] = record.model_dump(mode="json")
     return by_text[text]

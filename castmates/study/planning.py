@@ -84,7 +84,7 @@ def extend(
     """Plan what is still missing; `decided` has the rounds that first launches showed to be best, by company.
 
     A measured block counts for each of its mixes that the study still has. A company whose mixes are all still
-    wanted goes on; mixes that lost their company, or are new, form companies of their own.
+    wanted goes on; mixes that lost their company, or are new, form separate companies.
     """
     request = _request(study, placed, native_key, measured, decided or {})
     growths = _continued(request)

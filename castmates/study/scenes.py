@@ -46,7 +46,7 @@ def _under(partition: Partition, mix: Mix, members: Mapping[str, Member]) -> Ite
 
 
 def has_share(partition: Partition, member: str) -> bool:
-    """Whether the partition gives this member anything of its own."""
+    """Whether the partition gives this member its own share."""
     return any(share.member == member for share in partition.shares)
 
 

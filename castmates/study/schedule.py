@@ -2,7 +2,7 @@
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
 stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
-held against twice: its error is in all of their losses.
+compared with twice: its error is in all of their losses.
 """
 
 import random
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from castmates.study.spec import REST, Block, Company, Scene, Share
 
-MANY = 4  # scenes of a lead that are held against one solo, from which on it comes twice in a cycle
+MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def stretch_of(company: Company) -> dict[str, int]:
 
 
 def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
-    """Put scenes together that can alternate without a change of masks: whoever runs in several has one share in all.
+    """Put scenes together that can alternate without a change of masks: a member of several has one share in all.
 
     Who is frozen takes nothing, so that its share may stand; the rest of the machine is never frozen. Members on one
     CPU have one share too: pqos gives it to the CPU.
@@ -105,7 +105,7 @@ class _Part:
     scenes: list[Scene] = field(default_factory=list)
 
     def allows(self, wants: Mapping[str | int, Amount]) -> bool:
-        """Check whether nobody would have another share than it has."""
+        """Check whether every member would keep its share."""
         return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
 
 

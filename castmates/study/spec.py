@@ -79,7 +79,7 @@ class Partition(Frozen):
 class Mix(Frozen):
     """A lead, its antagonists, the CPUs each one sits on (inside the members' names), and partitions to try on them.
 
-    The partitions of one sweep are a mix of their own beside the unmanaged one, so that a sweep that is added later
+    The partitions of one sweep are a separate mix beside the unmanaged one, so that a sweep that is added later
     measures nothing again. Without antagonists it is the lead alone under the partitions.
     """
 

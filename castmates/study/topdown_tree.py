@@ -16,7 +16,7 @@ class Category(NamedTuple):
     aliases: tuple[str, ...] = ()  # what perf calls it elsewhere, in lower case and without "tma_"
 
 
-# AMD's two halves of Retiring are cut elsewhere than TMA's light and heavy operations, and keep names of their own.
+# AMD's two halves of Retiring are cut elsewhere than TMA's light and heavy operations, and keep their own names.
 TREE = (
     Category("Frontend_Bound", 1, ""),
     Category("Bad_Speculation", 1, "", ("slots_lost_misspeculation_fraction", "lost")),

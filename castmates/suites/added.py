@@ -32,7 +32,7 @@ def workloads(wanted: Mapping[str, Mapping[str, Any]], file: str) -> Iterator[tu
             found = known[suite](dict(keys))
         except ValueError as problem:
             raise CastmatesError(f"{file}: 'suites.{suite}': {problem}.") from None
-        except Exception as problem:  # whatever a stranger's code raises
+        except Exception as problem:  # whatever a plug-in's code raises
             raise plugins.of("suites", suite).broken(f"failed: {type(problem).__name__}: {problem}") from problem
         yield from _checked(suite, found).items()
 

@@ -32,7 +32,7 @@ class Step:
 
 
 class Job(Protocol):
-    """A benchmark that can be run again and again in a folder of its own."""
+    """A benchmark that can be run again and again in its own folder."""
 
     def digest(self) -> str:
         """Digest the programs and commands, so that others are another measurement."""

@@ -57,6 +57,6 @@ class WrongResult(SuiteError):
 
 
 def complain(problem: SuiteError) -> int:
-    """Say what is wrong, and choose the exit status after it."""
+    """Report what is wrong, and choose the exit status after it."""
     print(f"castmates suites: {problem}", file=sys.stderr, flush=True)
     return WRONG_RESULT if isinstance(problem, WrongResult) else 1

@@ -22,7 +22,7 @@ class Package:
 
     @property
     def configuration(self) -> Path:
-        """The file that tells the program and its arguments for a size."""
+        """The file with the program and its arguments for a size."""
         return self.home / "parsec" / f"{self.size}.runconf"
 
     @property
@@ -53,7 +53,7 @@ class Package:
 
     def _archive(self, kind: str) -> Path:
         home = self.home
-        if home.parent.name == "netapps":  # netdedup has the input of dedup, as parsecmgmt says
+        if home.parent.name == "netapps":  # netdedup has the input of dedup, as in parsecmgmt
             group = "apps" if self.name == "netferret" else "kernels"
             home = self.home.parent.parent / group / self.name.removeprefix("net")
         return home / f"{kind}s" / f"{kind}_{self.size}.tar"

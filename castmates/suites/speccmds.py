@@ -22,7 +22,7 @@ class Command:
 
 @dataclass
 class CommandFile:
-    """What such a file says."""
+    """What a file of SPEC's commands holds."""
 
     folder: str = ""  # in which the first copy was to run
     environment: dict[str, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Shows a sweep in place of Snakemake's own messages; Snakemake's logger plugin hands its records over.
 
-Nothing is drawn while a launch is in its rounds, but right after each of them: whoever draws takes time that belongs to
+Nothing is drawn while a launch is in its rounds, but right after each of them: drawing takes time that belongs to
 what is measured.
 """
 
@@ -161,7 +161,7 @@ class Display:
             self._sweep.end(job.path, time.monotonic(), failed=True)
         failure = (job, last, logs)
         if failures.was_ended(last):
-            self._is_interrupted = True  # somebody pressed Ctrl-C: the job itself did not fail
+            self._is_interrupted = True  # the user pressed Ctrl-C: the job itself did not fail
         elif not last:
             self._silent.append(failure)  # the same, while it started, or it was killed: the end shows which
         else:

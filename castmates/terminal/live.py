@@ -52,7 +52,7 @@ class Terminal:
                 console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )
             self._live.start()
-            self._console.show_cursor(True)  # nobody would bring it back after a kill
+            self._console.show_cursor(True)  # nothing would bring it back after a kill
         self._live.update(Group(*region(sweep, launches_of, job, now, self._console.width)), refresh=True)
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ def screen(progress: bool) -> Screen:
     """The one that standard error is; nothing changes where progress is not wanted."""
     if not progress or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return Log()
-    from castmates.terminal.live import Terminal  # loads rich, which nobody needs who only reads the workflow
+    from castmates.terminal.live import Terminal  # loads rich, which is not needed to read the workflow
 
     return Terminal()
 
@@ -41,7 +41,7 @@ class Log:
 
     def line(self, text: str, style: str = "") -> None:  # noqa: ARG002 (a log has no colours)
         """Print a line."""
-        with suppress(OSError):  # whoever listened may be gone
+        with suppress(OSError):  # the listener may be gone
             print(text, file=sys.stderr, flush=True)
 
     def update(self, sweep: Sweep, launches_of: Counter[str], job: str, now: float) -> None:

@@ -105,7 +105,7 @@ class Sweep:
 
     @property
     def is_measuring(self) -> bool:
-        """Whether a real launch is in its rounds, or another sweep measures: nobody should do anything beside it."""
+        """Whether a real launch is in its rounds, or another sweep measures: nothing should run beside it."""
         return any(
             launch.block.design.model is None and launch.note is not None and launch.note.state in BUSY
             for launch in self.at_work.values()

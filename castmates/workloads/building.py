@@ -24,7 +24,7 @@ def alone(file: Path) -> Iterator[int]:
 
 
 def wait(process: "subprocess.Popen[bytes]", what: str, *, silent: bool = False) -> None:
-    """Wait for a process and say now and then that it is still at it; it does not outlive us."""
+    """Wait for a process and report now and then that it still runs; it does not outlive us."""
     begun = time.monotonic()
     try:
         while True:

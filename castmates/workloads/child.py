@@ -1,6 +1,6 @@
 """Runs children so that none of them outlives this process when SIGTERM comes, whatever it comes upon.
 
-Standard library only. Each child leads a process group of its own, for a shell that is killed alone leaves behind what
+Standard library only. Each child leads its own process group, because a shell that is killed alone leaves behind what
 it started.
 """
 
@@ -14,7 +14,7 @@ from types import FrameType
 from typing import IO
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_LAST_S = 0.5  # that those of a killed group have to be gone; where nobody reaps orphans they never are
+_LAST_S = 0.5  # that those of a killed group have to be gone; where orphans are not reaped they never are
 
 
 class Stopped(Exception):
@@ -49,7 +49,7 @@ def listen() -> None:
 
 
 def ignore() -> None:
-    """From now on a signal does nothing, for we are ending."""
+    """From now on a signal does nothing, because we are ending."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -62,9 +62,9 @@ def run(
     environment: dict[str, str] | None = None,
     patience: float = 0.0,
 ) -> int:
-    """Run it to its end and return its status; when Stopped, tell it, wait as long as said, and kill its group."""
+    """Run it to its end and return its status; when Stopped, ask it to end, wait a given time, and kill its group."""
     process: subprocess.Popen[bytes] | None = None
-    _told.held = True  # between fork and the assignment nobody would know the child
+    _told.held = True  # between fork and the assignment the child would not be known
     try:
         process = subprocess.Popen(
             command,
@@ -89,7 +89,7 @@ def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(patience)
     deadline = time.monotonic() + _LAST_S
-    with contextlib.suppress(ProcessLookupError):  # nobody is left
+    with contextlib.suppress(ProcessLookupError):  # none is left
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         while time.monotonic() < deadline:

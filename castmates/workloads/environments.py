@@ -59,12 +59,12 @@ def content(
 
 
 def place_of(name: str, content_key: str, cache: Path) -> Path:
-    """Say where the environment of this content lies, built or not."""
+    """Return where the environment of this content lies, built or not."""
     return cache / "environments" / f"{name}-{content_key}"
 
 
 def location(name: str, envs_dir: Path, cache: Path) -> Path:
-    """Say where an environment lies as it is wanted now."""
+    """Return where an environment lies as it is wanted now."""
     return place_of(name, key(name, envs_dir), cache.resolve())
 
 
@@ -74,7 +74,7 @@ def ready_file(place: Path) -> Path:
 
 
 def python_range(name: str, envs_dir: Path) -> str:
-    """Read from NAME.yaml for which Pythons the lock was made, say '>=3.11,<3.14'."""
+    """Read from NAME.yaml for which Pythons the lock was made, such as '>=3.11,<3.14'."""
     import yaml  # every launch loads this module, and none comes here
 
     file = envs_dir / f"{name}.yaml"
@@ -90,7 +90,7 @@ def python_range(name: str, envs_dir: Path) -> str:
     ranges = [match[1].replace(" ", "") for match in found if match]
     if len(ranges) != 1:
         raise CastmatesError(
-            f"{file} must say once for which Pythons {name}.lock was made, in a line such as 'python >=3.11,<3.14'."
+            f"{file} must state once for which Pythons {name}.lock was made, in a line such as 'python >=3.11,<3.14'."
         )
     return ranges[0]
 
@@ -114,7 +114,7 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
 
 
 def environment_of(place: Path) -> dict[str, str]:
-    """Say what to set for a workload that runs in a built environment; PATH is what goes before the usual one."""
+    """Return what to set for a workload that runs in a built environment; PATH is what goes before the usual one."""
     variables = {"PATH": str(place / "bin")}
     if (place / "pyvenv.cfg").is_file():
         variables |= {"VIRTUAL_ENV": str(place), "PYTHONPATH": str(import_folder(place.parent.parent))}

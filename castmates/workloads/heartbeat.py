@@ -1,4 +1,4 @@
-"""The heartbeat: a shared file in which a workload tells how far it is (standard library only, Python 3.10 on).
+"""The heartbeat: a shared file in which a workload reports how far it is (standard library only, Python 3.10 on).
 
 The layout and the rules are described, for any language, in docs/heartbeat.md.
 """
@@ -88,7 +88,7 @@ class Writer:
         return cls(os.environ.get(VARIABLE) or None)
 
     def ready(self) -> None:
-        """Say that start-up is over: from here on every beat counts."""
+        """Report that start-up is over: from here on every beat counts."""
         self._enter(State.READY)
 
     def beat(self, units: int = 1) -> None:
@@ -105,11 +105,11 @@ class Writer:
         self._head = words[_HEAD_AT] = head + 1
 
     def finished(self) -> None:
-        """Say that the work ended well."""
+        """Report that the work ended well."""
         self._enter(State.FINISHED)
 
     def failed(self) -> None:
-        """Say that the work cannot go on."""
+        """Report that the work cannot go on."""
         self._enter(State.FAILED)
 
     def _enter(self, state: State) -> None:
@@ -129,7 +129,7 @@ class Reader:
 
     @property
     def state(self) -> State:
-        """What the workload said last about itself."""
+        """What the workload reported last about itself."""
         value = self._states[_STATE_AT]
         if value not in State._value2member_map_:
             raise HeartbeatError(f"The heartbeat file {self._path} is damaged: its state is {value}, not 0 to 3.")

@@ -1,4 +1,4 @@
-"""Whether a program is the one that its name promises: it is asked who it is, for others may have taken the name.
+"""Whether a program is the one that its name promises: it is asked for it, because others may have taken the name.
 
 Standard library only, and asked at most once per process and file, so that the doctor stays quick.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-PATIENCE = 30.0  # seconds: a machine may be busy, but nobody waits for ever
+PATIENCE = 30.0  # seconds: a machine may be busy, but the wait must end
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def program_of(package: str) -> str | None:
 
 
 def foreign(package: str, file: Path) -> str:
-    """A clause that says why this file is not the program of the package; "" where it is, or has nothing to show."""
+    """A clause on why this file is not the program of the package; "" where it is, or has nothing to show."""
     identity = IDENTITIES.get((package, file.name))
     if identity is None:
         return ""

@@ -73,12 +73,12 @@ def key(name: str, envs_dir: Path) -> str:
 
 
 def place_of(name: str, content_key: str, cache: Path) -> Path:
-    """Say where the data set of this content lies, made or not."""
+    """Return where the data set of this content lies, made or not."""
     return cache / "inputs" / f"{name}-{content_key}"
 
 
 def location(name: str, envs_dir: Path, cache: Path) -> Path:
-    """Say where a data set lies as it is wanted now."""
+    """Return where a data set lies as it is wanted now."""
     return place_of(name, key(name, envs_dir), cache.resolve())
 
 

@@ -12,7 +12,7 @@ SHARED = 0.999  # a counter that counted for less of its time had to be shared
 
 
 class PhaseCounts:
-    """Reads counters, and tells how each fares: once when they are opened, again when one turns out to be shared."""
+    """Reads counters, and reports how each fares: once when they are opened, again when one turns out to be shared."""
 
     def __init__(self, events: Sequence[str], tell: Callable[[int, int, int], None]) -> None:
         self._events, self._tell = list(events), tell

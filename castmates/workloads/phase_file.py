@@ -182,7 +182,7 @@ class Reader:
 
 
 def phases_in(data: bytes, names: Sequence[str], counters: int) -> Iterator[Phase]:
-    """The records of a chunk; one whose name is not in the table is left out, for it cannot be whole."""
+    """The records of a chunk; one whose name is not in the table is left out, because it cannot be whole."""
     for begin, end, step, name, *counts in struct.iter_unpack(f"{4 + counters}q", data):
         if 0 <= name < len(names) and begin <= end:
             known = tuple(None if count == NOTHING else count for count in counts)

@@ -39,7 +39,7 @@ _Frame = tuple[int, int, int, Sequence[int | None], bool]
 
 
 class Writer:
-    """The workload's end of a phases file; every call does nothing where nobody listens."""
+    """The workload's end of a phases file; every call does nothing without a listener."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._memory = None if path is None else map_file(path, writable=True)
@@ -123,7 +123,7 @@ class Writer:
         self._write((known, NOTHING if step is None else _step(step), begin_ns, (), False), end_ns, ())
 
     def miss(self, phases: int) -> None:
-        """Say that so many phases could not be told."""
+        """Report that so many phases could not be recorded."""
         if self._memory is not None:
             with self._lock:
                 self._words[DROPPED_AT] += phases

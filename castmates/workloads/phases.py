@@ -1,4 +1,4 @@
-"""Says which phase of its work a job is in: `with phase("forward", step=i):` (standard library only, Python 3.10 on).
+"""Reports the phase of its work that a job is in: `with phase("forward", step=i):` (standard library, Python 3.10 on).
 
 Where no runner listens, nothing happens. docs/phases.md has the rules and, for other languages, the file.
 """
@@ -66,7 +66,7 @@ def mark(name: str | None = None, step: int | None = None) -> None:
 
 
 class _State:
-    """The writer of this process: not opened yet, or None where nobody listens."""
+    """The writer of this process: not opened yet, or None without a listener."""
 
     writer: Writer | None
 
@@ -78,7 +78,7 @@ _opening = threading.Lock()
 
 
 def _opened() -> Writer | None:
-    """Open the file that the runner named; what is wrong with it is said once, and the job goes on without."""
+    """Open the file that the runner named; what is wrong with it is reported once, and the job goes on without."""
     with _opening:
         if _state.writer is _unopened:
             try:

@@ -10,13 +10,13 @@ from pathlib import Path
 from castmates.workloads import identity
 from castmates.workloads.native.build import KERNELS
 
-WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package tells what it runs
+WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package shows what it runs
 GAMES = "/usr/games"  # where Debian puts games, out of the PATH of some
 ASKED = re.compile(r"([\w.+/-]+) -print-prog-name=([\w.+-]+)")  # a program that another one knows the place of
 
 
 def lack(command: Sequence[str], package: str | None, path: str) -> str:
-    """A clause that says which program this command lacks here; "" where it lacks none that we know of."""
+    """A clause that names which program this command lacks here; "" where it lacks none that we know of."""
     program = command[0]
     if program != "{python}" and shutil.which(program, path=path) is None:
         return f"there is no program '{program}'"
@@ -28,7 +28,7 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
 
 
 def _lack_of_wrapped(command: Sequence[str], package: str, path: str) -> str:
-    """The same where the program is started by another one, such as a shell: only the package says which it is."""
+    """The same where the program is started by another one, such as a shell: only the package shows which it is."""
     asked = [found for word in command for found in ASKED.findall(word)]
     for whom, what in asked:
         if shutil.which(whom, path=path) is None or not _knows(whom, what):
@@ -50,7 +50,7 @@ def is_kernel(program: str) -> bool:
 
 
 def _knows(whom: str, what: str) -> bool:
-    """Ask a compiler for a part of its own: it answers with the bare name where it has none."""
+    """Ask a compiler where one of its parts is: it answers with the bare name where it has none."""
     try:
         command = [whom, f"-print-prog-name={what}"]
         asked = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)

@@ -15,7 +15,7 @@ SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[str, object]:
-    """Make the environment in this place and say what is in it; uv holds the builder's lock file too."""
+    """Make the environment in this place and return what is in it; uv holds the builder's lock file too."""
     packages = locked_versions(lock)
     python = find_python(wanted, f"{lock.parent / name}.yaml")
     size = next((size for package, size in ROUGH_PACKAGE_SIZES.items() if package in packages), "tens of MB")
@@ -117,7 +117,7 @@ def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> N
         words = "\n".join(last) if last else "uv's own words are above."
         raise CastmatesError(
             f"uv could not build the environment '{name}' in {place} (status {process.returncode}); look at its last "
-            f"lines, and at the network if they speak of it:\n{words}"
+            f"lines, and at the network if they mention it:\n{words}"
         )
 
 
@@ -130,7 +130,7 @@ def _uv_program() -> str:
 def _uv_environment() -> dict[str, str]:
     """What uv is started with: nothing that points it at the framework's own packages, and pip's trust.
 
-    uv brings certificates of its own; a company's proxy is known to the system's, which pip already trusted here.
+    uv brings its own certificates; a company's proxy is known to the system's, which pip already trusted here.
     """
     kept = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
     trust = {"UV_SYSTEM_CERTS": "1"} if SYSTEM_CERTIFICATES.is_file() else {}

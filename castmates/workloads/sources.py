@@ -187,7 +187,7 @@ class _Source:
             if isinstance(node, ast.Import | ast.ImportFrom) and _imports_ours(node):
                 yield *_ends(node), of_ours(node)
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                yield *_ends(node), ""  # a docstring, or a value that nobody uses
+                yield *_ends(node), ""  # a docstring, or a value that is not used
 
     def _cut(self, start: Place, end: Place, instead: bytes) -> None:
         (first, left), (last, right) = start, end

@@ -65,7 +65,7 @@ def _starts(program: Path) -> bool:
 
 
 def fetch(say: Callable[[str], object]) -> Path:
-    """Unpack Debian's Chromium and what it needs into the cache; NoLab says why that cannot be."""
+    """Unpack Debian's Chromium and what it needs into the cache; NoLab explains why that cannot be."""
     if reason := unfit(NEEDED):
         raise NoLab(reason)
     say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")

@@ -1,4 +1,4 @@
-"""The page's tables in a real browser: they sort, filter and fold, with the keyboard too, and say so."""
+"""The page's tables in a real browser: they sort, filter and fold, with the keyboard too, and show it."""
 
 import re
 

@@ -18,8 +18,8 @@ from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import TABLES, Sweeps
 
-# Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in a session of its own, elsewhere, without
-# environment. Only its command line tells this test that it is ours.
+# Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in its own session, elsewhere, without
+# environment. Only its command line shows this test that it is ours.
 NASTY = """
 import os, signal, sys
 from castmates.workloads.heartbeat import Writer
@@ -198,7 +198,7 @@ class House:
         self.history.append(f"{time.monotonic() - self._began:6.1f} s: {words}")
 
     def said(self) -> str:
-        """What the process in question has said so far."""
+        """What the process in question has printed so far."""
         return self._log.read_text()
 
     @property

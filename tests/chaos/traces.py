@@ -98,7 +98,7 @@ def state_of(pid: int) -> str:
 
 
 def parent_of(pid: int) -> int:
-    """The process that would be told of its end."""
+    """The process that would be notified of its end."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 

@@ -70,7 +70,7 @@ def compared_with_another(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def content(html: str) -> dict:
-    """What the page says: headings, sentences by section, figures by id, and tables by name."""
+    """What the page shows: headings, sentences by section, figures by id, and tables by name."""
     reader = _Reader()
     reader.feed(html)
     sections = {id: texts for id, texts in reader.sections.items() if id not in ("provenance", "machine")}

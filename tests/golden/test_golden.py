@@ -1,4 +1,4 @@
-"""Tables, what figures draw, and page of the frozen study say what they said: numbers to 1e-9, texts to the letter."""
+"""Tables, what figures draw, and page of the frozen study are as they were: numbers to 1e-9, texts to the letter."""
 
 import csv
 import json

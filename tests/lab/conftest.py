@@ -1,7 +1,7 @@
-"""Tests that run inside the lab: a pytest in the guest runs them, this one tells how they went.
+"""Tests that run inside the lab: a pytest in the guest runs them, this one reports how they went.
 
 A test with the mark `machines(...)` runs on each of these machines (tests/lab/shapes.py). All that a session wants
-from one machine runs in one boot of it, for a boot takes ten seconds. The fixtures of such a test exist in the guest.
+from one machine runs in one boot of it, because a boot takes ten seconds. Their fixtures exist in the guest.
 They run where CASTMATES_LAB is set: with `all` every test, else without some that take minutes and add least.
 """
 
@@ -108,7 +108,7 @@ def resctrl(state):
 
 @pytest.fixture
 def crowd():
-    """In a guest: makes processes that grow when they are told to, and ends them."""
+    """In a guest: makes processes that grow when they are asked to, and ends them."""
     made = []
 
     def make():

@@ -1,4 +1,4 @@
-"""What tests do inside a guest: mount and look at resctrl, start processes that make threads when they are told to."""
+"""What tests do inside a guest: mount and look at resctrl, start processes that make threads when they are asked to."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.lab.kit.transcript import ROOT
 from tests.waiting import wait_for
 
-# Makes a thread, and a child that makes one, for each line that it is sent; says their numbers.
+# Makes a thread, and a child that makes one, for each line that it is sent; prints their numbers.
 CROWD = """
 import os, subprocess, sys, threading, time
 def thread():
@@ -31,7 +31,7 @@ for line in sys.stdin:
 
 
 class Crowd:
-    """A process with a thread, which makes another thread and a child with a thread when it is told to."""
+    """A process with a thread, which makes another thread and a child with a thread when it is asked to."""
 
     def __init__(self):
         command = [sys.executable, "-S", "-E", "-c", CROWD]
@@ -83,7 +83,7 @@ def text_of(*parts):
 
 
 def group_of(tid):
-    """The control group of a thread, as the kernel tells it."""
+    """The control group of a thread, as the kernel reports it."""
     lines = Path(f"/proc/{tid}/cpu_resctrl_groups").read_text().splitlines()
     return lines[0].removeprefix("res:").strip("/")
 

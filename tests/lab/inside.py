@@ -77,7 +77,7 @@ def _in_a_thread(do, *given):
     def run():
         try:
             future.set_result(do(*given))
-        except BaseException as error:  # also a test's skip or failure: told to the tests that wait for it
+        except BaseException as error:  # also a test's skip or failure: passed on to the tests that wait for it
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -162,7 +162,7 @@ class Remote(pytest.Item):
 
 
 class FailedInGuest(Exception):
-    """What the guest's pytest said of a test that failed."""
+    """What the guest's pytest printed of a test that failed."""
 
 
 def write_report(report):

@@ -1,6 +1,6 @@
 """The paths of events that the processor counts, on the lab's emulated counters: they tick with time, 4 beside 3 fixed.
 
-Their numbers say nothing; that they come through whole, in turns that fit, and scaled where they do not, does.
+Their numbers mean nothing; that they come through whole, in turns that fit, and scaled where they do not, does.
 """
 
 import os
@@ -27,7 +27,7 @@ LEAD = "lead@1"
 
 @pytest.fixture
 def lead(state):
-    """A process that spins in a shell, in a control group of its own.
+    """A process that spins in a shell, in its own control group.
 
     Something is handed down from the root first, as systemd does at boot: until then groups lack perf_event too, which
     is never listed among the controllers.
@@ -73,7 +73,7 @@ def test_the_fixed_counters_come_through_whole(lead, how):
     assert {(one.status, one.scope) for one in found.values()} == {("counted", how)}
     microseconds = found["task-clock"].value / 1e3
     for name, ticks in TICKS.items():
-        # Emulation is slow: milliseconds pass between the reads of two groups. Another counter would tell a fiftieth.
+        # Emulation is slow: milliseconds pass between the reads of two groups. Another counter would show a fiftieth.
         assert 1 / 7 < found[name].value / (ticks * microseconds) < 7
     assert found["instructions"].value / found["cycles"].value == pytest.approx(0.8, rel=0.02)
     assert about["event cycles"].startswith("basic: type=0 config=0x0")

@@ -131,7 +131,7 @@ def cli_restore():
 
 
 def forked(function):
-    """Run a function in a child of its own: a new interpreter would take seconds to start."""
+    """Run a function in a new child: a new interpreter would take seconds to start."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

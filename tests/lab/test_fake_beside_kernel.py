@@ -1,4 +1,4 @@
-"""The fake and the real kernel do the same random things side by side, and say the same."""
+"""The fake and the real kernel do the same random things side by side, with the same results."""
 
 import errno
 import os
@@ -133,7 +133,7 @@ def outcome(call):
 
 
 def seen(tree, known):
-    """Return the last command's status, and what all groups' files say, of these processes only."""
+    """Return the last command's status, and what all groups' files hold, of these processes only."""
     found = {"status": tree.read("info/last_cmd_status"), "names": tree.names("")}
     for group in GROUPS:
         files = ["cpus_list", "tasks"] + ["schemata", "mode"] * (group in CONTROLS)

@@ -104,7 +104,7 @@ def test_a_plain_user_partitions_and_can_do_nothing_else(state, default_group):
     said = as_nobody(partition)
     assert "failed" not in said
     lines = {name: re.search(r"L3:(\S+)", schemata)[1] for name, schemata in said["given"].items()}
-    # On two sockets each has its mask in a cache of its own, and everything in the other.
+    # On two sockets each has its mask in its own cache, and everything in the other.
     masks = {name: set(re.findall(r"=(\w+)", line)) - {"fff"} for name, line in lines.items()}
     assert masks == {"member@1": {"f"}, "member@2": {"ff0"}}
     assert said["misplaced"] == []

@@ -42,7 +42,7 @@ STUDY = {
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
 
-# In the guest's memory, for the folder that it shares with the host is slow and knows no mmap. Folders above the
+# In the guest's memory: the folder that it shares with the host is slow and has no mmap. Folders above the
 # project and Python may be closed to others: what is opened inside goes with the guest.
 GUEST = """
     export PATH={python}:$PATH PYTHONDONTWRITEBYTECODE=1 CASTMATES_CACHE=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
@@ -81,7 +81,7 @@ environments.ready_file(place).write_text("{}")
 
 
 def aside(lab):
-    """Run the sweep in a guest; return the folder of what it left, and what it said."""
+    """Run the sweep in a guest; return the folder of what it left, and its output."""
     share = Path(tempfile.mkdtemp(prefix="castmates-sweep-"))
     atexit.register(shutil.rmtree, share, ignore_errors=True)
     sweeps = Sweeps.make(share / "project", share / "cache")

@@ -1,4 +1,4 @@
-"""The lab's masks change no time, and the trial must say so; what it changes must be gone afterwards."""
+"""The lab's masks change no time, and the trial must show that; what it changes must be gone afterwards."""
 
 import json
 import subprocess

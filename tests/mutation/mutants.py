@@ -23,7 +23,7 @@ _SKIPPED_CALLS = {"len", "isinstance", "NewType", "TypeVar", "cast"}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `ordinal` tells equal changes of equal statements of a function apart."""
+    """One change. `ordinal` distinguishes equal changes of equal statements of a function."""
 
     area: str
     module: str

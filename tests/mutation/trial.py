@@ -23,7 +23,7 @@ from tests.mutation import PACKAGE, ROOT
 from tests.mutation.mutants import Site, module_name
 from tests.mutation.selection import OPTIONS, Selection
 
-TESTS_S = 15.0  # of tests a mutant gets, unless it is told otherwise
+TESTS_S = 15.0  # of tests a mutant gets, unless a number is given
 FILE_S = 0.1  # what it takes to collect a file's
 SLOWEST = 3.0  # times what its tests take is what a mutant may use, and START_S for the imports
 START_S = 15.0

@@ -1,7 +1,7 @@
 """What failed with real processes is run once more, alone, with the same seed, and counted: `pytest --once-more`.
 
 A pure test never runs again: one that fails once has found a bug. Where more than MOST tests failed, none runs again:
-that is no unsteadiness any more. Each second run is appended to unsteady.jsonl, and the last line says what came out.
+that is no unsteadiness any more. Each second run is appended to unsteady.jsonl, and the last line shows what came out.
 """
 
 import json

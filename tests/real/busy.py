@@ -1,4 +1,4 @@
-"""A process that keeps a CPU busy, and what the kernel says that it used."""
+"""A process that keeps a CPU busy, and what it used according to the kernel."""
 
 import os
 import subprocess

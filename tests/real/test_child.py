@@ -21,7 +21,7 @@ def listening():
 
 @pytest.fixture
 def started(monkeypatch):
-    """Tells ourselves to end amid the start of each child, which is then there and not yet known to who starts it."""
+    """Asks ourselves to end amid the start of each child, which is then there and not yet known to who starts it."""
     made = []
 
     class Told(subprocess.Popen):

@@ -1,4 +1,4 @@
-"""Tasks run in processes of their own and return what they make; a refusal is told when all have ended."""
+"""Tasks run in separate processes and return what they make; a refusal is reported when all have ended."""
 
 import os
 import subprocess
@@ -65,5 +65,5 @@ def test_no_process_outlives_the_one_that_wants_its_results(tmp_path):
 
 
 def test_a_process_that_is_killed_is_a_sentence():
-    with pytest.raises(CastmatesError, match="a, b was ended from outside: for want of memory"):
+    with pytest.raises(CastmatesError, match="a, b was ended from outside, perhaps because memory ran out"):
         side_by_side({"a": lambda: os._exit(9), "b": os.getpid}, 2)

@@ -118,7 +118,7 @@ def test_a_signal_that_is_ignored_stays_so_and_in_the_background_the_sweep_can_s
         one.send_signal(number)
         wait_for(lambda number=number: not has_signal("ShdPnd", one.pid, number), f"{number.name} is taken")
     (tmp_path / "may").touch()
-    one.terminate()  # the status tells whom it obeyed
+    one.terminate()  # the status shows whom it obeyed
     assert one.wait(PATIENCE) == 128 + signal.SIGTERM
     assert (tmp_path / "done").exists()
 

@@ -25,7 +25,7 @@ NO_VALUE = (
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of the text, with what it does as far as the processor's manual says by its name and operands."""
+    """One line of the text, with what it does as far as its name and operands show it in the processor's manual."""
 
     name: str
     operands: str

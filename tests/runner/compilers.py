@@ -72,7 +72,7 @@ def zig() -> tuple[str, ...]:
 
 
 def assembler_text(target: Target, source: Path, folder: Path, sources: Path = native.SOURCES) -> str:
-    """What this compiler makes of a C file; a skip where there is no such compiler for such a processor."""
+    """What this compiler makes of a C file; a skip where there is no compiler for the processor."""
     if target.compiler != FETCHED:
         _need(target)
     return text_of([*target.command, *native.FLAGS], source, folder, sources)

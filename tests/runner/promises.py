@@ -1,6 +1,6 @@
 """What a native kernel's name and documentation promise of its instructions, as checks of assembler text.
 
-Each check goes over the functions of a program and says what breaks a promise. docs/kernels.md has the same in words.
+Each check goes over the functions of a program and names what breaks a promise. docs/kernels.md has the same in words.
 """
 
 from collections import Counter
@@ -150,7 +150,7 @@ def only_reads(function: Function, _: Target) -> Iterator[str]:
 
 
 def reads_one_by_one(function: Function, _: Target) -> Iterator[str]:
-    """`spmv`: each entry's element is a read of its own."""
+    """`spmv`: each entry's element is a separate read."""
     for loop in function.inner_loops:
         if sum(one.reads for one in loop) < 3:
             yield f"a loop has {sum(one.reads for one in loop)} reads and not one of each kind"
@@ -222,7 +222,7 @@ def counts_together(function: Function, target: Target) -> Iterator[str]:
 
 
 def sixteen(of: Callable[[Instruction], bool]) -> Check:
-    """`known`: as many accesses in a round as its portion is said to have."""
+    """`known`: as many accesses in a round as its portion should have."""
 
     def check(function: Function, _: Target) -> Iterator[str]:
         counts = [sum(map(of, loop)) for loop in function.inner_loops]

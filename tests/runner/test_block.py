@@ -345,7 +345,7 @@ def test_a_signal_ends_the_block_cleanly_and_records_nothing(cache, tmp_path, ma
     assert nobody_left(mark)
 
 
-# A child in a session of its own, and one whose parent has ended too: only its environment tells where it came from.
+# A child in its own session, and one whose parent has ended too: only its environment shows where it came from.
 STRAY = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
 ORPHAN = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STRAY!r}])\n"
 

@@ -1,4 +1,4 @@
-"""Collectors on real processes that do a known amount of work when told."""
+"""Collectors on real processes that do a known amount of work when asked."""
 
 import os
 import subprocess
@@ -109,7 +109,7 @@ def collected(collector, active, orders=(), worker=None) -> dict:
 needs_perf = pytest.mark.needs("events")
 
 
-SLEEPS = 100  # of each thread, when it is told to
+SLEEPS = 100  # of each thread, when it is asked to
 THREADS = f"""
 import sys, threading, time
 def sleep():
@@ -131,7 +131,7 @@ input()
 
 @contextmanager
 def threads_that_sleep(number):
-    """A process whose threads are there, and sleep when they are told to."""
+    """A process whose threads are there, and sleep when they are asked to."""
     words = [sys.executable, "-c", THREADS, str(number)]
     process = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, bufsize=1, start_new_session=True)
     try:
@@ -203,7 +203,7 @@ def test_cpu_time_is_that_of_the_whole_tree(worker, where):
     found = collected(times, ["lead"], ["burn 300 " + where], worker)
     assert 0.28 <= found["lead", "cpu_s"].value <= spent(worker.pid) - before + TICKS_S
     cpu = {metric: sum(s.value for (_, m), s in found.items() if m == metric) for metric in ("user_s", "steal_s")}
-    assert cpu["user_s"] + cpu["steal_s"] > 0  # how much, a guest's ticks tell only roughly
+    assert cpu["user_s"] + cpu["steal_s"] > 0  # how much, a guest's ticks show only roughly
 
 
 def test_cpu_time_sees_short_work_finer_than_a_tick(worker):
@@ -361,7 +361,7 @@ def test_nobody_is_named_where_nobody_was():
     other.communicate(b"\n")
 
 
-# Its main thread stays on the first CPU, another thread goes to the last one when told.
+# Its main thread stays on the first CPU, another thread goes to the last one when asked.
 WANDERER = """
 import os, sys, threading, time
 first, last = int(sys.argv[1]), int(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Counters of members, on real processes that do a known amount of work when told; the events are the kernel's own."""
+"""Counters of members, on real processes that do a known amount of work when asked; the events are the kernel's own."""
 
 import gc
 import os
@@ -38,7 +38,7 @@ class Pretended(Event):
 
 @pytest.fixture(params=["cgroup", "thread"])
 def held(request):
-    """A worker on one CPU, in a control group of its own or in none."""
+    """A worker on one CPU, in its own control group or in none."""
     worker, freezer = Worker(), choose_freezer("counting")
     os.sched_setaffinity(worker.pid, {CPU})
     try:
@@ -202,7 +202,7 @@ def test_a_scope_that_cannot_be_had_is_told_and_all_others_are_as_asked(held):
     found, _ = window(nothing, orders=["touch 10 here"], worker=worker)
     nothing.close()
     assert {(one.status, one.scope) for one in found.values()} == {("not supported", "")}
-    assert "no control group of its own" in found[LEAD, "page-faults"].note
+    assert "no separate control group" in found[LEAD, "page-faults"].note
     if os.geteuid() == 0:
         whole = counters(how="cpu")
         whole.attach({LEAD: lead})

@@ -14,7 +14,7 @@ from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer, cho
 from tests.needs import lacks
 from tests.waiting import wait_for
 
-# Four workers count in files of their own: the main thread, another thread, a child, and a child that calls setsid.
+# Four workers count in separate files: the main thread, another thread, a child, and a child that calls setsid.
 TREE = """
 import os, sys, threading, time
 def count(name):
@@ -140,7 +140,7 @@ def test_a_member_that_ended_at_once_is_named(freezer, launch):
 def test_a_tree_that_forks_without_end_does_not_escape(freezer, launch, tmp_path):
     member = launch(
         "import os, time\nwhile True:\n"
-        "    if os.fork():\n        os._exit(0)\n"  # the leader is gone at once: only the session tells
+        "    if os.fork():\n        os._exit(0)\n"  # the leader is gone at once: only the session shows it
         "    open(os.sys.argv[1] + '/main', 'ab').write(b'x'); time.sleep(0.001)"
     )
     freezer.adopt("lead", member.pid)

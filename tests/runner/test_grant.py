@@ -116,7 +116,7 @@ def test_what_is_still_inside_when_it_is_taken_back_goes_up(shell):
 
 
 def test_another_users_shell_is_refused():
-    with pytest.raises(CastmatesError, match="this is no process of nobody"):
+    with pytest.raises(CastmatesError, match="this is not a process of nobody"):
         cgroup.give(Granting(NOBODY, record(), print), os.getpid())
 
 

@@ -1,4 +1,4 @@
-"""Programs that misbehave, and machines that do: a block ends in good time, says why in a sentence, leaves nobody."""
+"""Programs that misbehave, and machines that do: a block ends in good time, gives the reason, leaves no process."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ work(20)
 {deed}
 work(10**9)
 """
-# Forked twice, in a session of its own, without environment: only a file that grows tells that it lives.
+# Forked twice, in its own session, without environment: only a file that grows shows that it lives.
 STRAY = """
 import os, sys, time
 if os.fork() == 0:

@@ -33,7 +33,7 @@ ways = pytest.mark.parametrize(
 
 
 class Worker(threading.Thread):
-    """Touches fresh pages, sleeps, and keeps a CPU busy outside of Python's lock, when it is told to."""
+    """Touches fresh pages, sleeps, and keeps a CPU busy outside of Python's lock, when it is asked to."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -140,7 +140,7 @@ while True:
 
 @countable
 def test_a_reading_is_whole_while_threads_are_born_and_end():
-    """The kernel says ECHILD while one that inherits a group has only a part of it: to one of eight tries or so."""
+    """The kernel answers ECHILD while one that inherits a group has only a part of it: to one of eight tries or so."""
     names = ["page-faults", "context-switches", "cpu-migrations"]
     with counting(names) as counts:
         outside = open_groups(resolve([("mine", names)], lambda _: None), [Target(os.getpid(), inherit=True)])

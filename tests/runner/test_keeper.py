@@ -36,7 +36,7 @@ from tests.waiting import PATIENCE, wait_for
 
 AHEAD = ["exec", "fork"]
 
-# Says that it has begun, leaves a child in a session of its own, works, and ends when it is told to.
+# Reports that it has begun, leaves a child in its own session, works, and ends when it is asked to.
 PATIENT = """
 echo $$ >> began
 setsid sh -c 'while kill -0 $0 2> /dev/null; do echo >> child-$0; sleep 0.002; done' $$ &
@@ -70,7 +70,7 @@ class Keeper:
         wait_for(lambda: self.beats.state is State.READY, "the keeper is ready")
 
     def end(self) -> tuple[int, str]:
-        """Wait until it has ended; returns its status and what it said."""
+        """Wait until it has ended; returns its status and its output."""
         _, said = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, said
 

@@ -1,4 +1,4 @@
-"""The command line of the kernels: sizes, rates, threads, and what is said about a bad one."""
+"""The command line of the kernels: sizes, rates, threads, and the message about a bad one."""
 
 import re
 import shutil

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs("nodes")
 def policies(pid: int | str) -> set[str]:
     """The memory policies of a process's stack and heap, such as `default` and `bind:0`.
 
-    Some memory allocators give mappings of their own a policy, whatever the process's is.
+    Some memory allocators give their mappings a separate policy, whatever the process's is.
     """
     lines = [line.split() for line in Path(f"/proc/{pid}/numa_maps").read_text().splitlines()]
     return {policy for _, policy, *rest in lines if {"stack", "heap"} & set(rest)}

@@ -1,4 +1,4 @@
-"""A block whose members report their phases: what the tables say of them."""
+"""A block whose members report their phases: what the tables show of them."""
 
 import json
 

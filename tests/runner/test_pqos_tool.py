@@ -1,4 +1,4 @@
-"""However pqos misbehaves, it ends, alone and with all its children, and says why in one sentence."""
+"""However pqos misbehaves, it ends, alone and with all its children, and gives the reason in one sentence."""
 
 import os
 import subprocess
@@ -181,7 +181,7 @@ def test_a_last_look_that_was_cut_short_is_no_sum_of_the_cpus_it_got_to():
     rows = [Reading("t", cpu, {"LLC[KB]": 10.0}) for cpu in ("0", "1", "0")]
     samples = samples_of(rows, {0: "lead@0-1", 1: "lead@0-1"}, (0, 10**9), 10.0)
     assert [one.value for one in samples] == [20480.0, None]
-    assert "not told of all its CPUs" in samples[1].note
+    assert "did not list all its CPUs" in samples[1].note
 
 
 def test_a_lock_that_another_user_made_serves_and_one_that_cannot_be_used_is_a_sentence(tmp_path):

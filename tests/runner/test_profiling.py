@@ -98,8 +98,8 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     ("lead", "sentence"),
     [
         (counter(), "cannot be profiled"),
-        (answering("badly"), "was not profiled: the profiler of lead@0 says: out of order"),
-        (answering("zero"), "was not profiled: its answer is not as docs/layers.md says"),
+        (answering("badly"), "was not profiled: the profiler of lead@0 failed: out of order"),
+        (answering("zero"), "was not profiled: its answer does not follow docs/layers.md"),
         (answering("no page"), "cannot be profiled: its page was removed, replaced or cut"),
     ],
     ids=["does not look at the page", "fails", "answers with steps of no time", "removes its page"],

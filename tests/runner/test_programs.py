@@ -18,7 +18,7 @@ REAL = "Version: ImageMagick 7.1.1-43 Q16-HDRI x86_64"
 
 @pytest.fixture
 def convert(tmp_path):
-    """Puts a program named `convert` on a PATH of its own; each time it is asked it leaves a line."""
+    """Puts a program named `convert` on a separate PATH; each time it is asked it leaves a line."""
 
     def put(answer: str) -> str:
         program = tmp_path / "bin" / "convert"

@@ -34,7 +34,7 @@ def needs_root(test):
     return pytest.mark.needs("root")(KERNEL(test))
 
 
-# Prepares the machine as a block does, with a warden or without, tells, and waits.
+# Prepares the machine as a block does, with a warden or without, reports, and waits.
 RUNNER = """
 import sys, time
 from castmates.machine.journal import Journal
@@ -67,7 +67,7 @@ time.sleep(60)
 
 @pytest.fixture
 def state(tmp_path, monkeypatch):
-    """Give this test a journal of its own."""
+    """Give this test its own journal."""
     monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
 
@@ -252,7 +252,7 @@ def test_a_group_whose_makers_number_is_anothers_by_now_is_stale(group):
     assert ours not in found
 
 
-# In a container of its own: what is in groups of the one around it is none of its business.
+# In a separate container: what is in groups of the one around it is none of its business.
 INSIDE = """
 import os, signal, sys
 from pathlib import Path

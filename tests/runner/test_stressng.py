@@ -1,4 +1,4 @@
-"""The keeper of stress-ng's stressors: what its metrics say is what is reported, and less than asked is a failure."""
+"""The keeper of stress-ng's stressors: what its metrics show is what is reported, and less than asked is a failure."""
 
 import os
 import signal

@@ -136,7 +136,7 @@ def test_a_counter_that_is_wrong_is_found_out(judged, task, engine):
 
 
 class Told:
-    """Counts as a processor would that has all counters: made up, for there may be none here."""
+    """Counts as a processor would that has all counters: made up, because there may be none here."""
 
     def __init__(self, trial, factor):
         self._values = itertools.cycle(1000 + units * trial.per_unit * factor for units in (trial.short, trial.long))
@@ -192,7 +192,7 @@ def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_p
 
 @pytest.mark.parametrize(("task", "instructions"), [("instructions", 100), ("branches", 11)])
 def test_the_loops_have_as_many_instructions_as_they_say(kernels, task, instructions):
-    """The processor's single steps tell."""
+    """The processor's single steps show it."""
     units = 97
     visits = visits_of([str(kernels / "known"), task], units)
     assert sum(times == units for times in visits.values()) in (instructions, instructions + 1)  # one more by chance

@@ -19,7 +19,7 @@ from castmates.runner.processes.freezer import CgroupFreezer
 from tests.needs import lacks
 from tests.waiting import wait_for
 
-# Launches two members (one leaves its session in a child), freezes the first, tells who they are, and waits.
+# Launches two members (one leaves its session in a child), freezes the first, prints who they are, and waits.
 RUNNER = """
 import json, os, subprocess, sys, time
 from pathlib import Path

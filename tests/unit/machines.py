@@ -41,7 +41,7 @@ def xeon_snc() -> Machine:
 
 
 def epyc() -> Machine:
-    """Two sockets of eight complexes with three cores and an L3 of their own; the ids have a gap."""
+    """Two sockets of eight complexes with three cores and one L3 each; the ids have a gap."""
     cores = threads(range(48), 48)
     complexes = [flat(cores[3 * n : 3 * n + 3]) for n in range(16)]
     sockets = {n: flat(cores[24 * n : 24 * n + 24]) for n in (0, 1)}
@@ -97,7 +97,7 @@ def isolated() -> Machine:
 
 
 def memory_only() -> Machine:
-    """Two sockets, of which the second has no memory of its own, and a node of memory alone."""
+    """Two sockets, of which the second has no memory, and a node of memory alone."""
     cores = [(cpu,) for cpu in range(8)]
     l3 = Cache(3, 16384, 16, [range(4), range(4, 8)], (0, 1))
     nodes = {0: range(4), 1: range(4, 8), 2: ()}

@@ -28,7 +28,7 @@ def alone(ways: int, lead: str = LEAD) -> Partition:
 
 
 def under(one: Mix, partition: Partition) -> Mix:
-    """The mix under a partition, as the plan has it: a mix of its own."""
+    """The mix under a partition, as the plan has it: a separate mix."""
     return one.model_copy(update={"identity": f"{one.identity}/{partition.name}", "partitions": (partition,)})
 
 

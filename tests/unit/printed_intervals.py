@@ -1,4 +1,4 @@
-"""The list of all printed intervals in docs/methodology.md: what it says of each, and whether a simulation agrees."""
+"""The list of all printed intervals in docs/methodology.md: what it states of each, and whether a simulation agrees."""
 
 import re
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def row_of(printed: str, column: str) -> Row:
 
 
 def assert_told(printed: str, column: str, *shares: float) -> None:
-    """Hold simulated shares against what the list says of this interval."""
+    """Compare simulated shares with what the list states of this interval."""
     row = row_of(printed, column)
     assert row.low is not None, f"docs/methodology.md says no share for {column} of {printed}: {shares}"
     for share in shares:

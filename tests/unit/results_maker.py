@@ -143,7 +143,7 @@ def _parts(study, lead, name, logs, rounds, platform):
              "blocks": blocks, "rounds": blocks * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
              "verdict": "unclear" if blocks >= 3 else "too few blocks" if blocks else "no data",
              "within_low": within_low, "within_high": within_high, "how": "", "partition": "", "candidates": 0,
-             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists ways of their own",
+             "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists separate ways",
              "possibly_biased": False}
         )  # fmt: skip
     return rows
@@ -203,7 +203,7 @@ def _known(study, blocks, rounds, platform):
 
 
 def _trace(study, member, role, blocks, platform):
-    """What a member's windows say of the scene before."""
+    """What a member's windows show of the scene before."""
     enough = blocks >= 3
     numbers = {"change_pct": -0.1, "change_low": -0.6, "change_high": 0.4, "detectable_pct": 0.9, "p_value": 0.6}
     return {"study": study, "member": member, "workload": member.partition("@")[0], "role": role,
@@ -272,7 +272,7 @@ def _member(name, cpu):
 
 
 def record(folder: Path, company: str, block: int, **facts: object) -> None:
-    """Write a block.json; `facts` replace what it usually says."""
+    """Write a block.json; `facts` replace what it usually holds."""
     place = folder / "blocks" / company / str(block)
     place.mkdir(parents=True, exist_ok=True)
     usual = {

@@ -68,7 +68,7 @@ def build(root: Path, machine: Machine) -> Path:
             if cpu not in offline:
                 _write_caches(base / f"cpu{cpu}/cache", cpu, machine.caches, offline)
     write(base / "isolated", format_cpu_list(machine.isolated))
-    write(base / "nohz_full", format_cpu_list(machine.tickless) or "(null)")  # as some kernels say it
+    write(base / "nohz_full", format_cpu_list(machine.tickless) or "(null)")  # as some kernels write it
     for number, (node, cpus) in enumerate(machine.nodes.items()):
         here = root / f"sys/devices/system/node/node{node}"
         size = 0 if node in machine.empty else 1024

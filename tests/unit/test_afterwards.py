@@ -1,4 +1,4 @@
-"""What `castmates plan` says of the time after a block's rounds."""
+"""What `castmates plan` shows of the time after a block's rounds."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def block_of(**counters: object):
         ({"cost_pairs": 3, "events": [], "topdown": 0}, 3 * 2),  # migrations are always counted
         ({"cost_pairs": 3, "events": ["faults"], "topdown": 0, "series": 0}, 3 * 3),
         ({"cost_pairs": 3, "events": ["faults"], "topdown": 0}, 3 * 4),
-        ({"cost_pairs": 3, "events": ["faults"], "topdown": 1}, 3 * 4 + 3 * 3),  # Top-Down in a round of its own
+        ({"cost_pairs": 3, "events": ["faults"], "topdown": 1}, 3 * 4 + 3 * 3),  # Top-Down in a separate round
     ],
 )
 def test_the_windows_that_tell_costs_are_counted(counters, windows):
@@ -35,7 +35,7 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
     assert profiled_scenes(block) == 2
     assert seconds(block) < 6 * 1.3 + 10
     assert line([block]).startswith(
-        "After the rounds of a block: up to 6 short windows of the lead alone, which tell what measuring costs; "
+        "After the rounds of a block: up to 6 short windows of the lead alone, which show what measuring costs; "
         "8 profiled steps of the lead in each of up to 2 scenes, which enter no rate (about "
     )
     assert line([block]).endswith(" s and the time of these steps).")

@@ -1,4 +1,4 @@
-"""The parts of a loss: known answers, additivity for whatever was measured, what is said where a stage is missing."""
+"""The parts of a loss: known answers, additivity for whatever was measured, the note where a stage is missing."""
 
 import math
 
@@ -141,9 +141,9 @@ def test_a_mix_without_partitions_has_what_can_be_told():
     of = maker.made([mix(maker.LEAD, maker.STREAM)], blocks=3)
     found = attributed(of, maker.windows(of))
     assert by_part(found) == pytest.approx({"total": 0.32, "busy neighbour": 0.02, "sharing": 0.3})
-    assert found["note"].iloc[0] == "no partition gives the lead and its antagonists ways of their own"
+    assert found["note"].iloc[0] == "no partition gives the lead and its antagonists separate ways"
     named = attributed(of, maker.windows(of), "split-4")
-    assert named["note"].iloc[0] == "split-4, which the study names, keeps nobody apart in this mix"
+    assert named["note"].iloc[0] == "split-4, which the study names, separates no members in this mix"
 
 
 def test_four_blocks_are_too_few_to_choose_and_estimate():
@@ -180,7 +180,7 @@ def test_nothing_measured_is_no_zero():
 
 
 def test_the_blocks_that_choose_do_not_estimate():
-    """Where the choosing blocks alone say that split-2 is best, it is chosen, and the others say what it gives."""
+    """Where the choosing blocks alone show split-2 as best, it is chosen, and the others show what it gives."""
     of = maker.made(maker.atoms(ways=SPLITS), blocks=5)
     plain = maker.windows(of)
     _, choosing = isolating(of, *rounds(plain, linked_scenes(mix_contrasts(of))), None)

@@ -1,4 +1,4 @@
-"""What is said and drawn of the parts of a loss is what the table says, and no more than the intervals allow."""
+"""Sentences and drawings of the parts of a loss agree with the table, and claim no more than the intervals allow."""
 
 import math
 from dataclasses import replace
@@ -57,23 +57,24 @@ def row(verdict, points=2.4, low=2.0, high=2.8, **other):
         (row("equivalent", 0.1, -0.3, 0.5),
          "4 of 11 ways change its rate by no more than 2 % (0.1 points [\N{MINUS SIGN}0.3, 0.5]; split-4, 5 launches)"),
         (row("unclear", 0.4, -1.0, 1.8),
-         "whether 4 of 11 ways give anything back the data cannot tell (0.4 points [\N{MINUS SIGN}1.0, 1.8]; split-4, "
+         "the data do not show whether 4 of 11 ways give anything back (0.4 points [\N{MINUS SIGN}1.0, 1.8]; split-4, "
          "5 launches)"),
         (row("unclear", 0.9, 0.2, 1.6),
          "4 of 11 ways may give back something (0.9 points [0.2, 1.6]; split-4, 5 launches), but chance can produce as "
          "much in 7 comparisons"),
         (row("too few blocks", 2.4, NAN, NAN, blocks=2),
-         "within these 2 launches 4 of 11 ways gave back 2.4 points [2.3, 2.5] (split-4), and no more can be said"),
+         "within these 2 launches 4 of 11 ways gave back 2.4 points [2.3, 2.5] (split-4), and nothing more can be "
+         "concluded"),
         (row("too few blocks", -0.3, NAN, NAN, blocks=2, points_within_low=-1.0, points_within_high=0.4),
          "within these 2 launches it lost 0.3 points [\N{MINUS SIGN}0.4, 1.0] more under 4 of 11 ways (split-4), and "
-         "no more can be said"),
+         "nothing more can be concluded"),
         (row("too few blocks", 2.4, NAN, NAN, blocks=1, points_within_low=NAN, points_within_high=NAN),
-         "within this launch 4 of 11 ways gave back 2.4 points (split-4), and no more can be said"),
+         "within this launch 4 of 11 ways gave back 2.4 points (split-4), and nothing more can be concluded"),
         (row("slower", 3.4, -7.2, 14.0),
-         "4 of 11 ways give something back, but how many points the data cannot tell (3.4 points [\N{MINUS SIGN}7.2, "
+         "4 of 11 ways give something back, but the data do not show how many points (3.4 points [\N{MINUS SIGN}7.2, "
          "14.0]; split-4, 5 launches)"),
         (row("faster", -3.4, -14.0, 7.2),
-         "4 of 11 ways cost something, but how many points the data cannot tell (\N{MINUS SIGN}3.4 points "
+         "4 of 11 ways cost something, but the data do not show how many points (\N{MINUS SIGN}3.4 points "
          "[\N{MINUS SIGN}14.0, 7.2]; split-4, 5 launches)"),
         (row("unclear", 0.9, 0.2, 1.6, p_value=0.06),
          "4 of 11 ways may give back something (0.9 points [0.2, 1.6]; split-4, 5 launches), but in log terms, by "
@@ -101,7 +102,7 @@ def test_the_page_has_a_line_for_each_part(chosen):
     assert first["isolation"] == (
         "isolated under split-8 (8 of 12 ways), chosen of 3 on 2 launches; estimated on 3 others"
     )
-    assert lines[-1]["isolation"] == ("no partition gives the lead and its antagonists ways of their own; 5 launches")
+    assert lines[-1]["isolation"] == ("no partition gives the lead and its antagonists separate ways; 5 launches")
     assert {line["word"] for line in lines} <= {"a loss", "a gain", "equivalent", "unclear"}
 
 

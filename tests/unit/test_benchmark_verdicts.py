@@ -1,4 +1,4 @@
-"""What may be said of a figure: an aim is met or missed only where the whole interval says so."""
+"""What a figure allows to claim: an aim is met or missed only where the whole interval shows it."""
 
 import numpy as np
 import pytest

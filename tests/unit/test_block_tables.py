@@ -9,7 +9,7 @@ from castmates.results import block_tables
 from castmates.results.columns.block import COUNTERS, STEPS, WINDOWS
 from castmates.results.columns.study import frame
 
-NS = 2**60 + 1  # more than a float can tell from its neighbours
+NS = 2**60 + 1  # more than a float can distinguish from its neighbours
 
 
 def steps_of(block, rows, begin=True, **phases):

@@ -1,4 +1,4 @@
-"""Captions of figures with intervals say how those were made, and of how many launches. Synthetic results."""
+"""Captions of figures with intervals state how those were made, and of how many launches. Synthetic results."""
 
 import json
 import re

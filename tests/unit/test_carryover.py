@@ -139,7 +139,7 @@ def measured(machine, blocks):
         truth = Truth(**{**vars(MACHINES[machine]), "carryover": planted})
         campaigns = simulated(truth, STUDIES, blocks, ROUNDS, seed=SEED + blocks)
         table = estimate_carryover(campaigns.plan, [slices_of(campaigns.windows)])
-        leads = table[(table["role"] == "lead") & table["p_value"].notna()]  # a block without information tells nothing
+        leads = table[(table["role"] == "lead") & table["p_value"].notna()]  # a block without information shows nothing
         change = np.log1p(leads[["change_low", "change_high"]] / 100)
         found[name] = float((leads["p_value"] < 0.05).mean())
         covered = (change["change_low"] <= -planted) & (-planted <= change["change_high"])

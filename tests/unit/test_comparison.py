@@ -261,5 +261,5 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
         table = compare(Side(a.plan, a.windows), Side(of.plan, of.windows), MARGIN)
         return float((table.loc[table["baseline"] == "solo", "verdict"] == "equivalent").mean())
 
-    assert share(same) > 0.9  # or the next line would say nothing
+    assert share(same) > 0.9  # or the next line would show nothing
     assert share(beyond) <= 0.045  # 2.5 % by its construction

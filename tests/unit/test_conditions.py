@@ -28,7 +28,7 @@ def root(tmp_path):
 
 
 def found(conditions: Conditions, *, opening: dict = {}, closing: dict = {}) -> dict:  # noqa: B006 (read only)
-    """What a window says when these files are written before its opening, and before its close."""
+    """What a window shows when these files are written before its opening, and before its close."""
     for path, value in opening.items():
         write(path, value)
     conditions.start([])
@@ -97,7 +97,7 @@ def test_a_cpu_that_goes_offline_is_named(root):
 
 def test_a_machine_without_frequency_files_has_nothing_to_change(tmp_path):
     assert found(begun(tmp_path))["settings_changed"] == (0.0, "")
-    assert begun(tmp_path).about()["at the block's begin"] == "this kernel drives no frequency"
+    assert begun(tmp_path).about()["at the block's begin"] == "this kernel does not control the frequency"
 
 
 def test_sleep_is_claimed_only_when_it_is_certain():
@@ -129,7 +129,7 @@ def test_without_a_driver_the_frequency_comes_from_cpuinfo_and_says_so(tmp_path)
     frequency = Frequency([1, 3, 4], tmp_path)
     frequency.start([])
     told = [(one.subject, one.value, one.note) for one in frequency.stop()][:3]
-    assert told == [("cpu1", 2445.426, CPUINFO), ("cpu3", 800.5, CPUINFO), ("cpu4", None, "not told")]
+    assert told == [("cpu1", 2445.426, CPUINFO), ("cpu3", 800.5, CPUINFO), ("cpu4", None, "not shown")]
     assert frequency.available() is None
     assert Frequency([4], tmp_path).available()
 

@@ -163,7 +163,7 @@ def test_what_stands_in_the_way_of_a_recommendation_is_told(parent):
         refused(NOT_MET, NOT_MET)
     )
     assert "fewer than three launches do not show" in refused(TOO_FEW)
-    assert "no partition that gives the lead ways of its own was measured" in refused(NO_SWEEP)
+    assert "no partition that gives the lead its own ways was measured" in refused(NO_SWEEP)
     both = refused(NOT_MET, TOO_FEW, NOT_MET)
     assert "2 mixes: no lead mask is shown" in both
     assert "1 mix: fewer than three launches" in both

@@ -119,16 +119,16 @@ def known(kind, verdict, lead="chase", study_lead=False):
     [
         (known("A/A", "unstable"), "unstable"),  # it is the same machine
         (known("negative", "unstable", "compute"), "unstable"),
-        (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is says nothing of the study's leads
+        (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is shows nothing of the study's leads
         (known("A/A", "too few blocks"), "trustworthy"),
         (known("negative", "inconclusive", "compute"), "trustworthy"),
-        (known("positive", "no sensitivity shown here"), "trustworthy"),  # a word of its own
+        (known("positive", "no sensitivity shown here"), "trustworthy"),  # a separate word
     ],
 )
 def test_what_the_controls_of_a_study_say_of_it(row, word):
     found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
     assert found == word
-    assert ("cannot tell yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
+    assert ("no answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(blocks):
 
 
 def test_launches_are_the_units_where_there_are_enough():
-    """Pairs of one launch agree better among themselves than launches do: only those between tell what is to come."""
+    """Pairs of one launch agree better among themselves than launches do: only those between show what is to come."""
     launches = pd.concat([pairs(-1.0 + shift, 0.0005, 1, 10).assign(block=shift) for shift in (-2, 0, 2)])
     (row,) = costs(launches).to_dict("records")
     assert row["change_pct"] == pytest.approx(-1.0, abs=0.1)

@@ -75,7 +75,7 @@ def pooled_rounds(campaigns, loss):
 
 
 def pooled_windows(campaigns, loss, apart=False):
-    """All solo windows against all co-run windows, unpaired (Welch); `apart`: each in a campaign of its own."""
+    """All solo windows against all co-run windows, unpaired (Welch); `apart`: each in a separate campaign."""
     windows = campaigns.windows
     windows = windows[windows["valid"] & (windows["role"] == "lead") & windows["kind"].isin(["solo", "corun"])]
     logs = windows.assign(log=np.log(windows["rate"])).groupby(["kind", "company"])["log"].agg(["mean", "var", "size"])
@@ -146,7 +146,7 @@ def test_verdicts_err_as_seldom_as_they_claim():
     wrong = solo["p_value"].groupby(study).transform(holm).groupby(study).min() < 0.05
     assert wrong.mean() <= 0.10  # 5 % of studies of ten mixes, and four binomial errors
     low = estimate_effects(edge.plan, edge.windows, MARGIN).query("baseline == 'solo'")
-    assert (low["slowdown_high"] <= 1 + MARGIN).mean() <= 0.045  # 2.5 %, likewise
+    assert (low["slowdown_high"] <= 1 + MARGIN).mean() <= 0.045  # 2.5 % too
 
 
 def table():

@@ -1,6 +1,6 @@
 """The intervals that are printed most cover as often as they claim: sequential tests, which err once in a thousand.
 
-At full length, with everything that docs/methodology.md says of them: the files that this one imports, marked
+At full length, with everything that docs/methodology.md states of them: the files that this one imports, marked
 `simulation`.
 """
 

@@ -1,6 +1,6 @@
 """Do the intervals of step times, of what members used and of what they keep together cover the truth? Simulated.
 
-Many studies of one mix side by side, each a company of its own, through the very functions that print the tables.
+Many studies of one mix side by side, each a separate company, through the very functions that print the tables.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
 from tests.unit.windows_maker import company, mix, one_slice, plan, slices_of
 
 LOSS = 0.15
-STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be told
+STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be given
 BESIDE = {"x@1": 0.1, "y@2": 0.3}  # what the antagonists lose
 SPREAD, NOISE = 0.015, 0.01  # sd between launches of what a scene does to a member, and of a window
 

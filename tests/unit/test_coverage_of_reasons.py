@@ -27,7 +27,7 @@ BLOCKS = (3, 5, 10)
 
 
 class Studies:
-    """Windows of many studies of one mix, each a company of its own: solo and co-run in every round."""
+    """Windows of many studies of one mix, each a separate company: solo and co-run in every round."""
 
     def __init__(self, blocks: int, seed: int) -> None:
         self.dice = np.random.default_rng([seed, blocks])
@@ -132,7 +132,7 @@ def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(bl
 @pytest.mark.parametrize("blocks", BLOCKS)
 def test_losses_of_phases(blocks):
     studies = Studies(blocks, seed=3)
-    values, moved = studies.values(LOSS, apart=0.005)  # a loss is told in per cent of the launch's own step
+    values, moved = studies.values(LOSS, apart=0.005)  # a loss is given in per cent of the launch's own step
     forward = np.repeat(FORWARD + values, 3)
     length = INPUT + forward
     windows = studies.windows.loc[studies.windows.index.repeat(3)].reset_index(drop=True)

@@ -71,7 +71,7 @@ COUNTS = (3, 5, 10, 20)  # launches
 def differences(truth, dice, studies, launches, rounds, mixes=1):
     """Studies x launches x mixes x rounds: log ratios against the solo windows that all mixes of a round share.
 
-    And what each launch has of its own: studies x launches x mixes.
+    And what is particular to each launch: studies x launches x mixes.
     """
     common = dice.normal(0, truth.between, (studies, launches, 1, 1)) * np.sqrt(0.5)
     own = dice.normal(0, truth.between, (studies, launches, mixes, 1)) * np.sqrt(0.5)

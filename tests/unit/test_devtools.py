@@ -7,7 +7,7 @@ import pytest
 
 from tests.browser.devtools import Browser
 
-OBEDIENT = [sys.executable, "-c", "import os; os.read(3, 1000)"]  # ends at the first word said to it
+OBEDIENT = [sys.executable, "-c", "import os; os.read(3, 1000)"]  # ends at the first word sent to it
 
 
 def open_files():

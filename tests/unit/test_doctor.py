@@ -417,7 +417,7 @@ def test_packages_are_read_from_the_catalogue_through_like(tmp_path):
     (tmp_path / "one.yaml").write_text(
         "workloads:\n"
         "  a: {command: no-such-program -x, package: such}\n"
-        "  b: {like: a, command: sh -c true}\n"  # its program is there, and of such a package nothing is known
+        "  b: {like: a, command: sh -c true}\n"  # its program is there, and nothing is known of its package
         "  c: {like: a}\n"
         "  d: {command: sh}\n"
         "  e: {command: [sh, -c, 'exec $(no-such-compiler -print-prog-name=cc1)'], package: no-such-compiler}\n"

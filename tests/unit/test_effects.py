@@ -305,7 +305,7 @@ def test_unmoved_by_order_scale_and_rejected_windows(seed, factors):
     windows = written(ONE, uneven(seed))
     expected = effects(windows)[NUMBERS].to_numpy()
     changed = windows.assign(rate=windows["rate"] * windows["block"].map(dict(enumerate(factors, start=1))))
-    # A window that was rejected has a place of its own or that of the window which replaced it.
+    # A window that was rejected has its own place or that of the window which replaced it.
     rejected = windows.sample(frac=0.3, random_state=seed).assign(rate=123.0, valid=False)
     changed = pd.concat([changed, rejected]).sample(frac=1, random_state=seed)
     assert effects(changed)[NUMBERS].to_numpy() == pytest.approx(expected, rel=1e-6)

@@ -31,7 +31,7 @@ def _company(*members, shares=NARROW):
         (((0,), (1,)), (4,), [1]),  # ours lies elsewhere: the antagonist's
         (((0,),), (), [0]),
         (((0,), (5, 1)), (3,), [3, 5]),  # every cache that a member uses
-        (((8,),), (), []),  # nobody tells how large it is
+        (((8,),), (), []),  # its size is not known
     ],
 )
 def test_each_cache_with_members_is_emptied_from_one_cpu(members, own, cpus):

@@ -1,4 +1,4 @@
-"""A sweep that fails says why: the sentence that a job ended with, once, and where it stands."""
+"""A sweep that fails shows why: the sentence that a job ended with, once, and where it stands."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The figure and the page of a study with partitions: what is drawn is what the table says. Synthetic results."""
+"""The figure and the page of a study with partitions: what is drawn is what the table holds. Synthetic results."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The figures of sensitivity and Pareto, and what is said of them. Synthetic results."""
+"""The figures of sensitivity and Pareto, and the sentences about them. Synthetic results."""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The figures are drawn for every kind of result, and show what the tables say."""
+"""The figures are drawn for every kind of result, and show what the tables hold."""
 
 import dataclasses
 import re
@@ -68,7 +68,7 @@ def test_a_figure_is_legible_with_hard_results(made, figure, variant):
 
 
 def sentences(drawn):
-    """What a figure says in words, without the labels of its axes."""
+    """What a figure shows in words, without the labels of its axes."""
     said = [*drawn.texts, *(text for axes in drawn.axes for text in axes.texts)]
     return [" ".join(text.get_text().split()) for text in said]
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is said where they cannot."""
+"""Files that appear whole or not at all, and the message where they cannot."""
 
 import errno
 import re

@@ -1,4 +1,4 @@
-"""The health panel says what was recorded, the worst first, and what was not recorded is no zero. Synthetic results."""
+"""The health panel shows what was recorded, the worst first; what was not recorded is not zero. Synthetic results."""
 
 import json
 import math

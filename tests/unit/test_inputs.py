@@ -34,7 +34,7 @@ if "nothing" not in sys.argv:
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A generator in a package of its own, and recipes for it."""
+    """A generator in a separate package, and recipes for it."""
     room = tmp_path / "generators"
     room.mkdir()
     (room / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""The key `attribution.isolated`: what it may name, and what is said where it names something else."""
+"""The key `attribution.isolated`: what it may name, and the message where it names something else."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_disjoint_ways_isolate():
     [
         ("split-8", "but 'cache.sweeps' makes no such partition of a mix on this machine; name one that keeps them "
          "apart (split-4, split-6)"),
-        ("overlap-2-lead-6", "under which lead and antagonists share ways, or somebody is throttled; name one"),
+        ("overlap-2-lead-6", "under which lead and antagonists share ways, or one of them is throttled; name one"),
         ("slow-antagonists-mb20", "or somebody is throttled"),
     ],
 )  # fmt: skip
@@ -57,8 +57,8 @@ def test_a_name_that_isolates_is_taken(tmp_path, monkeypatch):
     project = written(tmp_path, STUDY + SWEEPS + "attribution: {isolated: split-6}\n")
     assert project.plan().mixes
     assert project.study.attribution.isolated == "split-6"
-    assert refusal("split-4", []) == ""  # nothing is shared out here: the plan's notes say so
-    assert "add a sweep that gives them ways of their own" in refusal("cap-2", maker.atoms(ways=(), caps=(2,)))
+    assert refusal("split-4", []) == ""  # nothing is shared out here: the plan's notes show it
+    assert "add a sweep that gives them separate ways" in refusal("cap-2", maker.atoms(ways=(), caps=(2,)))
 
 
 def test_a_name_without_sweeps_is_refused_when_the_study_is_read():
@@ -77,11 +77,12 @@ def test_the_line_of_a_key_is_found():
     ("mixes", "blocks", "named", "sentence"),
     [
         (maker.atoms(), 5, None, "The loss of every mix is divided under the best of 3 partitions, chosen on 2 of 5 "
-         "launches while the others estimate; a name in 'attribution.isolated' lets all of them estimate."),
+         "launches and estimated on the others; naming one in 'attribution.isolated' leaves all of them for the "
+         "estimate."),
         (maker.atoms(), 4, None, "To choose one of 3 isolating partitions takes 5 launches, and 4 are planned; "),
         (maker.atoms(), 3, "split-4", "The loss of every mix is divided under split-4, which the study names; all"),
         (maker.atoms(ways=(2,)), 3, None, "The loss of every mix is divided under the only partition that isolates;"),
-        (maker.atoms(ways=()), 5, None, "What ways give back stays unknown: no partition gives"),
+        (maker.atoms(ways=()), 5, None, "How much cache ways give back stays unknown: no partition gives"),
         (maker.atoms()[:1], 5, None, ""),
     ],
 )  # fmt: skip

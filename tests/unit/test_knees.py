@@ -1,4 +1,4 @@
-"""Knees: what the rule says of curves that are known, and how often its interval holds the true knee."""
+"""Knees: what the rule finds for curves that are known, and how often its interval holds the true knee."""
 
 import numpy as np
 import pandas as pd

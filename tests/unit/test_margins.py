@@ -97,7 +97,7 @@ def test_a_study_of_one_mix_has_that_mix_as_its_margins():
     ],
 )
 def test_the_intervals_cover_the_truth(margin, leads, antagonists):
-    """Each of 500 margins is a study of its own: launches move every co-run; what is beside whom moves it too."""
+    """Each of 500 margins is a separate study: launches move every co-run; what is beside whom moves it too."""
     rng, moved = np.random.default_rng(20261122), {}
 
     def rate(block, _number, scene, _member):

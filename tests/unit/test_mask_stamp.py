@@ -61,7 +61,7 @@ def test_the_tables_have_it_beside_them(tmp_path):
     assert (row["word"], row["good"]) == ("unverified", False)
     assert "castmates doctor --verify-cat" in row["sentence"]
     tried = stamps_table("study", results.controls, results.effects, ["measured"], MACHINE | {"way_masks": TRIED})
-    assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Masks were tried on this machine: ")
+    assert tried.set_index("stamp").loc["masks"]["sentence"].startswith("Way masks were tested on this machine: ")
     without = results.effects.assign(partition="unmanaged")
     table = stamps_table("study", results.controls, without, results.platforms, MACHINE)
     assert table["stamp"].tolist() == ["control", "sensitivity"]

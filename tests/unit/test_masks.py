@@ -135,7 +135,7 @@ def test_a_machine_that_does_not_tell_the_size_of_a_way():
     silent = cache(way_bytes=None)
     assert masks.bytes_in(3, silent) is None
     assert masks.size_words(3, silent) == "2 ways"
-    with pytest.raises(ValueError, match="does not tell how large a way is; write ways, or per cent"):
+    with pytest.raises(ValueError, match="does not show how large a way is; write ways, or per cent"):
         masks.ways_of_bytes(2**20, silent)
     assert masks.size_words(0xF, cache()) == "4 ways, 6 MiB"
 

@@ -1,4 +1,4 @@
-"""What the page says of the whole mix and of step times: sentences and rows, from tables made by the analysis."""
+"""What the page shows of the whole mix and of step times: sentences and rows, from tables made by the analysis."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def of_mix(made, losses, without=()):
 def test_the_work_done_together_is_said_with_interval_launches_and_platform():
     found = of_mix(PAIR, {"bert@0": [1.0] * 4, "stream@1": [2.0] * 4})
     assert system.sentences(found) == [
-        "bert and stream together get 1.50 [1.50, 1.50] times the work done that one does alone; 2 would be no loss "
+        "bert + stream: 1.50 [1.50, 1.50] times the throughput of one program alone; 2 would be no loss "
         "(4 launches, measured)."
     ]
     row = system.rows(found)[0]
@@ -35,7 +35,7 @@ def test_too_few_launches_and_launches_left_out_are_said():
     found = of_mix(TRIO, {"bert@0": [1.1] * 3, "stream@1": [1.5] * 3, "chase@2": [2.0] * 3}, {(1, "chase@2")})
     assert system.sentences(found) == [
         "1 mix has fewer than three launches in which every member has a valid pair: no interval.",
-        "1 time a launch was left out of a mix or partition, because one of its members has no valid pair in it.",
+        "Left out of a mix or partition, because one of its members has no valid pair of windows: 1 launch.",
     ]
     assert {cell["interval"] for cell in system.rows(found)[0]["cells"]} == {""}
 
@@ -49,9 +49,9 @@ def test_a_refused_quantile_is_a_word_in_its_cell_and_a_sentence(rounds):
     if rounds == 3:
         assert (last["ms"], last["ms_interval"], latency.refusals(found)) == ("10.00", "[10.00, 10.00]", [])
         return
-    assert last["ms"] == "refused"
+    assert last["ms"] == "missing"
     assert latency.refusals(found)[0] == (
-        "p99 of bert is refused in all 3 scenes; in solo: p99 needs 368 steps in a launch; "
+        "p99 of bert is missing in all 3 scenes; in solo: p99 needs 368 steps in a launch; "
         "the most that one has is 280."
     )
     assert latency.needed() == "6, 72 and 368"

@@ -1,4 +1,4 @@
-"""A study becomes mixes on CPUs, or one sentence that says why not."""
+"""A study becomes mixes on CPUs, or one sentence that explains why not."""
 
 import pytest
 from hypothesis import given
@@ -119,9 +119,9 @@ def test_options_are_appended_and_those_of_like_hold_name_by_name():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"command": "xz {inputs}/a"}, "one.yaml: the workload 'a' says {inputs} but has no 'inputs'"),
-        ({"command": "x", "variables": {"IN": "{inputs}"}}, "says {inputs} but has no 'inputs'"),
-        ({"command": "x", "options": {"from": "{inputs}"}}, "says {inputs} but has no 'inputs'"),
+        ({"command": "xz {inputs}/a"}, "one.yaml: the workload 'a' uses {inputs} but has no 'inputs'"),
+        ({"command": "x", "variables": {"IN": "{inputs}"}}, "uses {inputs} but has no 'inputs'"),
+        ({"command": "x", "options": {"from": "{inputs}"}}, "uses {inputs} but has no 'inputs'"),
         ({"command": "x", "inputs": "texts"}, "no such data set, did you mean 'text'? (there are: text)"),
         ({"command": "x", "progress": "output"}, "has 'progress: output' but no 'step_line'"),
         ({"command": "x", "ready_line": "go"}, "but its progress is 'runs'; make it 'output'"),

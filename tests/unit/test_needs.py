@@ -1,4 +1,4 @@
-"""What a machine lacks skips a test, and fails it where the machine is said to have it."""
+"""What a machine lacks skips a test, and fails it where the machine should have it."""
 
 import pytest
 

@@ -162,7 +162,7 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
     assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
-    assert sum("nothing here shares out the last-level cache" in note for note in found(loaded).notes) == 1
+    assert sum("the last-level cache cannot be partitioned here" in note for note in found(loaded).notes) == 1
 
 
 @pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
@@ -186,7 +186,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)
         assert loaded.plan() == before
         assert found(loaded).remembered
-        assert "Nothing here shares out the last-level cache now" in said(loaded)
+        assert "The last-level cache cannot be partitioned now" in said(loaded)
     loaded.results.plan_file.write_text("{}")
     assert remembered_cache(loaded.results.plan_file) is None
 
@@ -271,11 +271,12 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
 @pytest.mark.parametrize(
     ("budget", "sentence"),
     [
-        ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, as 'precision' is given"),
+        ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, because 'precision'"),
         ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
         (
             {"precision": "1%", "most_blocks": 10},
-            "'budget.most_blocks' is 10, but expected at least 11, as 'precision' is given: no company stops before 6",
+            "'budget.most_blocks' is 10, but expected at least 11, because 'precision' is given: no company stops "
+            "before 6",
         ),
         ({"precision": "1%", "blocks": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
         (

@@ -1,4 +1,4 @@
-"""The page is whole, stands alone, is accessible, and says what the tables say."""
+"""The page is whole, stands alone, is accessible, and shows what the tables hold."""
 
 import json
 import re

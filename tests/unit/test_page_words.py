@@ -21,7 +21,7 @@ def test_in_how_many_scenes(refused, scenes, said):
     rows = [
         {"member": "a@0", "quantile": "p95", "scene": f"s{n}", "refused": "few" * (n < refused)} for n in range(scenes)
     ]
-    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is refused in {said}; in s0: few."]
+    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is missing in {said}; in s0: few."]
 
 
 def test_a_design_is_told_in_words():

@@ -87,15 +87,15 @@ def test_step_times_are_those_of_the_study(results, tables):
     for row, (_, wanted) in zip(found, known.iterrows(), strict=True):
         assert row[2] == wanted["quantile"]
         if wanted["refused"]:
-            assert row[3:] == ["refused", "--", str(wanted["blocks"]), "--", "--", "--"]
+            assert row[3:] == ["missing", "--", str(wanted["blocks"]), "--", "--", "--"]
             continue
         ends = [wanted[name] for name in ("ms", "ms_low", "ms_high")]
         assert values(" ".join(row[3:5])) == pytest.approx(ends, rel=2e-3)
         assert row[5] == str(wanted["blocks"])
         ratios = [wanted[name] for name in ("ratio", "ratio_low", "ratio_high")] if wanted["blocks_paired"] else []
         assert values(" ".join(row[6:8])) == pytest.approx(ratios, abs=6e-4)
-    assert {row[1] for row in found} >= {"nobody", "placebos", "stream", "ranking"}
-    assert "refused below 6, 72 and 368 steps" in tables["latency.tex"]
+    assert {row[1] for row in found} >= {"nothing", "placebos", "stream", "ranking"}
+    assert "left out below 6, 72 and 368 steps" in tables["latency.tex"]
 
 
 def test_every_mix_has_its_leads_step_times_under_partitions(results, tables):
@@ -183,7 +183,7 @@ def test_the_methods_have_the_partitions_and_the_seed(results):
     assert "bound to the CPUs" not in text
     assert "Quantiles of step times were taken in each launch by itself" in text
     assert "from which on it kept 95 % of its solo rate" in text
-    assert "refused where more than a tenth of the launches had fewer" in text
+    assert "left out where more than a tenth of the launches had fewer" in text
     assert "its 95 % interval inverts" in text
     assert "upper bound of the lead's loss, at 97.5 % or, where there are several kinds of partition, more," in text
     assert f" is at most {LIMIT:g} %" in text

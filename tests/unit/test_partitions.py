@@ -75,7 +75,7 @@ def test_a_study_of_leads_alone_needs_no_antagonist():
     assert set(scenes(one)) == {"solo", "solo-again", "solo@lead-2", "solo@lead-6"}
     with pytest.raises(CastmatesError, match="nothing to measure"):
         swept(SPLIT, antagonists=())
-    with pytest.raises(CastmatesError, match="nothing is left to measure: cache: nothing here shares out"):
+    with pytest.raises(CastmatesError, match="nothing is left to measure: cache: the last-level cache cannot be"):
         plan(study(["x"], [], cache=ALONE))
 
 
@@ -99,8 +99,8 @@ def test_a_machine_without_allocation_goes_on_and_says_so():
         assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "alone:a@1"}
         assert one.cache is None
         assert one.notes == (
-            "cache: nothing here shares out the last-level cache (resctrl is not mounted, or the machine cannot), so "
-            "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do.",
+            "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
+            "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do.",
         )
     bare = plan(study(["x"], ["a"]))
     assert not bare.notes
@@ -159,7 +159,7 @@ def test_a_mix_with_more_members_than_groups_has_no_partitions():
     assert {mix.name for mix in one.mixes if mix.partitions} == {"x+a"}
     assert one.notes == (
         "cache: the partitions of x beside a beside a beside a are left out: they take 4 groups, one for each member, "
-        "and this user can have 3 here (`castmates doctor` says what helps).",
+        "and this user can have 3 here (`castmates doctor` shows what helps).",
     )
 
 

@@ -1,4 +1,4 @@
-"""The plan's text tells each company once, and gives the plan back."""
+"""The plan's text has each company once, and gives the plan back."""
 
 import json
 

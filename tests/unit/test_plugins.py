@@ -22,7 +22,7 @@ HERE = SimpleNamespace(name="castmates-strange", version="2.0")
 
 
 class Steps:
-    """A collector that counts how often it is asked, and fails when it is told to."""
+    """A collector that counts how often it is asked, and fails when it is asked to."""
 
     fails = False
 
@@ -91,7 +91,7 @@ def test_a_figure_that_cannot_be_used_is_one_sentence(add, name, what, said):
     with pytest.raises(CastmatesError) as told:
         all_figures()
     assert str(told.value).startswith(f"the figure '{name}' of the package castmates-strange 2.0 {said}")
-    assert str(told.value).endswith("Mend that package, or uninstall it.")
+    assert str(told.value).endswith("Fix that package, or uninstall it.")
 
 
 def test_a_collector_is_asked_as_ours_are_and_its_failure_names_the_package(add):

@@ -54,7 +54,7 @@ def windows_of(made, spread):
 
 
 def judged(companies, counts, spread, wanted):
-    """What each look says, until nobody goes on."""
+    """What each look finds, until no company goes on."""
     made = with_looks(companies, counts)
     windows, decisions, seen = windows_of(made, spread), [], []
     for _ in counts:

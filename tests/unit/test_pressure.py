@@ -1,4 +1,4 @@
-"""The pressure benchmark's own arithmetic: who is chosen, who is compared, and what may be said."""
+"""The pressure benchmark's own arithmetic: who is chosen, who is compared, and what may be claimed."""
 
 from types import SimpleNamespace
 

@@ -41,7 +41,7 @@ def test_groups_stay_apart_and_several_columns_go_at_once():
         (mean_rate, Costs(TABLE, ["hours"]), "a mean rate of Costs means nothing; .*arithmetic_mean"),
         (mean_rate, Ratios(TABLE, ["over"]), "a mean rate of Ratios means nothing"),
         (geometric_mean, Costs(TABLE, ["hours"]), "a geometric mean of Costs means nothing"),
-        (arithmetic_mean, TABLE, "say first which kind it is"),
+        (arithmetic_mean, TABLE, "first state which kind it is"),
     ],
 )
 def test_a_wrong_average_cannot_be_had(ask, given, sentence):

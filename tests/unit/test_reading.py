@@ -1,4 +1,4 @@
-"""Every mistake in a YAML file is told in one sentence that names file, line and key."""
+"""Every mistake in a YAML file is reported in one sentence that names file, line and key."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def test_the_smallest_mask_whose_upper_end_keeps_the_limit():
 def test_the_walk_never_passes_a_mask_that_fails():
     assert advised(*splits(9, 2.9, 3.1, 1))["partition"] == "split-8"
     few = [*splits(9, 2.9, 2.5), row("split-8", 8, 0.1, math.nan, blocks=2)]
-    assert advised(*few)["partition"] == "split-4"  # two launches say nothing either way
+    assert advised(*few)["partition"] == "split-4"  # two launches show nothing either way
 
 
 def test_where_nothing_keeps_the_limit_the_nearest_is_told():
@@ -97,7 +97,7 @@ def test_the_last_word_is_that_of_fresh_blocks():
     assert "split-4, seemed to keep the loss within 3 %. Not confirmed, the interval holds the limit: 2.5 %" in unclear
     few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, blocks=2)), "cmd")
     assert "split-4, keep the loss within 3 %: 1.9 %" in few
-    assert few.endswith("Not confirmed: 2 fresh launches of fresh count, and three are the least; run `cmd`.")
+    assert few.endswith("Not confirmed: 2 fresh launches of fresh count, three are needed; run `cmd`.")
 
 
 def test_a_gain_is_not_called_a_loss():

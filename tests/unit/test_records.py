@@ -1,4 +1,4 @@
-"""Records are read when somebody asks; what they say alike is held once."""
+"""Records are read when asked for; what they have in common is held once."""
 
 from castmates.report.facts import BlockRecord
 from castmates.results.records import Records

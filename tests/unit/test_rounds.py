@@ -1,4 +1,4 @@
-"""`rounds: auto`: what the plan says before and after a company's first launches decide, and how they do."""
+"""`rounds: auto`: what the plan shows before and after a company's first launches decide, and how they do."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A machine's archive holds all that the topology reader reads, and nothing that tells whose machine it is."""
+"""A machine's archive holds all that the topology reader reads, and nothing that shows whose machine it is."""
 
 import io
 import os

@@ -60,7 +60,7 @@ def test_what_is_no_study_is_one_sentence_everywhere(command, given, sentence):
 
 def test_a_results_folder_stands_for_its_study_file(project):
     done = ask("retry", "results/golden/")
-    assert done.output == ("forgotten (failed): results/golden/blocks/c/1\n1 block forgotten in results/golden\n"), (
+    assert done.output == ("discarded (failed): results/golden/blocks/c/1\n1 block discarded in results/golden\n"), (
         done.exception
     )
     with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: there is no limit to recommend for"):

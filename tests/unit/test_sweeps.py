@@ -1,4 +1,4 @@
-"""Sweeps become cuts that the machine can make; what it cannot give is left out and said."""
+"""Sweeps become cuts that the machine can make; what it cannot give is left out, with a note."""
 
 from itertools import pairwise
 
@@ -110,7 +110,7 @@ def test_sizes_become_ways_and_say_so():
     assert notes == ["cache.sweeps.1.split: 40% becomes 5 ways, 7.5 MiB, the nearest that there is."]
     found, notes = made({"split": ["6MiB", 2]}, on=cache(shareable=0, way_bytes=None))
     assert list(found) == ["split-2"]
-    assert "does not tell how large a way is" in notes[0]
+    assert "does not show how large a way is" in notes[0]
 
 
 def test_what_the_machine_does_not_have_is_left_out_and_said():
@@ -144,8 +144,8 @@ def test_masks_without_one_for_the_antagonists_leave_everybody_else_all_ways():
     found, notes = made({"masks": {"lead": "00f", "a": "ff0"}}, on=cache(shareable=0))
     assert [cut.rest for cut in found.values()] == [None]
     assert notes == [
-        "cache.sweeps.1.masks: everybody else on the machine has all ways, for the role antagonists has no mask; write "
-        "one for 'rest' if they should not."
+        "cache.sweeps.1.masks: everybody else on the machine has all ways, because the role antagonists has no mask; "
+        "write one for 'rest' if they should not."
     ]
     assert not made({"masks": {"lead": "00f", "a": "ff0", "rest": "ff0"}}, on=cache(shareable=0))[1]
 

@@ -1,4 +1,4 @@
-"""What the members of a mix give together: analytic cases, a published example, invariants, which launches count."""
+"""The combined throughput of a mix: analytic cases, a published example, invariants, which launches count."""
 
 import numpy as np
 import pandas as pd

@@ -15,7 +15,7 @@ from tests.unit.printed_intervals import assert_told
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
 SEED = 20261123
 STUDIES = 1000
-MANY = 200_000  # launches that tell the truth
+MANY = 200_000  # launches that show the truth
 COMMON, OWN = 0.01, 0.015  # sd between launches, of all members and of each; log units
 MIXES = {
     "two, one loses": (0.0, 0.25),

@@ -1,4 +1,4 @@
-"""Top-Down shares alone and beside antagonists: the differences are those that were put in, and the picture says so."""
+"""Top-Down shares alone and beside antagonists: the differences are those that were put in, and are in the picture."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Shares of intervals are told apart by phase: exactly where they can be, and not at all where they cannot."""
+"""Shares of intervals are separated by phase: exactly where they can be, and not at all where they cannot."""
 
 from itertools import pairwise
 

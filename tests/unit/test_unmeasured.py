@@ -1,4 +1,4 @@
-"""What is not measured says so first, wherever its numbers stand, and nothing about it is green."""
+"""What is not measured is marked so first, wherever its numbers stand, and nothing about it is green."""
 
 import re
 

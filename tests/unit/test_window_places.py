@@ -24,7 +24,7 @@ def table(rows):
 
 
 def coded(rows, extra="zz"):
-    """With categories in an order of their own, some of which nothing has."""
+    """With categories in a separate order, some of which nothing has."""
     names = [name for name in COLUMNS if rows[name].dtype.kind == "O"]
     return rows.assign(**{
         name: pd.Categorical(rows[name], [extra, *sorted(set(rows[name]), reverse=True)]) for name in names

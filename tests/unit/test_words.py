@@ -58,11 +58,11 @@ def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
     assert words.failure_sentence(blocks(failed, failed, {})) == (
         "2 of 3 blocks failed: stream@1 was never ready. "
-        "`castmates retry` forgets them, so that the next sweep measures them again."
+        "`castmates retry` discards them, so that the next sweep measures them again."
     )
     assert words.failure_sentence(blocks(failed)) == (
         "1 of 1 block failed: stream@1 was never ready. "
-        "`castmates retry` forgets it, so that the next sweep measures it again."
+        "`castmates retry` discards it, so that the next sweep measures it again."
     )
     assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
     assert words.failure_sentence(blocks({}, {})) == "All 2 blocks were measured."
@@ -74,11 +74,11 @@ def test_failures_are_counted_with_their_reasons():
 def test_blocks_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 blocks failed: it ended. `castmates retry` forgets it,")
-    assert said.endswith(" 2 blocks have no round without a rejected window; `castmates retry` forgets them too.")
+    assert said.startswith("1 of 4 blocks failed: it ended. `castmates retry` discards it,")
+    assert said.endswith(" 2 blocks have no round without a rejected window; `castmates retry` discards them too.")
     assert words.failure_sentence(blocks(unclean, {})) == (
         "All 2 blocks were measured. 1 block has no round without a rejected window. "
-        "`castmates retry` forgets it, so that the next sweep measures it again."
+        "`castmates retry` discards it, so that the next sweep measures it again."
     )
     for fine in (blocks(failed, {}), blocks({}, {})):
         assert "without a rejected window" not in words.failure_sentence(fine)

@@ -116,7 +116,7 @@ def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured")
 
 
 def one_slice(valid):
-    """What a window says of its slices where it has one, of a second; `valid` may be a column."""
+    """What a window holds of its slices where it has one, of a second; `valid` may be a column."""
     return {
         "slices": 1,
         "slices_rejected": 1 - 1 * valid,
@@ -159,7 +159,7 @@ class Campaigns:
 
 
 def simulated(truth: Truth, studies: int, blocks: int, rounds: int, seed: int) -> Campaigns:
-    """Each study is a campaign of its own: blocks one after another, fresh random scene order in each round."""
+    """Each study is a separate campaign: blocks one after another, fresh random scene order in each round."""
     rng = np.random.default_rng(seed)
     companies = [company(f"c{number:05d}", mix(f"lead{number:05d}@0", "stream@1")) for number in range(studies)]
     made = plan(companies, blocks)

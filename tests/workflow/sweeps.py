@@ -1,4 +1,4 @@
-"""A small project of its own for a test, and sweeps over it."""
+"""A small project for a test, and sweeps over it."""
 
 import json
 import os

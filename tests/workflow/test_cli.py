@@ -111,8 +111,8 @@ def test_retry_forgets_only_failed_blocks(tmp_path):
         folder.mkdir(parents=True)
         (folder / "block.json").write_text(json.dumps({"status": status, "rounds": 2}))
     said = castmates("retry", "study.yaml", cwd=tmp_path).stdout
-    assert "forgotten (failed): results/s/blocks/c/2" in said
-    assert "1 block forgotten" in said
+    assert "discarded (failed): results/s/blocks/c/2" in said
+    assert "1 block discarded" in said
     assert [one.name for one in (tmp_path / "results/s/blocks/c").iterdir()] == ["1"]
 
 

@@ -27,7 +27,7 @@ def unchanged(before: dict, after: dict) -> bool:
 
 
 def readme_example() -> dict:
-    """The five lines that the README tells a user to write."""
+    """The five lines that the README asks a user to write."""
     text = (ROOT / "README.md").read_text()
     found = re.search(r"<!-- a workload -->\s*```yaml\n(.*?)```", text, re.DOTALL)
     assert found, "the README shows no workload"
@@ -99,8 +99,8 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp
     assert "2 of 6 blocks: failed" in told
     assert "castmates retry" in told
     project.assert_finished()
-    assert "2 blocks forgotten" in project.castmates("retry")
-    assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but forgotten blocks are not"
+    assert "2 blocks discarded" in project.castmates("retry")
+    assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but discarded blocks are not"
 
 
 def test_inputs_are_made_once_and_read_by_what_is_measured(finished, wide, tmp_path):

@@ -103,6 +103,6 @@ def test_a_broken_plugin_is_one_sentence(sweeps, tmp_path):
     said = done.stdout + done.stderr
     assert done.returncode != 0
     assert "the figure 'broken' of the package castmates-broken 0.1.0 cannot be loaded: ModuleNotFoundError" in said
-    assert "Mend that package, or uninstall it." in said
+    assert "Fix that package, or uninstall it." in said
     assert "Traceback" not in said
     assert "cannot be loaded" in other.castmates("doctor", "--json")

@@ -80,7 +80,7 @@ wildcard_constraints:
     bundle=r"\d+",
 
 
-# Where profiles/default has chosen our logger plugin, it shows the sweep by this; without it nothing is missed.
+# Our logger plugin, where profiles/default has chosen it, shows the sweep with this; other loggers do without.
 logger.info(
     "",
     extra={
@@ -139,7 +139,7 @@ def earlier_looks(wildcards):
 
 
 def decisions_of_study():
-    """Who went on after each look, up to the last one; none without looks."""
+    """The companies that went on after each look, up to the last one; none without looks."""
     decisions = []
     for number in range(1, len(PLAN.looks) + 1):
         decisions.append(decision_of_look(number))
@@ -175,13 +175,13 @@ def block_of(wildcards):
 
 
 def spec_of_block(wildcards):
-    """Everything that defines the block, and nothing else: what decides whether it must be measured again."""
+    """Exactly what defines the block: this decides whether it must be measured again."""
     return fingerprint_of(block_of(wildcards).path)
 
 
 @cache
 def fingerprint_of(path):
-    """Found once: Snakemake asks again whenever a job ends, and whoever interrupts it there gets a traceback."""
+    """Found once: Snakemake asks again whenever a job ends, and an interrupt there causes a traceback."""
     return without_decision(BLOCKS[path]).fingerprint(16)
 
 

@@ -10,7 +10,7 @@ rule describe_machine:
     conda:
         "../../envs/castmates.yaml"
     params:
-        # Tried after the facts were noted? Then they are noted anew, and the stamps with them; nothing is measured again.
+        # Were masks tested after the facts were noted? Then facts and stamps are renewed; nothing is measured again.
         way_masks=(
             "" if PROJECT.modelled else trial_records.known(CACHE, FOLDER.machine_file)
         ),

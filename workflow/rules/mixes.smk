@@ -5,7 +5,7 @@ localrules:
 
 rule write_plan:
     output:
-        # The plan before it is there while the new one is made: it remembers what the cache was like.
+        # The old plan is kept while the new one is made: it records what the cache was like.
         update("results/{study}/plan.json"),
     log:
         "logs/write_plan/{study}.log",

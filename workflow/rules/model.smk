@@ -1,5 +1,5 @@
-# In place of measure.smk where the study's platform is modelled: blocks take nothing of the machine, so that as many run
-# side by side as there are cores, and need no environments.
+# In place of measure.smk where the study's platform is modelled: blocks take nothing of the machine, so they run
+# side by side on all cores and need no environments.
 rule model_block:
     input:
         plan=ancient("results/{study}/plan.json"),

@@ -1,8 +1,8 @@
 """Plan and windows so far -> which companies have enough blocks for the wanted half-width.
 
 The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough blocks when its
-interval against solo is narrow enough, and was so already a certain number of blocks ago: whoever stops at the first
-narrow interval stops too often at one that is narrow by luck.
+interval against solo is narrow enough, and was so already a certain number of blocks ago: a rule that stops at the
+first narrow interval stops too often at one that is narrow by luck.
 """
 
 import math

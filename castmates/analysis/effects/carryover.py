@@ -18,7 +18,7 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.spec import Plan
 
-QUIET = ("solo", "solo-again")  # scenes after which nobody but the lead can have left anything behind
+QUIET = ("solo", "solo-again")  # scenes after which only the lead can have left anything behind
 POWER = 0.8  # of finding a change of the detectable size
 LEAST_INFORMATION = 1e-6  # a block has less where its cycles and scenes alone determine what ran before
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12

@@ -18,7 +18,7 @@ CONTRASTS: Columns = {
     "row": "int64",  # number of the table's row; equal where companies are pooled
     "mix": "str",
     "partition": "str",
-    "lead_ways": "Int64",  # NA where the partition gives the lead no ways of its own
+    "lead_ways": "Int64",  # NA where the partition gives the lead none of its own ways
     "baseline": "str",  # solo, placebo, alone; under a partition also placebo@mask, unmanaged
     "member": "str",
     "role": "str",

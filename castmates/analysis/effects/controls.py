@@ -15,7 +15,7 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     table = rows(plan, windows, control_contrasts(plan))
     positive = table["control"] == POSITIVE
     table["p_value"] = table["p_value"].where(~positive, more_than_none(table))
-    # To show a loss is another question than to show none: the positive control is a family of its own.
+    # To show a loss is another question than to show none: the positive control is a separate family.
     table["p_holm"] = table.groupby(["platform", positive])["p_value"].transform(holm)
     table["verdict"] = control_verdicts(table, margin)
     table = table.assign(

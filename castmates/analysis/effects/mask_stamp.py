@@ -8,7 +8,7 @@ from castmates.study.spec import UNMANAGED
 VERIFIED, UNVERIFIED = "verified", "unverified"
 WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
 MODELLED = "modelled"
-DO_THIS = "`castmates doctor --verify-cat` tries it"
+DO_THIS = "`castmates doctor --verify-cat` tests them"
 
 
 def masks_stamp(
@@ -19,8 +19,8 @@ def masks_stamp(
         return None
     record = machine.get("way_masks")
     if not isinstance(record, Mapping):
-        return UNVERIFIED, f"Nobody has tried whether way masks do something on this machine; {DO_THIS}."
+        return UNVERIFIED, f"Way masks have not been tested on this machine; {DO_THIS}."
     trial = f"{record.get('said', '')} (Tried at {record.get('at', 'an unknown time')}.)".strip()
     if record.get("verdict") == WORKS:
-        return VERIFIED, f"Masks were tried on this machine: {trial}"
-    return UNVERIFIED, f"Masks were tried, and the trial says '{record.get('verdict')}': {trial}"
+        return VERIFIED, f"Way masks were tested on this machine: {trial}"
+    return UNVERIFIED, f"Way masks were tested, with the verdict '{record.get('verdict')}': {trial}"

@@ -20,7 +20,7 @@ def rejection_columns(counts: pd.DataFrame) -> dict[str, Floats | Flags]:
     kept, lost, alone = (_both(counts, f"slices_{name}") for name in ("kept", "lost", "lost_alone"))
     valid, rejected, spoilt = (_both(counts, f"windows_{name}") for name in ("valid", "rejected", "spoilt"))
     rate = _share(lost, kept + lost)
-    # Slices that go with their window are one event and not many: such windows are tested by themselves.
+    # Slices that go with their window are one event and not many: these windows are tested by themselves.
     biased = _more_often(alone, kept + alone, SLICE_POINTS) | _more_often(spoilt, valid + rejected, WINDOW_POINTS)
     return {"rejection_rate": rate[0], "baseline_rejection_rate": rate[1], "possibly_biased": biased}
 

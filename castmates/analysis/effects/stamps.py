@@ -46,7 +46,7 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     if leads[INCONCLUSIVE]:
         return INCONCLUSIVE, (
             f"The control found no fault, but for {leads[INCONCLUSIVE]} it does not exclude a difference larger than "
-            f"the margin; more blocks or rounds would tell.{missing}"
+            f"the margin; more blocks or rounds would settle it.{missing}"
         )
     return TRUSTWORTHY, (
         f"The same scene was run twice: no difference larger than {_bound(ours)} % was seen for "
@@ -66,8 +66,8 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
     if mixes[TOO_FEW]:
         return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
     if mixes[SENSITIVE]:
-        return SENSITIVE, f"The positive control {mixes[SENSITIVE]}, which must lose, was seen to lose."
-    return NOT_MEASURED, "There is no data of a positive control, so nothing shows that a loss would have been seen."
+        return SENSITIVE, f"The positive control {mixes[SENSITIVE]} lost speed, as it must."
+    return NOT_MEASURED, "There are no data of a positive control: it is not known whether a loss would have been seen."
 
 
 def stamps_table(
@@ -81,7 +81,7 @@ def stamps_table(
     masks = masks_stamp(set(effects["partition"]), platforms, machine)
     origin = origin_word(platforms)
     first = f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
-    rows = [("origin", (origin, "The other stamps speak of these numbers and of no machine."), False)] if origin else []
+    rows = [("origin", (origin, "The other stamps apply to these numbers, not to a machine."), False)] if origin else []
     rows += [("control", control, control[0] == TRUSTWORTHY), ("sensitivity", sensitive, sensitive[0] == SENSITIVE)]
     rows += [("masks", masks, masks[0] == VERIFIED)] if masks else []
     where = ", ".join(sorted(filter(None, platforms)))
@@ -125,8 +125,8 @@ def _others(controls: pd.DataFrame) -> str:
     open_words = (NO_DATA, TOO_FEW, INCONCLUSIVE)
     leads = [name for word in open_words if (name := _named(again, word))]
     mixes = [name for word in open_words if (name := _named(negative, word, "mix"))]
-    sentence = f" For {', '.join(leads)}, only in the controls, the same comparison cannot tell yet." if leads else ""
-    return sentence + (f" The negative control {', '.join(mixes)} cannot tell yet." if mixes else "")
+    sentence = f" For {', '.join(leads)}, only in the controls, the same comparison has no answer yet." if leads else ""
+    return sentence + (f" For the negative control {', '.join(mixes)} there is no answer yet." if mixes else "")
 
 
 def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:

@@ -70,7 +70,7 @@ def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataF
 
 def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
     """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
-    # A unit of work of each member: what it takes in units of its own time alone, and what that makes together.
+    # A unit of work of each member: its time in units of its time alone, and the sum of these.
     table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
     groups = table.groupby(launch, observed=True)
     progress, size = groups["progress"].sum(), groups.size()
@@ -91,8 +91,8 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
     """An added metric of every launch."""
     try:
         values = groups["slowdown"].agg(lambda slowdowns: float(metric(slowdowns.to_numpy(dtype=float))))
-    except Exception as problem:  # whatever a stranger's function raises
-        why = f"failed ({type(problem).__name__}: {problem}): mend its package, or uninstall it."
+    except Exception as problem:  # whatever a plug-in's function raises
+        why = f"failed ({type(problem).__name__}: {problem}): fix its package, or uninstall it."
         raise CastmatesError(f"the metric '{name}' of a plug-in {why}") from problem
     if not (values > 0).all():
         raise CastmatesError(

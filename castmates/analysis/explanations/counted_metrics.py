@@ -87,5 +87,5 @@ def events_of(metric: str) -> list[str]:
 
 
 def is_per_unit(metric: str) -> bool:
-    """Whether it is held against the work that was done, and not against another event."""
+    """Whether it is compared with the work that was done, and not against another event."""
     return metric != IPC and not metric.endswith(PER_1000)

@@ -1,7 +1,7 @@
 """What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
 
 A change is the mean over blocks of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
-for both sides are held against the work that was done. What was counted for less than nearly all of a member's time
+because both sides are per unit of work done. What was counted for less than nearly all of a member's time
 is in no ratio.
 """
 
@@ -88,7 +88,7 @@ class _Leads:
     """The counts of the leads, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame) -> None:
-        """Find once what is held against what."""
+        """Find once what is compared with what."""
         self.left_out = LeftOut()
         self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)

@@ -1,7 +1,7 @@
 """Quantiles of the steps of each launch -> p50, p95 and p99 of each member and scene, with intervals over launches.
 
 Steps of a launch are not independent, so that a launch gives one value of each quantile and Student's t goes over
-launches. A quantile that a launch has too few steps for is refused, with a sentence in the number's place.
+launches. A quantile that a launch has too few steps for is left out, with a sentence in the number's place.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
 from castmates.study.spec import UNMANAGED, Plan
 
-MOST_FEW = 0.1  # share of launches with too few steps, above which the others are no fair sample
+MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
 _ROW = ["row", "platform"]
@@ -55,7 +55,7 @@ def conditions(plan: Plan) -> pd.DataFrame:
     bases = bases.assign(
         kind=bases["baseline"].str.partition("@")[0],
         partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
-        # A placebo is held against solo too.
+        # A placebo is compared with solo too.
         baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
     )
     table = pd.concat([bases, scenes], ignore_index=True)
@@ -119,7 +119,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     launches = counts["blocks"] + counts["blocks_few"]
     reasons = {
         "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
-        "heartbeats cover different numbers of units, so that a step has no time of its own": (
+        "heartbeats cover different numbers of units, so that one step cannot be timed": (
             counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
         ),
         "steps cover different numbers of units in different launches, so that launches have no common step": (
@@ -129,7 +129,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
     some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
-    some += launches.astype(str) + " have fewer, and the others are no fair sample"
+    some += launches.astype(str) + " have fewer, and the others alone are not a fair sample"
     lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
     return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
 

@@ -93,7 +93,7 @@ class _Used:
     """What members used, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
-        """Find once what is held against what."""
+        """Find once what is compared with what."""
         self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
         self._open, self._close = np.zeros(len(windows), np.int64), np.full(len(windows), -1)  # of watched slices
         self._work = Work.of(windows)

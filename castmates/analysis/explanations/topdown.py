@@ -99,7 +99,7 @@ class _Leads:
     """The slots of the leads, from some whole launches at a time."""
 
     def __init__(self, windows: pd.DataFrame) -> None:
-        """Find once what is held against what."""
+        """Find once what is compared with what."""
         self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
         self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
         self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers

@@ -54,7 +54,7 @@ def of_phases(intervals: Sequence[Interval], spans: Mapping[str, Sequence[tuple[
         usable = [interval for interval in intervals if metric in interval.shares]
         values = np.array([interval.shares[metric] for interval in usable])
         parts = all_parts[[metric in interval.shares for interval in intervals]]
-        # Phases within phases are no parts of a mixture of their own, and of one that was never met nothing is known.
+        # Phases within phases are no separate parts of a mixture, and nothing is known of a phase that was never met.
         mixed = [column for column, name in enumerate(names) if "/" not in name and parts[:, column].sum() > 0]
         unmixed = _unmixed(parts[:, mixed], values)
         for column, name in enumerate(names):

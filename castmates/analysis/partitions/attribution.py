@@ -93,8 +93,8 @@ def _note(chain: float, partition: object, candidates: float, blocks: float, nam
 def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None) -> str:
     if not candidates > 0:
         if named:
-            return f"{named}, which the study names, keeps nobody apart in this mix"
-        return "no partition gives the lead and its antagonists ways of their own"
+            return f"{named}, which the study names, separates no members in this mix"
+        return "no partition gives the lead and its antagonists separate ways"
     if isinstance(partition, str):
         return f"too few rounds are complete under {partition}"
     needed = FEWEST_TO_CHOOSE + FEWEST_BLOCKS

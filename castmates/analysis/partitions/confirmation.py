@@ -30,7 +30,7 @@ def refusal(record: Mapping[str, Any], searched: Searched) -> str:
     mixes = (spec.get("company") or {}).get("mixes") or ()
     if searched.mix.identity not in {mix.get("identity") for mix in mixes}:
         return _other_measurement(mixes, searched.mix)
-    # What is modelled has its machine in the mix's identity, and no host of its own.
+    # What is modelled has its machine in the mix's identity, and no host.
     if searched.platform != "modelled" and (host := record.get("host")) not in searched.hosts:
         return f"was measured on another machine ({host})"
     return ""

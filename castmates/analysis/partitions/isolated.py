@@ -64,8 +64,8 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
 def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
 
-    Each company gives two fifths of its own, rounded down; then those give one more that lack most of another, so that
-    companies of few blocks give too, and a partition that only one company has keeps its share.
+    Each company gives two fifths of its blocks, rounded down; then those that were rounded down most give one more, so
+    that companies of few blocks give too, and a partition that only one company has keeps its share.
     """
     draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
     launches = gains[[*GROUP, *BLOCK]].drop_duplicates()

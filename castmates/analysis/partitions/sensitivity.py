@@ -22,7 +22,7 @@ _CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform"]
 
 
 def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead and partition that gives it ways of its own, as far as it was measured."""
+    """A row per lead and partition that gives it separate ways, as far as it was measured."""
     rows = effects[
         (effects["role"] == "lead")
         & (effects["baseline"] == "solo")

@@ -27,7 +27,7 @@ def available() -> bool:
 
 
 def find(values: Floats, groups: Sequence[int]) -> list[int]:
-    """The places at which a new level begins; `groups` says which points were measured together, in one window."""
+    """The places at which a new level begins; `groups` shows which points were measured together, in one window."""
     if len(values) < FEWEST:
         return []
     import ruptures

@@ -16,7 +16,7 @@ _PLACE = ["platform", "company", "block", "round", "scene", "member"]
 
 
 def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """The windows of the plan's own blocks; those of forgotten blocks stay out."""
+    """The windows of the plan's own blocks; those of discarded blocks stay out."""
     blocks = pd.MultiIndex.from_tuples(
         [(block.company.id, block.number) for block in plan.blocks], names=["company", "block"]
     )

@@ -71,6 +71,6 @@ def geometric_mean(ratios: Ratios, by: Sequence[str]) -> pd.DataFrame:
 
 def _insist(quantity: object, wanted: type, average: str) -> None:
     if not isinstance(quantity, wanted):
-        instead = _MEANS.get(type(quantity), "say first which kind it is: Costs, Rates or Ratios")
+        instead = _MEANS.get(type(quantity), "first state which kind it is: Costs, Rates or Ratios")
         kind = type(quantity).__name__
         raise WrongAverage(f"{average} of {kind} means nothing; {instead}.")

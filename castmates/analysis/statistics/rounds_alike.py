@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 FEWEST_ROUNDS = 3  # of a launch: two differ by the same, however alike rounds are
-MOST = 0.5  # correlation of neighbours: a few rounds cannot tell a larger one from a launch that is another
+MOST = 0.5  # correlation of neighbours: in a few rounds, a larger one looks like a difference between launches
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]

@@ -27,7 +27,7 @@ class WindowPlaces:
         known = [_known(windows[name]) for name in columns]
         keys = _keys(windows, columns, known)
         order = np.argsort(keys, kind="stable")
-        order = order[keys[order] != IN_NONE]  # a window without a name is nobody's
+        order = order[keys[order] != IN_NONE]  # a window without a name has no number
         return cls(columns, known, keys[order], order)
 
     def find(self, table: pd.DataFrame) -> Integers:

@@ -61,7 +61,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Windows and what each is held against."""
+    """Windows and what each is compared with."""
 
     scene: Integers  # rows of the table of windows
     base: Integers
@@ -92,7 +92,7 @@ def against_solo(windows: pd.DataFrame) -> tuple[Integers, Integers]:
 
 
 def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Integers, Integers, Integers]:
-    """Rows of windows, the rows of what they are held against in their round, and whose `row` of contrasts that is."""
+    """Rows of windows, the rows of what they are compared with in their round, and whose `row` of contrasts that is."""
     scenes = ("company", "scene", "member")
     wanted = WindowPlaces.of(contrasts, scenes)
     asked = pd.DataFrame({"scene_row": wanted.find(windows)}).reset_index(names="window")

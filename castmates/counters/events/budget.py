@@ -48,7 +48,7 @@ class Budget:
     influences: dict[str, str] = field(default_factory=dict)
 
     def about(self) -> dict[str, str]:
-        """Describe it, for the provenance."""
+        """Describe it."""
         if not self.turns:
             return self.influences
         facts = {"events that fit at once": str(max(map(len, self.turns)))}
@@ -117,7 +117,7 @@ def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
     watchdog = sysctl("kernel/nmi_watchdog", root) not in (None, "0")
     shared = any(len(_cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
     return {
-        "NMI watchdog": "on: it holds a counter of each CPU (`machine.prepare.nmi_watchdog: off` lends it to us)"
+        "NMI watchdog": "on: it holds a counter of each CPU (`machine.prepare.nmi_watchdog: off` frees it)"
         if watchdog
         else "off: it holds no counter",
         "SMT": "siblings share their core: Intel's processors before Ice Lake have half the counters for each, which "

@@ -35,7 +35,7 @@ class Member:
     lacks: str = ""  # what may be in no count
 
     def opened(self, turn: int | None) -> list[Opened]:
-        """Return what counts in this turn; None is a turn of somebody else."""
+        """Return what counts in this turn; None is another's turn."""
         return [self.always, *([] if turn is None else [self.turns[turn]])]
 
     def read(self, turn: int | None) -> dict[str, Reading]:
@@ -63,7 +63,7 @@ class Counters:
         self._counts: list[Count] = []
         self._series: Sampler | None = None
         self._cpu_ns = self._open_ns = self._opened_at = 0
-        self._in_series = False  # a slice that nobody watches is too short for a series
+        self._in_series = False  # a slice that is not watched is too short for a series
 
     @property
     def own_rounds(self) -> list[int]:
@@ -79,15 +79,15 @@ class Counters:
         budget = probe(events, cpus)
         unknown = [event.name for event in events if not event.attrs]
         if unknown:
-            say(f"not counted, for perf does not know them here: {', '.join(unknown)}")
+            say(f"not counted, because perf does not know them here: {', '.join(unknown)}")
         if budget.refused:
-            say(f"not counted, for there are no counters for them here: {', '.join(budget.refused)}")
+            say(f"not counted, because this machine has no counters for them: {', '.join(budget.refused)}")
         if len(budget.turns) > 1:
             say(f"the events need {len(budget.turns)} turns: no more than {max(map(len, budget.turns))} fit at once")
         return cls(events, budget, rota, counting.how, counting.series)
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Open everything, for the turns that are to come too; those rest."""
+        """Open everything, the later turns too; those rest."""
         _allow_many_files()
         always = [event for event in self._events if event.in_software]
         turns = [[self._by_name[name] for name in turn] for turn in self._budget.turns]
@@ -234,7 +234,7 @@ class Counters:
 
 
 def _without_a_scope(why_not: Mapping[str, str]) -> Value:
-    """Explain why nobody can be counted; where one scope lacks only a permission or a file, the machine could."""
+    """Explain why no member can be counted; where one scope lacks only a permission or a file, the machine could."""
     could = any(why.startswith("not counted: ") for why in why_not.values())
     whys = (
         f"{scope}: {why.removeprefix('not counted: ').removeprefix('not supported: ')}"

@@ -79,7 +79,7 @@ def scope_of(held: Held, how: str, opener: Opener = open_event) -> Iterator[Scop
 
 
 def _stands_still(held: Held) -> bool:
-    """Check whether somebody else has frozen the member, so that we neither need to stop it nor may let it go on."""
+    """Check whether another process has frozen the member, so that we neither need to stop it nor may let it go on."""
     if held.cgroup is not None:
         with suppress(OSError):
             return cgroups.event(Path(held.cgroup), "frozen")
@@ -90,7 +90,7 @@ def _stands_still(held: Held) -> bool:
 def _targets(scope: Scope, name: str, held: Held) -> list[Target]:
     if name == "cgroup":
         if held.cgroup is None:
-            raise OSError(0, "the member has no control group of its own")
+            raise OSError(0, "the member has no separate control group")
         scope.folder = os.open(held.cgroup, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         return [Target(scope.folder, cpu, CLOEXEC | OF_CGROUP) for cpu in held.cpus]
     if name == "thread":
@@ -104,6 +104,6 @@ def _refusal(scope: str, targets: Sequence[Target], opener: Opener) -> str:
     opened.close()
     why = opened.refused.get(_TRIED.name, "")
     if scope == "cgroup" and "no counter" in why:
-        # Version 1 has it there, or nobody has handed any controller down from the root since the machine was started.
+        # Version 1 has it there, or no controller was handed down from the root since the machine was started.
         return "the hierarchy of its control group has no perf_event controller"
     return why

@@ -7,7 +7,7 @@ count the same ones.
 
 from collections.abc import Callable, Sequence
 
-ANCHORS = ("cycles", "instructions")  # what most others are held against: in every turn, where they fit
+ANCHORS = ("cycles", "instructions")  # what most others are compared with: in every turn, where they fit
 
 
 class Rota:
@@ -18,7 +18,7 @@ class Rota:
         self._before = rounds_before  # in the blocks before this one
 
     def join(self, turns: int) -> list[int]:
-        """Take so many turns; whoever joins first has the first ones."""
+        """Take so many turns; the first to join has the first ones."""
         numbers = list(range(self.turns, self.turns + turns))
         self.turns += turns
         return numbers

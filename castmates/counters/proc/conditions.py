@@ -1,6 +1,6 @@
 """What of the machine must stay as it was at the block's begin: governors and their limits, CPUs online, being awake.
 
-A changed setting spoils every window from then on, so both edges are held against the block's begin. A lowered
+A changed setting spoils every window from then on, so both edges are compared with the block's begin. A lowered
 scaling_max_freq is no fault while the kernel cools the processor: that is throttling, which is an effect.
 """
 
@@ -83,7 +83,7 @@ class Conditions:
     def about(self) -> dict[str, str]:
         """Describe how the machine was set when the block began."""
         settings = [f"{what} {value}" for what, value in self._begin.items()]
-        return {"at the block's begin": ", ".join(settings) or "this kernel drives no frequency"}
+        return {"at the block's begin": ", ".join(settings) or "this kernel does not control the frequency"}
 
     def _look(self) -> Edge:
         offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]

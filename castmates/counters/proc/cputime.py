@@ -24,7 +24,7 @@ class Edge:
 
     t_ns: int
     cpus: dict[int, list[bytes]]
-    members: dict[str, int | None]  # CPU time in ns; None where nobody is left
+    members: dict[str, int | None]  # CPU time in ns; None where no process is left
     runner_ns: int  # CPU time of this very process
 
 
@@ -102,7 +102,7 @@ class CpuTime:
 
 
 def cpu_ns_of(leader: int) -> int | None:
-    """Add up the CPU time of a process and all its descendants, ended ones included; None where nobody is left.
+    """Add up the CPU time of a process and all its descendants, ended ones included; None where no process is left.
 
     The clock of a process counts nanoseconds and keeps the time of threads that have ended; children that were waited
     for are in their parent's cutime and cstime.

@@ -23,7 +23,7 @@ class Frequency:
         self._opening: list[Sample] | None = None
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nobody: a frequency is a CPU's."""
+        """Watch nothing: a frequency is a CPU's."""
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""
@@ -56,6 +56,6 @@ class Frequency:
         samples = []
         for cpu, value in khz.items():
             mhz, note = (nominal.get(cpu), CPUINFO) if value is None else (value / 1e3, DRIVER)
-            note = "not told" if mhz is None else note
+            note = "not shown" if mhz is None else note
             samples.append(Sample(now, self.name, f"cpu{cpu}", "frequency_mhz", mhz, note))
         return samples

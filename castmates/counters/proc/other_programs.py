@@ -58,7 +58,7 @@ class Culprits:
         self._places = {place: frozenset(cpus) for place, cpus in places.items()}
         self._most_named = most_named
         self._is_ours = is_ours  # for members' processes that are no longer anybody's children
-        self._members: set[int] = set()  # each leads a session of its own
+        self._members: set[int] = set()  # each leads its own session
         self._elsewhere: set[int] = set()  # kernel threads that are bound to other CPUs
         self._opening: Table | None = None
 

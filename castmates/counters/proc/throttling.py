@@ -30,7 +30,7 @@ class Throttling:
         self._opening: dict[tuple[str, str], int | None] = {}
 
     def attach(self, members: Mapping[str, int]) -> None:
-        """Watch nobody: throttling is a CPU's."""
+        """Watch nothing: throttling is a CPU's."""
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""

@@ -34,7 +34,7 @@ def shares(metrics: Iterable[Metric]) -> list[Share]:
     """Return each category once, in perf's order; what is no Top-Down metric is left out.
 
     A hybrid processor gives them for each kind of core, and they add up only where they are of the same kind: the one
-    that counted more of them speaks.
+    that counted more of them counts.
     """
     kinds: dict[str, list[Share]] = {}
     for metric in metrics:

@@ -1,7 +1,7 @@
 """One `perf stat` that stands by, counts between two edges, and is always ended.
 
 It starts disabled (-D -1) and obeys its control pipe: `enable` and `disable` come back acknowledged. Its print goes
-into a file without a name, so that nothing is left whoever is killed.
+into a file without a name, so that nothing is left, whichever process is killed.
 """
 
 import io
@@ -76,7 +76,7 @@ class PerfProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number, for whoever watches."""
+        """Its number, for those that watch."""
         return self._process.pid if self._process else None
 
     def order(self, word: str) -> None:
@@ -86,7 +86,7 @@ class PerfProcess:
         try:
             os.write(self._tell, word.encode() + b"\n")
         except OSError:
-            self.fail(f"it could not be told to {word}")
+            self.fail(f"it did not take the command '{word}'")
 
     def obeyed(self, word: str, deadline: float) -> bool:
         """Wait for the acknowledgement of an order, until this time of the monotonic clock."""

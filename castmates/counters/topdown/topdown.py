@@ -167,7 +167,7 @@ class Topdown:
 
 
 class NoTopdown:
-    """Stands in where there are no such metrics: it reports so for each member, and costs nothing."""
+    """Stands in where there are no Top-Down metrics: it reports that for each member, and costs nothing."""
 
     name = NAME
     inside_windows = False
@@ -177,7 +177,7 @@ class NoTopdown:
         self._active: tuple[str, ...] = ()
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Watch nobody."""
+        """Watch nothing."""
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 – no round has any
         """Note who is active."""
@@ -191,7 +191,7 @@ class NoTopdown:
         return []
 
     def counts(self) -> list[Count]:
-        """Report for each active member that its processor gives no such metrics."""
+        """Report for each active member that its processor has no Top-Down metrics."""
         asked = [Asked(member, LEVEL_ONE) for member in self._active]
         return [count for member in asked for count in without_value(member, "not supported", self._offer.why_not)]
 

@@ -1,6 +1,6 @@
 """Read what toplev of pmu-tools wrote with -x, and make rows of the table `topdown` of it.
 
-toplev is nobody's dependency here: it is run separately, here or elsewhere, and its file is read.
+toplev is not a dependency: it is run separately, here or elsewhere, and its file is read.
 """
 
 import csv

@@ -23,9 +23,9 @@ def cores(topology: Topology) -> Check:
     remedy = "Use a machine with more cores, or widen what taskset, the cpuset or the container allows."
     change = "widen what taskset, the cpuset or the container allows" if online > len(topology.allowed) else ""
     if count < DEFAULT_STUDY_CORES:
-        return Check("cores", "no", finding, "A lead and an antagonist cannot each have a core.", remedy, change)
+        return Check("cores", "no", finding, "A program and its neighbour cannot each have a core.", remedy, change)
     if count == DEFAULT_STUDY_CORES:
-        cost = "No core is left for the runner, which takes a little time from the members it watches."
+        cost = "No core is left for Castmates itself, which takes a little time from the programs it watches."
         return Check("cores", "partly", finding, cost, remedy, change)
     return Check("cores", "yes", finding)
 
@@ -35,7 +35,7 @@ def equal_cores(topology: Topology) -> Check:
     kinds = sorted({cpu.kind for cpu in topology.cpus if cpu.kind is not None and cpu.id in topology.allowed})
     if len(kinds) < 2:
         return Check("equal cores", "yes", f"one kind{f' ({kinds[0]})' if kinds else ''}")
-    cost = "A member runs at another speed on another kind of core, so placements cannot be compared."
+    cost = "A program runs at another speed on another kind of core, so placements cannot be compared."
     first = format_cpu_list(cpu.id for cpu in topology.cpus if cpu.kind == kinds[0] and cpu.id in topology.allowed)
     change = f"taskset -c {first} castmates …"
     remedy = f"Keep a mix on one kind of core, for example: {change}"
@@ -46,13 +46,13 @@ def smt(facts: Mapping[str, Any], topology: Topology) -> Check:
     """Does each core run one thread only?"""
     shared = [core for core in topology.cores() if len(core) > 1]
     if shared:
-        cost = "Members on siblings share L1, L2 and execution units, so a loss is not the LLC's alone."
+        cost = "Programs on siblings share L1, L2 and execution units, so a loss is not the LLC's alone."
         change = f"echo off | sudo tee {CPU_DIR}/smt/control"
         finding = f"{len(shared)} cores with siblings, such as CPUs {format_cpu_list(shared[0])}"
         remedy = f"Leave siblings idle, or switch SMT off: {change}"
         return Check("SMT off", "partly", finding, cost, remedy, change)
     if facts.get("hypervisor_flag") is not False:
-        cost = "Two virtual CPUs may be siblings of one core without our seeing it."
+        cost = "Two virtual CPUs may be siblings of one core, unseen from here."
         remedy = "Ask for virtual CPUs pinned to whole cores, or use bare metal."
         return Check("SMT off", "unknown", "no siblings shown, but the host may hide them", cost, remedy)
     return Check("SMT off", "yes", "no siblings in use")
@@ -62,7 +62,7 @@ def llc(facts: Mapping[str, Any], topology: Topology) -> Check:
     """Is there a last-level cache that several usable cores share?"""
     name = "shared LLC"
     if not topology.llcs:
-        cost = "Who shares a cache with whom is not known, so no placement can be called shared or separate."
+        cost = "Which CPUs share a cache is not known, so no placement can be called shared or separate."
         return Check(name, "no", "sysfs shows no unified cache", cost, "Run on the host, with its /sys visible.")
     finding = _describe(topology.llcs)
     cores = topology.cores()
@@ -91,14 +91,14 @@ def _describe(llcs: tuple[CacheDomain, ...]) -> str:
 def numa(facts: Mapping[str, Any], topology: Topology) -> Check:
     """Does memory stay where it was placed?"""
     if not topology.nodes:
-        cost = "Where a member's memory lies is not known."
+        cost = "Where a program's memory lies is not known."
         return Check("NUMA", "unknown", "sysfs shows no nodes", cost, "Run on the host, with its /sys visible.")
     finding = "; ".join(
         f"node {node.id}: {f'CPUs {format_cpu_list(node.cpus)}' if node.cpus else 'memory only'}"
         for node in topology.nodes
     )
     if len(topology.nodes) > 1 and facts.get("numa_balancing"):
-        cost = "The kernel moves pages between nodes during windows, which the members pay for."
+        cost = "The kernel moves pages between nodes during measurements, which slows programs down."
         change = "sudo sysctl kernel.numa_balancing=0"
         found = f"{finding}; automatic balancing is on"
         return Check("NUMA", "partly", found, cost, f"Switch it off: {change}", change)
@@ -110,8 +110,8 @@ def balanced(facts: Mapping[str, Any], topology: Topology) -> Check:
     isolated = set(parse_cpu_list(facts.get("isolated_cpus") or "")) & set(topology.allowed)
     if not isolated:
         return Check("balanced CPUs", "yes", "no usable CPU is isolated")
-    cost = "Threads of a member that is held on several isolated CPUs are not spread and pile up on one."
-    remedy = "Remove isolcpus= from the kernel's command line, or give each member one isolated CPU."
+    cost = "Threads of a program on several isolated CPUs are not spread and pile up on one."
+    remedy = "Remove isolcpus= from the kernel's command line, or give each program one isolated CPU."
     finding = f"CPUs {format_cpu_list(isolated)} are isolated"
     return Check("balanced CPUs", "partly", finding, cost, remedy, "remove isolcpus= from the kernel's command line")
 
@@ -120,25 +120,27 @@ def governor(facts: Mapping[str, Any]) -> Check:
     """Is the frequency governor the steady one on all CPUs?"""
     governors: dict[str, str] | None = facts.get("governors")
     if not governors:
-        cost = "The frequency may change during a window without our seeing it."
-        return Check("governor", "unknown", "the kernel drives no frequency here", cost, "Set it on the host.")
+        cost = "The frequency may change unseen during a measurement."
+        return Check(
+            "governor", "unknown", "the kernel does not control the frequency here", cost, "Set it on the host."
+        )
     finding = ", ".join(f"{governor} on CPUs {cpus}" for governor, cpus in governors.items())
     if set(governors) == {"performance"}:
         return Check("governor", "yes", finding)
-    cost = "Frequency follows load, so a freeze or thaw of one member changes the clock of others."
+    cost = "Frequency follows load, so freezing or thawing one program changes the clock of others."
     change = f"echo performance | sudo tee {CPU_DIR}/cpu*/cpufreq/scaling_governor"
     return Check("governor", "partly", finding, cost, f"Set it: {change}", change)
 
 
 def turbo(facts: Mapping[str, Any]) -> Check:
-    """Is turbo off, so that idle neighbours lend no frequency?"""
+    """Is turbo off, so that idle neighbours do not raise the frequency?"""
     state: dict[str, Any] | None = facts.get("turbo")
     if state is None:
-        cost = "A busy neighbour may lower the lead's frequency; only the placebo baseline shows it."
+        cost = "A busy neighbour may lower the program's frequency; only the placebo baseline shows it."
         return Check("turbo off", "unknown", "no switch is visible", cost, "Look at the host or the firmware.")
     if not state["on"]:
         return Check("turbo off", "yes", "off")
-    cost = "A busy neighbour lowers the lead's frequency; the placebo baseline separates this from the cache."
+    cost = "A busy neighbour lowers the program's frequency; the placebo baseline separates this from the cache."
     off = 1 if state["switch"].endswith("no_turbo") else 0
     change = f"echo {off} | sudo tee {state['switch']}"
     return Check("turbo off", "partly", "on", cost, f"Switch it off: {change}", change)
@@ -148,23 +150,23 @@ def swap(facts: Mapping[str, Any]) -> Check:
     """Is no swap in use?"""
     state: dict[str, int] | None = facts.get("swap")
     if state is None:
-        return Check("swap unused", "unknown", "/proc/meminfo does not show it", "Swapping may disturb windows.")
+        return Check("swap unused", "unknown", "/proc/meminfo does not show it", "Swapping may disturb measurements.")
     if not state["used_bytes"]:
         return Check("swap unused", "yes", "none in use" if state["total_bytes"] else "there is none")
-    cost = "A member whose pages come back from disk loses time that no neighbour took."
+    cost = "A program whose pages come back from disk loses time that no neighbour took."
     finding = f"{state['used_bytes'] / 2**20:.0f} MiB in use"
     change = "sudo swapoff -a"
     return Check("swap unused", "partly", finding, cost, f"Switch it off if memory suffices: {change}", change)
 
 
 def steal(facts: Mapping[str, Any]) -> Check:
-    """Has the hypervisor left us our CPU time?"""
+    """Do programs get all of their CPU time from the hypervisor?"""
     share: float | None = facts.get("steal_share")
     if share is None:
         return Check("no steal", "unknown", "/proc/stat does not show it", "Time lost to other guests is not seen.")
     finding = f"{share:.2%} of CPU time since boot"
     if share < NOTABLE_STEAL:
         return Check("no steal", "yes", finding)
-    cost = "Windows in which other guests take our time are rejected and repeated: a study takes longer."
+    cost = "Measurements in which other guests take CPU time are rejected and repeated: a study takes longer."
     remedy = "Use a dedicated host or bare metal, or measure at a quieter hour."
     return Check("no steal", "no" if share >= GREAT_STEAL else "partly", finding, cost, remedy)

@@ -25,15 +25,15 @@ class Feature:
 
 
 FEATURES = (
-    Feature("CAT", ("cat_l3",), "Cache ways cannot be shared out, so what a partition gives back is not measured."),
-    Feature("CDP", ("cdp_l3",), "Code and data cannot have masks of their own; default studies do without."),
+    Feature("CAT", ("cat_l3",), "The cache cannot be partitioned, so what a partition gives back is not measured."),
+    Feature("CDP", ("cdp_l3",), "Code and data cannot have separate masks; default studies do not need them."),
     Feature("MBA", ("mba",), "Memory bandwidth cannot be throttled; partitions hold way masks only."),
     Feature(
         "CMT",
         ("cqm_occup_llc",),
-        "Who holds how much of the cache is not seen; settling relies on rates alone.",
+        "How much of the cache each program holds is not seen; settling relies on rates alone.",
     ),
-    Feature("MBM", ("cqm_mbm_total", "cqm_mbm_local"), "Members' memory traffic is not seen."),
+    Feature("MBM", ("cqm_mbm_total", "cqm_mbm_local"), "The memory traffic of each program is not seen."),
 )
 
 
@@ -55,7 +55,7 @@ def _hardware_change(facts: Mapping[str, Any]) -> str:
 
 def _hardware_remedy(facts: Mapping[str, Any]) -> str:
     if facts.get("hypervisor_flag"):
-        return "Use bare metal: a guest cannot switch on what its hypervisor does not pass on."
+        return "Use bare metal: a guest cannot switch on what its hypervisor hides."
     if _hardware_change(facts):
         return "Remove rdt= from the kernel's command line, which switches features off, and restart."
     return (
@@ -65,7 +65,7 @@ def _hardware_remedy(facts: Mapping[str, Any]) -> str:
 
 
 def mounted(facts: Mapping[str, Any]) -> Check:
-    """Is resctrl mounted here, and is nobody else using it?"""
+    """Is resctrl mounted here, and not used by others?"""
     resctrl = facts["resctrl"]
     if resctrl["mounted"] is None:
         if not resctrl["kernel"]:
@@ -97,7 +97,7 @@ def permission(facts: Mapping[str, Any]) -> Check:
         finding = f"root has given this user {len(groups)} groups"
         if facts["resctrl"].get("default_group"):
             return Check("resctrl permission", "yes", f"{finding}, and the masks of the default group")
-        cost = "Partitions do not bound the rest of the machine: it keeps all ways, and may fill a member's."
+        cost = "Partitions do not limit the rest of the machine: it keeps all ways, and may fill those of a program."
         change = f"{GRANT} --default-group"
         found = f"{finding}, but not the masks of the default group"
         remedy = f"Let root give this user the masks of the default group too: {change}"
@@ -171,7 +171,7 @@ def _cat(info: Info) -> Check | None:
     if shareable:
         finding += f", ways {shareable:x} shared with I/O"
     if classes < NEEDED_CLASSES:
-        cost = f"A study needs {NEEDED_CLASSES} classes, so lead and antagonists cannot both have a group."
+        cost = f"A study needs {NEEDED_CLASSES} classes, so a program and its neighbours cannot both have a group."
         return Check("CAT", "partly", finding, cost, "Mount without -o cdp, which halves the number of classes.")
     return Check("CAT", "yes", finding)
 
@@ -181,7 +181,7 @@ def _cdp(info: Info, facts: Mapping[str, Any]) -> Check | None:
         return Check("CDP", "yes", "mounted with cdp; it halves the number of classes")
     if "cdp_l3" not in (facts.get("rdt_flags") or []):
         return None
-    remedy = f"Only while nobody uses it: sudo umount {facts['resctrl']['mounted']} && {MOUNT} -o cdp"
+    remedy = f"Only while it is not in use: sudo umount {facts['resctrl']['mounted']} && {MOUNT} -o cdp"
     return Check("CDP", "partly", "the processor has it, mounted without cdp", FEATURES[1].cost, remedy)
 
 
@@ -194,7 +194,7 @@ def _mba(info: Info) -> Check | None:
 
 
 def pqos(facts: Mapping[str, Any]) -> Check:
-    """Is pqos there? It is not needed, and its mere start takes all classes."""
+    """Is pqos there? It is not needed, and merely starting it takes all classes."""
     where: str | None = facts.get("pqos")
     if where is None:
         return Check("pqos", "yes", "not installed, and not needed: Castmates drives resctrl itself")

@@ -54,10 +54,10 @@ def counts_verified(facts: Mapping[str, Any]) -> Check:
     right, wrong = ([event for event in events if events[event] == verdict] for verdict in ("verified", "wrong"))
     summary = f"tried at {record['at']}: {', '.join(right) or 'nothing'} verified"
     if wrong:
-        cost = f"Do not believe counts of {', '.join(wrong)} on this machine."
+        cost = f"Do not trust counts of {', '.join(wrong)} on this machine."
         return Check(name, "no", f"{summary}; wrong: {', '.join(wrong)}", cost, remedy, change)
     if len(right) < len(events):
-        cost = "Nothing shows whether counts of other events are right, where they can be had at all."
+        cost = "Counts of other events, where there are any, are not verified."
         finding = f"{summary}; {len(events) - len(right)} others could not be checked"
         return Check(name, "partly", finding, cost, "Use a machine that has them; see hardware counters.")
     return Check(name, "yes", summary)
@@ -95,7 +95,7 @@ def counting(facts: Mapping[str, Any]) -> Check:
     if "cgroup" in works and (facts.get("freezing") or {}).get("works"):
         return Check(name, "yes", f"by control group (and by {' and '.join(works[1:])})")
     if "thread" in works:
-        why = "members have no control groups of their own" if "cgroup" in works else _short(scopes["cgroup"])
+        why = "programs have no separate control groups" if "cgroup" in works else _short(scopes["cgroup"])
         return Check(name, "yes", f"by thread, inherited by all that they start; not by control group: {why}")
     remedy = f"{LET_ROOT}, or: sudo sysctl kernel.perf_event_paranoid=1"
     return Check(name, "no", _short(scopes["thread"]), NO_COUNTERS, remedy, GRANT)
@@ -128,13 +128,13 @@ def freezing(facts: Mapping[str, Any]) -> Check:
     tried: dict[str, Any] | None = facts.get("freezing")
     if tried and tried["works"]:
         return Check("freezing", "yes", f"cgroup v2 ({cgroup['layout']}), tried in a throw-away group")
-    cost = "Members can be stopped by signals only, process by process; a child that escapes disturbs windows."
+    cost = "Programs can only be stopped by signals, process by process; a child that escapes disturbs measurements."
     if tried:
         remedy = f"{LET_ROOT} (from the shell for sweeps), or: systemd-run --user --scope -p Delegate=yes castmates …"
-        return Check("freezing", "no", tried["why"] or "tried in vain", cost, remedy, GRANT)
+        return Check("freezing", "no", tried["why"] or "tried without success", cost, remedy, GRANT)
     if cgroup["v2_group"] is None:
         remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1; in a container make cgroup v2 visible."
-        finding = f"no cgroup v2 group of our own (layout: {cgroup['layout'] or 'none'})"
+        finding = f"no cgroup v2 group for us (layout: {cgroup['layout'] or 'none'})"
         return Check("freezing", "no", finding, cost, remedy)
     return Check("freezing", "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
 
@@ -147,12 +147,12 @@ def put_back(facts: Mapping[str, Any]) -> Check:
             "put back",
             "unknown",
             "not looked for",
-            "A killed run may have left knobs turned.",
+            "A killed run may have left settings changed.",
             "Run castmates doctor on the machine itself.",
         )
     if not left:
         return Check("put back", "yes", "no run has left anything changed")
-    cost = "A killed run has left the machine as no one asked for, until the next block puts it back."
+    cost = "A killed run has left settings changed; the next launch puts them back."
     finding = f"something was left changed: {'; '.join(left[:LISTED])}{' …' if len(left) > LISTED else ''}"
     return Check("put back", "partly", finding, cost, "Run: sudo castmates restore", "sudo castmates restore")
 
@@ -160,7 +160,7 @@ def put_back(facts: Mapping[str, Any]) -> Check:
 def tracing(facts: Mapping[str, Any]) -> Check:
     """Can the kernel's trace points be read?"""
     tracefs = facts["tracefs"]
-    cost = "Who else ran on a core cannot be traced event by event; /proc shows only how often."
+    cost = "What else ran on a core cannot be traced event by event; /proc shows only how much."
     if tracefs["readable"]:
         return Check("tracing", "yes", f"tracefs at {tracefs['mounted']}")
     if tracefs["mounted"]:
@@ -201,7 +201,7 @@ def packages(facts: Mapping[str, Any]) -> Check:
         remedy = "Run castmates doctor in a project's folder."
         return Check(name, "unknown", "there is no catalogue here", "Some workloads may lack their programs.", remedy)
     if not missing:
-        return Check(name, "yes", "all that the catalogue's workloads want")
+        return Check(name, "yes", "all that the catalogue's workloads need")
     wanting = [workload for workloads in missing.values() for workload in workloads]
     shown = f"{', '.join(wanting[:LISTED])}{' …' if len(wanting) > LISTED else ''}"
     change = f"sudo apt-get install {' '.join(missing)}"
@@ -222,5 +222,5 @@ def plugins(facts: Mapping[str, Any]) -> Check:
     listed = ", ".join(plugin["what"] for plugin in found)
     if broken:
         cost = "Sweeps stop at it: " + " ".join(plugin["broken"] for plugin in broken)
-        return Check("plug-ins", "no", listed, cost, "Mend or uninstall that package (docs/plugins.md).")
+        return Check("plug-ins", "no", listed, cost, "Fix or uninstall that package (docs/plugins.md).")
     return Check("plug-ins", "yes", listed or "none installed")

@@ -21,7 +21,7 @@ Where it is known to differ from a kernel:
   without support for it refuses).
 - Monitoring counters are neither configurable (BMEC) nor assignable (ABMC); "Unassigned" can be injected. The
   sub-NUMA nodes of a cache read equal parts of what it holds; there are no package events.
-- With mba_MBps values are kept, and nobody controls by them.
+- With mba_MBps values are kept, and not enforced.
 - Counters neither wrap nor need correction, and those of a new group begin at zero.
 - Permissions know the owner, its group and others, but no capabilities, ACLs or further groups.
 - All of version 7.2 is from notes and sources, not from a transcript.

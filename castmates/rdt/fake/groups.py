@@ -121,7 +121,7 @@ class Groups:
     def threads(self, group: Group) -> list[Thread]:
         """Return the threads that tasks lists: with those of its monitoring groups, in the order of their births."""
         if group.control is None:
-            allocates = self.controls.shape.allocates  # without allocation the kernel lists nobody here
+            allocates = self.controls.shape.allocates  # without allocation the kernel lists no task here
             return [thread for thread in self.processes if allocates and thread.closid == group.closid]
         rmid, closid = group.rmid, group.closid
         return [thread for thread in self.processes if thread.rmid == rmid and thread.closid == closid]

@@ -152,7 +152,7 @@ class FakeMachine:
                 self._monitors.fail(rmid, event, each, how, reads)
 
     def proc(self, name: str) -> str:
-        """Read /proc/<name>: "mounts", "filesystems" or "<tid>/cpu_resctrl_groups", as far as it speaks of resctrl."""
+        """Read /proc/<name>: "mounts", "filesystems" or "<tid>/cpu_resctrl_groups", as far as it is about resctrl."""
         with self._mutex:
             if name == "filesystems":
                 return "nodev\tresctrl\n" if self.known else ""

@@ -134,7 +134,7 @@ class FakeResctrl(FakeMachine):
                 raise refusal(errno.EISDIR)
             reads, writes = "r" in mode, "w" in mode
             wanted = (READ if reads else 0) | (WRITE if writes else 0)
-            # What nobody has permission for, root has not either.
+            # Where no permission bit is set, root has no permission either.
             anybody = node.mode | node.mode >> 3 | node.mode >> 6
             if not allowed(node, self._caller, wanted) or (anybody & wanted) != wanted:
                 raise refusal(errno.EACCES)
@@ -214,7 +214,7 @@ class FakeResctrl(FakeMachine):
             node.mode = mode & 0o7777
 
     def chown(self, path: str, uid: int, gid: int) -> None:
-        """Give a file or folder to somebody; for root."""
+        """Give a file or folder to a user; for root."""
         with self._call(path):
             node = self._find(path)
             if self._caller.uid != 0:

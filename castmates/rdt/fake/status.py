@@ -1,4 +1,4 @@
-"""info/last_cmd_status: the kernel's verdict on the last command of anybody."""
+"""info/last_cmd_status: the kernel's verdict on the last command of any process."""
 
 ROOM = 512  # bytes of its buffer
 

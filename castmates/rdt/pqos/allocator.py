@@ -34,9 +34,9 @@ class PqosAllocator:
         self.apply([])
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
-        True where somebody has lost ways: what lies in them is evicted by nobody.
+        True where a member has lost ways: nothing evicts what lies in them.
         """
         former, cache = self.session.former, self.session.cache
         self._check(shares)
@@ -82,7 +82,7 @@ class PqosAllocator:
         self.session.close()
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is driven and how."""
+        """Describe what is driven and how."""
         cache = self.session.cache
         throttle, holes = cache.bandwidth, "with" if cache.sparse else "without"
         return {
@@ -102,8 +102,8 @@ class PqosAllocator:
             for mask in (share.ways, share.code):
                 if mask is not None and (mask & ~cache.full or mask.bit_count() < cache.least_ways):
                     raise CastmatesError(
-                        f"{name_of(share.member)} was given the way mask {mask:x}, but pqos says that masks here are "
-                        f"within {cache.full:x} and have at least {cache.least_ways} ways: write masks that fit."
+                        f"{name_of(share.member)} was given the way mask {mask:x}, but pqos reports that masks here "
+                        f"are within {cache.full:x} and have at least {cache.least_ways} ways: write masks that fit."
                     )
 
     def _differences(self, state: State) -> list[str]:

@@ -1,7 +1,7 @@
 """Which class of service each CPU is to be in, and what each class is to have; pure.
 
 pqos associates CPUs, not processes: a member has what its CPUs have. Members of one block may sit on the same CPUs, one
-of them frozen; then those that a share names decide. Class 0 is everybody's who is no member.
+of them frozen; then those that a share names decide. Class 0 is for everything that is not a member.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Arrangement:
 
 
 def arrange(shares: Sequence[Share], members: Mapping[str, Held], former: State, cache: Cache) -> Arrangement:
-    """Give a class to everybody who is to have something else; CPUs of nobody are in the default class."""
+    """Give a class to everyone with another share; all other CPUs are in the default class."""
     base = schemata_of(former, DEFAULT, cache)
     all_of_it = everything(cache, base)
     unless_named = {REST: base} | dict.fromkeys(members, all_of_it)

@@ -29,7 +29,7 @@ COLUMNS = {
     "MBT[MB/s]": ("mbm_total", MIB),
 }
 ZERO = "pqos shows 0, which is also what it shows where the hardware has no count"
-CUT = "pqos has not told of all its CPUs: it was ended within this look, or left them out"
+CUT = "pqos did not list all its CPUs: it was ended during this reading, or left them out"
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Series:
 
 
 class PqosMonitor:
-    """Watches the CPUs of members; where several members share a CPU, what is read is the CPU's and nobody's."""
+    """Watches the CPUs of members; where several members share a CPU, what is read is the CPU's and no member's."""
 
     name = "pqos"
 
@@ -84,13 +84,13 @@ class PqosMonitor:
         self.session.pause = self.session.resume = lambda: None
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is read and how."""
+        """Describe what is read and how."""
         return {
             "monitoring": f"pqos {self.session.version}, interface {self.session.tool.interface}, by CPU",
             "rate": f"{self.rate:g} Hz",
             "events": ", ".join(self._events()),
             "times": "pqos prints seconds only: samples are counted from its start, an interval apart",
-            "series": "interrupted whenever masks are read back, for only one pqos may run",
+            "series": "interrupted whenever masks are read back, because only one pqos may run",
         }
 
     def _events(self) -> list[str]:

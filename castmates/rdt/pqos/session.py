@@ -107,7 +107,7 @@ class PqosSession:
         self._former = former
 
     def _announce_mount(self) -> None:
-        """Write down what the mere start of pqos does with the kernel's interface: it mounts, and takes every class."""
+        """Write down what merely starting pqos does with the kernel's interface: it mounts, and takes every class."""
         changes = [Change("resctrl mount", "resctrl-mount", str(POINT), ABSENT, MOUNTED)]
         changes += [
             Change("resctrl group of pqos", "group", str(POINT / f"COS{number}"), ABSENT, THERE)
@@ -140,7 +140,7 @@ def refuse_beside_others(root: Path = Path("/")) -> None:
 
 
 def refuse_classes_in_use(state: State) -> None:
-    """Refuse where CPUs are in classes already: somebody shares the cache out with a tool like this one."""
+    """Refuse where CPUs are in classes already: somebody partitions the cache with a tool like this one."""
     cpus = sorted(cpu for cpu, (_, number) in state.cores.items() if number)
     if cpus:
         raise CastmatesError(
@@ -150,7 +150,7 @@ def refuse_classes_in_use(state: State) -> None:
 
 
 def choose_interface(root: Path = Path("/"), writable: Callable[[Path], bool] | None = None) -> Interface:
-    """Take the registers where they can be written, else the kernel's interface: nobody may be there (see above)."""
+    """Take the registers where they can be written, else the kernel's interface, which must be free (see above)."""
     may_write = writable or (lambda path: os.access(path, os.R_OK | os.W_OK))
     if may_write(root / "dev/cpu/0/msr"):
         return "msr"

@@ -34,7 +34,7 @@ class ResctrlAllocator:
         self._domain_of = mounted.domain_of
         self._domains: dict[str, Collection[int]] = {}
         self._leaders: dict[str, int] = {}
-        self._base: dict[str, Schemata] = {}  # what who is not named has: members everything, REST what it had
+        self._base: dict[str, Schemata] = {}  # what those not named have: members everything, REST what it had
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
@@ -57,9 +57,9 @@ class ResctrlAllocator:
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to who is not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that they were taken.
 
-        True where somebody has lost ways: what lies in them is evicted by nobody.
+        True where a member has lost ways: nothing evicts what lies in them.
         """
         self._show_rounding(shares)
         wanted = wanted_schemata(shares, self._base, self._domains, self.cache)
@@ -98,7 +98,7 @@ class ResctrlAllocator:
         for step in steps:
             try:
                 step()
-            except CastmatesError as error:  # it stays in the journal, for whoever heals the machine
+            except CastmatesError as error:  # it stays in the journal, for the next clean-up
                 self.say(str(error))
         self._former.clear()
         self.groups.clear()
@@ -108,7 +108,7 @@ class ResctrlAllocator:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is driven and how."""
+        """Describe what is driven and how."""
         cache, throttle = self.cache, self.cache.bandwidth
         facts = {
             "allocation": "resctrl",
@@ -137,7 +137,7 @@ class ResctrlAllocator:
         return {self._domain_of[cpu] for cpu in held.cpus}
 
     def _find_groups(self, names: Sequence[str]) -> None:
-        """Make a group for everyone; who may not make any takes those that root gave him."""
+        """Make a group for everyone; a user who may not takes those that root made."""
         for number, name in enumerate(names):
             path = resctrl_group_name(number)
             try:
@@ -165,7 +165,7 @@ class ResctrlAllocator:
     def _set(self, wanted: Mapping[str, Schemata]) -> dict[str, Schemata]:
         """Write everybody's schemata, read all of them back and compare; return what was in force until then.
 
-        That is read too: somebody else may have given more than we had, whose lines then lie in the ways that go.
+        That is read too: others may have been given more than we had, whose lines then lie in the ways that go.
         """
         paths = {REST: ""} | self.groups
         for name, schemata in wanted.items():
@@ -203,7 +203,7 @@ class ResctrlAllocator:
             self.journal.announce_schemata(path, one_line(self._former[path]), one_line(schemata))
 
     def _reset(self, path: str) -> None:
-        """Give a group that we did not make what it had, unless somebody else has changed it; empty one of ours."""
+        """Give a group that we did not make what it had, unless others have changed it; empty one of ours."""
         name = next((name for name, own in self.groups.items() if own == path), REST)
         ours = [known[name] for known in (self._now, self._asked) if name in known]
         try:

@@ -89,7 +89,8 @@ def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
 def _groups(tree: Tree) -> int:
     """Count the groups that can be had: each takes one class of every resource, and the default group has one.
 
-    Who may make none has those that root gave him, whether they are in use now or not: a plan does not hang on that.
+    A user who may not make groups has those that root made, whether or not they are in use now: a plan must not depend
+    on that.
     """
     counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
     most = max(0, min((count for count in counts if count), default=1) - 1)

@@ -28,12 +28,12 @@ KNOWN_FILES = {"cpus", "cpus_list", "mode", "schemata", "size", "tasks", "info",
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A group of somebody else."""
+    """A group that is not ours."""
 
     path: str  # "COS1", "mon_groups/x", "COS1/mon_groups/y"
     owner: str  # in words; "" where the name shows nothing
     tasks: int
-    exclusive: bool  # nobody else's mask may overlap with its
+    exclusive: bool  # no other mask may overlap with its mask
 
     def __str__(self) -> str:
         words = [f"made by {self.owner}"] if self.owner else []

@@ -40,7 +40,7 @@ def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: floa
 
 
 def _try_to_make(tree: Tree, path: str) -> CastmatesError | None:
-    """Return the refusal of a group that may be granted in a while; who may not make any gets the kernel's error."""
+    """Return the refusal of a group that may be granted later; a user who may make none gets the kernel's error."""
     with tree.locked():
         try:
             tree.make(path)
@@ -82,13 +82,13 @@ def remove(tree: Tree, journal: ResctrlJournal, path: str) -> None:
 
 
 def delegated(tree: Tree, uid: int) -> list[str]:
-    """List the control groups that root gave to a user and that nobody lives in."""
+    """List the control groups that root gave to a user and that are empty."""
     own = [name for name in control_groups(tree) if delegated_to(name) == uid]
     return [name for name in sorted(own, key=delegated_number) if not _lived_in(tree, name)]
 
 
 def delegated_monitoring(tree: Tree, control: str, uid: int) -> list[str]:
-    """List the monitoring groups in a control group that root gave to a user and that nobody lives in."""
+    """List the monitoring groups in a control group that root gave to a user and that are empty."""
     paths = [path for path in monitoring_groups(tree, control) if delegated_to(Path(path).name) == uid]
     return [path for path in paths if not _lived_in(tree, path)]
 
@@ -101,7 +101,7 @@ def _lived_in(tree: Tree, path: str) -> bool:
 
 
 def fill(tree: Tree, tasks: Tasks, path: str, leader: int, who: str) -> int:
-    """Move a process and all that came from it, thread by thread, until nobody is outside; return how many moved.
+    """Move a process and all that came from it, thread by thread, until none is outside; return how many moved.
 
     Children and threads inherit the group of who makes them, so that each pass finds fewer.
     """

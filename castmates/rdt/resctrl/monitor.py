@@ -50,7 +50,7 @@ class Series:
 
 
 class ResctrlMonitor:
-    """Watches the members of one block; its thread keeps to the CPUs of whoever starts it."""
+    """Watches the members of one block; its thread keeps to the CPUs of the thread that starts it."""
 
     name = "resctrl"
 
@@ -82,7 +82,7 @@ class ResctrlMonitor:
             self.say(f"{name} is not watched: {why}")
 
     def start(self) -> None:
-        """Begin a series; one that nobody has ended is forgotten."""
+        """Begin a series; one that was not ended is dropped."""
         self.stop()
         for series in self._series:
             series.restart()
@@ -113,7 +113,7 @@ class ResctrlMonitor:
             self.say(sentence)
 
     def about(self) -> dict[str, str]:
-        """Describe, for the provenance, what is read and how, and what it has cost so far."""
+        """Describe what is read and how, and what it has cost so far."""
         reads, seconds = sum(series.file.reads for series in self._series), self.open_ns / 1e9
         text = {
             "monitoring": "resctrl",

@@ -32,7 +32,7 @@ class MonitoringGroups:
     _patience: float = groups.LIMBO_S  # with ids in limbo, once for all members
 
     def attach(self, members: Mapping[str, Held]) -> None:
-        """Give every member its own group; who gets none is named in `missing`, and the others go on."""
+        """Give every member its own group; those without one are named in `missing`, and the others go on."""
         controls = {name: self._control_of(held.pid) for name, held in members.items()}
         for number, (name, held) in enumerate(members.items()):
             control = controls[name]

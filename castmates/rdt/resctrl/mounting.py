@@ -69,7 +69,7 @@ def why_not_mounted(root: Path = Path("/")) -> str:
     if known is not None and FSTYPE not in known:
         return (
             "this machine has no resctrl: its processor has no cache allocation or monitoring, or its kernel was built"
-            " without it, or a hypervisor hides it (castmates doctor says which)."
+            " without it, or a hypervisor hides it (castmates doctor shows which)."
         )
     if container_hints(root):
         return f"resctrl is not mounted in this container, where {POINT} is empty or absent: {ON_HOST}."
@@ -103,9 +103,7 @@ def refused(error: OSError, options: list[str]) -> str:
             " in another mount namespace or on this container's host, and only one mount is possible; use that one."
         )
     if error.errno in (errno.EPERM, errno.EACCES):
-        where = (
-            "a container may not" if container_hints(Path("/")) else "this process may not, for it lacks CAP_SYS_ADMIN"
-        )
+        where = "a container may not" if container_hints(Path("/")) else "this process lacks CAP_SYS_ADMIN"
         return f"resctrl cannot be mounted at {POINT} ({code}): {where}; {ON_HOST}."
     if error.errno == errno.ENOENT:
         return f"resctrl cannot be mounted ({code}): there is no {POINT}; {why_not_mounted()}"

@@ -30,7 +30,7 @@ def reason(tree: Tree, error: OSError) -> str:
         report = " / ".join(dict.fromkeys(line for line in lines if line))  # kernels append to what was there
     except OSError:
         report = ""
-    return f"{code}, '{report}'" if report not in ("", "ok") else f"{code}, without a word of the kernel"
+    return f"{code}, '{report}'" if report not in ("", "ok") else f"{code}, without a message from the kernel"
 
 
 def refusal(tree: Tree, error: OSError, what: str, advice: str = "") -> CastmatesError:

@@ -53,7 +53,7 @@ class KernelTasks:
             return None
 
     def _of(self, leader: int, table: Mapping[int, Process], children: Mapping[int, list[int]]) -> list[int]:
-        """Follow one family: descendants, the leader's session, and whoever was seen in it before."""
+        """Follow one family: descendants, the leader's session, and processes that were seen in it before."""
         known = self._known.get(leader) or _born(leader)
         born = known.get(leader, 0)
         queue = [pid for pid, start in known.items() if pid in table and table[pid].born == start]

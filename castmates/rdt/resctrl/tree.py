@@ -93,5 +93,5 @@ class KernelTree:
 def in_words(holder: int | None) -> str:
     """Name the process that holds a lock."""
     if holder is None:
-        return "a process that cannot be told from here"
+        return "a process that cannot be identified from here"
     return f"process {holder} ({name_of(holder) or 'which has ended'})"

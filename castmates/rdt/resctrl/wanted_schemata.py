@@ -66,12 +66,12 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
 def wanted_schemata(
     shares: Sequence[Share], base: Mapping[str, Schemata], domains: Domains, cache: Cache
 ) -> dict[str, Schemata]:
-    """Describe what everybody is to have under these shares, REST included; who is not named has its base."""
+    """Describe what everybody is to have under these shares, REST included; those not named have their base."""
     wanted = dict(base)
     for share in shares:
         if share.member not in base:
             known = ", ".join(name for name in base if name != REST)
-            raise CastmatesError(f"a partition names {name_of(share.member)}, who has no group; members are {known}.")
+            raise CastmatesError(f"a partition names {name_of(share.member)}, which has no group; members are {known}.")
         wanted[share.member] = with_share(base[share.member], share, domains[share.member], cache)
     return wanted
 

@@ -1,4 +1,4 @@
-"""The answer of a study: headline, one line a pair, what settles the rest, and what speaks for and against it."""
+"""The answer of a study: headline, one line a pair, what settles the rest, and what counts for and against it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ SHOWN = 12  # pairs in the first table
 class Answer:
     """What the first screen shows."""
 
-    origin: str  # "" where all is measured: then nothing needs to be said
+    origin: str  # "" where all is measured: then it needs no remark
     question: str
     headline: str
     below: str

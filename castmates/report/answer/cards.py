@@ -22,7 +22,7 @@ LITTLE, MUCH = 0.05, 0.2  # shares of all slices
 
 @dataclass(frozen=True)
 class Card:
-    """One thing that speaks for or against the result."""
+    """One thing that counts for or against the result."""
 
     state: str
     title: str

@@ -12,7 +12,7 @@ NAME = 24  # letters of a name that a column gives room for
 
 
 def answer_lines(answer: Answer) -> Iterator[str]:
-    """Headline, pairs, ways, what settles the rest and what speaks against the result, line by line."""
+    """Headline, pairs, ways, what settles the rest and what counts against the result, line by line."""
     if answer.origin:
         yield answer.origin
     yield from _sentence(answer.headline)

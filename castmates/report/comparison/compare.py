@@ -21,7 +21,7 @@ LETTERS = ascii_uppercase
 
 
 def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
-    """Read all, refuse what cannot be compared, and hold each against the first, which is the baseline."""
+    """Read all, refuse what cannot be compared, and compare each with the first, the baseline."""
     _refuse_too_many(named)
     studies = dict(zip(LETTERS, map(read_measured, named), strict=False))
     for study in studies.values():

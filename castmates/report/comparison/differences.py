@@ -20,7 +20,7 @@ SHORT = 90  # letters of a command that are shown
 
 @dataclass(frozen=True)
 class SetUp:
-    """With what a study was measured: its machine's facts, and what each of its blocks says of itself."""
+    """With what a study was measured: its machine's facts, and what each of its blocks records of itself."""
 
     machine: MachineFacts
     records: Sequence[BlockRecord]

@@ -1,4 +1,4 @@
-"""The foot of a comparison's figures: the key to what is drawn, and what speaks against the numbers."""
+"""The foot of a comparison's figures: the key to what is drawn, and what counts against the numbers."""
 
 import textwrap
 from collections.abc import Sequence

@@ -56,7 +56,7 @@ def _work(compared: Compared) -> Iterator[str]:
 
 
 def _settings(compared: Compared) -> Iterator[str]:
-    """What else differs, by name, for those who read no further."""
+    """What else differs, by name, in short."""
     if compared.differences:
         names = [what for what, _, _ in compared.differences]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -41,7 +41,7 @@ class Panel:
     """One pair on one platform: its bars from above, each with the loss at which it begins."""
 
     who: str
-    about: str  # how its parts were told apart, where pairs differ in that
+    about: str  # how its parts were separated, where pairs differ in that
     colour: str
     bars: list[tuple[float, Row]]
     fewer: str  # of how many of the rounds the total is
@@ -242,8 +242,8 @@ def caption(results: Results) -> str:
     chosen = any(total["blocks_choosing"] for total in known)
     masked = any(total["partition"] for total in known)
     parts = (
-        "Own smaller share: fewer ways, nobody beside it. Despite own ways: what is lost to a neighbour that has ways "
-        "of its own elsewhere. Cache capacity: what ways of its own give back. "
+        "Own smaller share: fewer ways, nothing beside it. Despite own ways: what is lost to a neighbour that has "
+        "other ways. Cache capacity: what separate ways give back. "
         if masked
         else "Sharing: what the neighbour's own work adds, cache, memory and all else together. "
     )

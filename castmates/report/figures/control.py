@@ -43,7 +43,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     of = units(results.controls.loc[results.controls["control"] != "positive", "blocks"])
     return (
         "The same program measured twice: its rate alone over its rate alone again; of the negative control beside an "
@@ -120,7 +120,7 @@ def _row(axes: Axes, y: int, row: dict[str, Any], points: pd.DataFrame) -> None:
 
 
 def _interval(row: dict[str, Any]) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it speaks of these launches only."""
+    """The interval to draw, and whether it covers these launches only."""
     if math.isnan(row["ratio_low"]):
         return row["within_low"], row["within_high"], True
     return row["ratio_low"], row["ratio_high"], False
@@ -148,7 +148,7 @@ def _key(rows: list[dict[str, Any]], results: Results) -> str:
 
 
 def _positive(results: Results) -> list[str]:
-    """The positive control lies far outside of these axes, as it must: it is told in words."""
+    """The positive control lies far outside of these axes, as it must: it is given in words."""
     rows = [row for row in records(results.controls) if row["control"] == "positive"]
     return [
         f"positive control {control_name(row)}, alone over beside: {number(row['ratio'], 2)} "

@@ -36,7 +36,7 @@ from castmates.study.spec import UNMANAGED
 LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
 LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, above a panel
 SECONDS = ("task-clock", "cpu-clock")  # which the kernel counts in ns
-RARE = 1e-3  # per unit of progress; told per million
+RARE = 1e-3  # per unit of progress; shown per million
 BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
@@ -179,7 +179,7 @@ def amount(value: float, metric: str = "") -> str:
     power = min(max(math.floor(math.log10(float(f"{value:.2e}")) / 3), -4), 4)
     prefix = {-4: "p", -3: "n", -2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}[power]
     if metric not in SECONDS and power < 0:
-        power, prefix = 0, ""  # nobody speaks of thousandths of a fault
+        power, prefix = 0, ""  # thousandths of a fault are no usual unit
     return f"{float(f'{value / 1000**power:.3g}'):g} {prefix}{'s' if metric in SECONDS else ''}".strip()
 
 
@@ -233,7 +233,7 @@ def how_counted(table: pd.DataFrame) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     table, _ = tables(results)
     of = units(table.loc[table["partition"] == UNMANAGED, "blocks"])
     return (

@@ -95,7 +95,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     _, seen = evolution(results)
     shown, launches = shown_launches(results)
     which = f"{len(shown)} of {counted(launches, 'launch')} of the study's programs" if launches else "no launches"

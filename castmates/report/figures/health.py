@@ -1,4 +1,4 @@
-"""The figure `health`: one glance at whether a study is to be trusted; what was not recorded is said to be missing."""
+"""The figure `health`: one glance at whether a study is to be trusted; what was not recorded is marked as missing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     looked = health_rows.looked_at(results)
     marks = health_rows.rows(results)
     shown = _telling(marks)

@@ -58,7 +58,7 @@ def _effects(results: Results) -> pd.DataFrame:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     effects = results.lead_effects("solo")
     return (
         "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone (solo) or "

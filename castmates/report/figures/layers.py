@@ -65,7 +65,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     steps = profiles(results)[1]
     which = f", {', '.join(map(str, steps))} steps of each" if steps else ""
     return (
@@ -126,7 +126,7 @@ def panels_of(source: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def most_changed(source: pd.DataFrame) -> pd.DataFrame:
-    """Each lead alone and beside those that change its whole step most: more marks in a line cannot be told apart."""
+    """Each lead alone and beside those that change its whole step most: more marks in a line would overlap."""
     lead = ["member", "platform"]
     steps = source.groupby([*lead, "beside"], sort=False)["ms_per_step"].sum().reset_index()
     alone = steps["ms_per_step"].where(steps["beside"] == ALONE).groupby([steps[key] for key in lead]).transform("max")

@@ -58,7 +58,7 @@ def page_svg(figure: Figure, name: str) -> str:
 
 
 def key_of(figure: Figure) -> str:
-    """The key to the marks, which stands at the foot of the printed figure, without what every caption says."""
+    """The key to the marks, which is at the foot of the printed figure, without the part that all captions share."""
     whole = " ".join(text.get_text().replace("\n", " ") for text in figure.texts if text.get_gid() == KEY)
     key = "; ".join(part for part in whole.split("; ") if not _IN_CAPTIONS.fullmatch(part))
     return f"{key[0].upper()}{key[1:].removesuffix('.')}." if key else ""
@@ -101,7 +101,7 @@ def _own(element: ElementTree.Element, name: str) -> None:
 def _say(element: ElementTree.Element, words: Sequence[str]) -> None:
     """Put words into a mark; several into the points that it consists of."""
     marks = [element] if len(words) == 1 else list(_points(element))
-    if len(marks) != len(words):  # a point beyond the paper is not drawn, and nobody knows which
+    if len(marks) != len(words):  # a point beyond the paper is not drawn, and which one is not known
         return
     for mark, text in zip(marks, words, strict=True):
         mark.set("class", "value")

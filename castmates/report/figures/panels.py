@@ -22,7 +22,7 @@ KEY, SOURCE = "key", "source"  # what the two parts of the small print are calle
 
 @dataclass(frozen=True)
 class Origin:
-    """What a figure's file says of all its numbers: what speaks against them, and where they come from."""
+    """What a figure's file shows of all its numbers: what counts against them, and where they come from."""
 
     caveat: str
     source: str = ""
@@ -114,7 +114,7 @@ def small_print(width: float, key: str, results: Results | Origin) -> SmallPrint
 
 
 def finish(figure: Figure, notes: SmallPrint, results: Results | Origin) -> Figure:
-    """Write the small print at the foot, and what speaks against the whole study into the corner."""
+    """Write the small print at the foot, and what counts against the whole study into the corner."""
     width, height = figure.get_size_inches()
     below = {SOURCE: 0.05, KEY: 0.05 + NOTE * len(notes.source)}
     for name, lines in ((SOURCE, notes.source), (KEY, notes.key)):

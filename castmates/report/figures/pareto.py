@@ -98,7 +98,7 @@ def caption(results: Results) -> str:
         "partition and without one. "
         + _crosses(panels)
         + "What stands out in a search does so partly by luck: "
-        + ("filled points are fresh launches of a study of their own. " if fresh else "no point is confirmed yet. ")
+        + ("filled points are fresh launches of a separate study. " if fresh else "no point is confirmed yet. ")
         + (BEYOND if any(map(beyond, panels)) else "")
     )
 

@@ -68,7 +68,7 @@ class Panel:
 
     @property
     def others(self) -> list[str]:
-        """Partitions that give the lead no ways of its own, in their order: they stand beside the axis."""
+        """Partitions that give the lead none of its own ways, in their order: they stand beside the axis."""
         return list(dict.fromkeys(row["partition"] for row in self.rows if math.isnan(row["ways"])))
 
 
@@ -89,12 +89,12 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     of = units(losses(results)["blocks"])
     return (
         "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
         "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
-        f"launches ({of}). Own share: with no more ways, and nobody else in the cache. "
+        f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
     )
 
 
@@ -102,7 +102,7 @@ def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     rows = [row for row in records(losses(results)) if not math.isnan(row["degradation_pct"])]
     under = [row for row in rows if row["partition"] != UNMANAGED]
-    # The lead's own share tells of a mix only where there are no antagonists.
+    # The lead's own share describes a mix only where there are no antagonists.
     shown = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
     parts = []
     for mix in dict.fromkeys(row["mix"] for row in shown):
@@ -148,7 +148,7 @@ def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
     slowdown = both["slowdown"] / both["slowdown_at_mask"]
     none = dict.fromkeys(("degradation_low", "degradation_high", "within_low", "within_high"), math.nan)
     both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=100 * (1 - 1 / slowdown), **none)
-    # No row of effects says this, so that nothing of the co-run's row may be read as its own.
+    # No row of effects holds this, so that nothing of the co-run's row may be read as its own.
     both = both.assign(baseline=DERIVED, verdict="", blocks=both[["blocks", "blocks_at_mask"]].min(axis=1))
     return both[list(known.columns)]
 

@@ -54,7 +54,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     drawn = _leads(results)
     some = any(any(math.isnan(row["loss_low"]) for row in rows) for rows in drawn.values())
     of = units(row["blocks"] for rows in drawn.values() for row in rows)

@@ -37,7 +37,7 @@ class Panel:
 
 
 def looks_by_panel(panels: list[Panel], results: Results) -> list[dict[Key, Look]]:
-    """Colour and marker for each curve: those of its neighbour; lines tell several kinds of partition apart."""
+    """Colour and marker for each curve: those of its neighbour; lines distinguish kinds of partition."""
     keys = {key for panel in panels for key in panel.curves}
     by_name = looks(results, sorted({antagonists for antagonists, _ in keys if antagonists}))
     return [{key: by_name.get(key[0], BASELINES[ALONE]) for key in panel.curves} for panel in panels]
@@ -89,7 +89,7 @@ def paint(axes: Axes, panel: Panel, looks: dict[Key, Look]) -> None:
 
 
 def bottom(panel: Panel) -> float:
-    """Zero, unless everything lies far above it: then the axis is broken, and says so."""
+    """Zero, unless everything lies far above it: then the axis is broken, and marked."""
     lows = [ends_of(row)[0] for rows in panel.curves.values() for row in rows]
     lows += [row["rate_pct"] for rows in panel.curves.values() for row in rows]
     least = min(low for low in lows if not math.isnan(low))
@@ -103,7 +103,7 @@ def _top(panel: Panel) -> float:
 
 
 def ends_of(row: Row) -> tuple[float, float, bool]:
-    """The interval to draw, and whether it speaks of these launches only."""
+    """The interval to draw, and whether it covers these launches only."""
     within = math.isnan(row["rate_low"])
     return (row["within_low"], row["within_high"], True) if within else (row["rate_low"], row["rate_high"], False)
 

@@ -46,7 +46,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     leads = _leads(results)
     known = results.latency[results.latency["role"] == "lead"]
     most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0

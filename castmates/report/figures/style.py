@@ -27,7 +27,7 @@ INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-SHADES = "RdBu_r"  # red: slower, blue: faster; told apart with any common colour blindness
+SHADES = "RdBu_r"  # red: slower, blue: faster; distinct with any common colour blindness
 
 STYLE_FILE = files("castmates.report.figures") / "castmates.mplstyle"
 ABOUT: Mapping[str, Mapping[str, str | None]] = {
@@ -63,7 +63,7 @@ def broken(name: str, width: int) -> str:
 
 
 def squeezed(name: str, width: int, lines: int) -> str:
-    """The name broken into at most so many lines: of a longer one the begin and the end, which tell names apart."""
+    """The name broken into at most so many lines: of a longer one the begin and the end, which distinguish names."""
     whole = broken(name, width).split("\n")
     if lines == 1 and len(name) > width:
         return f"{name[: width // 2]}…{name[width // 2 + 1 - width :]}"
@@ -76,7 +76,7 @@ def stamp(platforms: list[str], study: str) -> str:
 
 
 def badge(figure: Figure, words: str) -> None:
-    """Put what speaks against the whole study into the upper right corner, where `badge_room` kept room for it."""
+    """Put what counts against the whole study into the upper right corner, where `badge_room` kept room for it."""
     if words:
         width, height = figure.get_size_inches()
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ALARM, "linewidth": 0.7}
@@ -102,7 +102,7 @@ def _badge_lines(words: str, width: float) -> list[str]:
 
 
 def empty_figure(message: str, caveat: str) -> Figure:
-    """A figure that says why there is nothing to see."""
+    """A figure that explains why there is nothing to see."""
     figure = Figure(figsize=(COLUMN, 1.2 + badge_room(caveat, COLUMN)))
     badge(figure, caveat)
     figure.text(0.5, 0.5, textwrap.fill(message, 44), ha="center", va="center", color=GREY)

@@ -66,7 +66,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     chosen = _chosen(results)
     if chosen is None:
         return f"{lacking(results)} "
@@ -153,7 +153,7 @@ def _levels(axes: Axes, chosen: Timeline, looks: dict[str, str], size: float | N
         here = samples[samples["window"] == span.window].pivot_table(
             index="seconds", columns="member", values="value", dropna=False
         )
-        # A sample that somebody lacks is a gap: a stack without one of its parts would be too low.
+        # A missing sample of a member is a gap: a stack without one of its parts would be too low.
         here = here.reindex(columns=chosen.members).dropna() / MIB
         if len(here):
             axes.stackplot(

@@ -43,7 +43,7 @@ class Span:
     open: float
     close: float
     valid: bool
-    masks: dict[str, int]  # member -> ways, where the kernel said so
+    masks: dict[str, int]  # member -> ways, where the kernel reported them
     changed: bool  # whether the masks are others than in the window before
 
 
@@ -130,7 +130,7 @@ def peak_bandwidth(results: Results) -> float | None:
 
 
 def mask_of(schemata: str) -> int | None:
-    """The ways of the first cache that a group may fill, with code or data; None where nothing was said."""
+    """The ways of the first cache that a group may fill, with code or data; None where none were reported."""
     masks = re.findall(r"L3(?:CODE|DATA)?:\d+=([0-9a-f]+)", schemata)
     return reduce(or_, (int(mask, 16) for mask in masks)) if masks else None
 
@@ -167,7 +167,7 @@ def _spans(windows: pd.DataFrame, watched: pd.DataFrame) -> list[Span]:
 
 
 def _differ(before: tuple[str, dict[str, int]], now: tuple[str, dict[str, int]]) -> bool:
-    """Another partition, or another mask of somebody who ran in both windows."""
+    """Another partition, or another mask of a member that ran in both windows."""
     return before[0] != now[0] or any(before[1].get(name, mask) != mask for name, mask in now[1].items())
 
 

@@ -1,4 +1,4 @@
-"""What a mark of a figure says when it is pointed at: words that the page shows, and that no printed file has.
+"""What a mark of a figure shows when it is pointed at: words that the page shows, and that no printed file has.
 
 They travel as the mark's `gid`, the only thing that matplotlib writes beside a mark into an SVG.
 """

@@ -40,7 +40,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 
 LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
-PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of somebody who took time, above a panel
+PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of a row of others, above a panel
 LANES = 8  # of those who took most
 LOST = "#f3dede"
 BESIDE = "beside "
@@ -68,7 +68,7 @@ def lacking(results: Results) -> str:
 
 
 def caption(results: Results) -> str:
-    """What stands below the figure, before what all captions say."""
+    """The caption, without the part that all captions share."""
     source = rates(results)
     drawn = len(chosen_blocks(source, results.blocks))
     launches = len(source[source["relative_rate"].notna()][["company", "block"]].drop_duplicates())

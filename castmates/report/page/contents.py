@@ -27,7 +27,7 @@ class FigurePart:
 
 
 def figure_parts(names: Sequence[str]) -> list[FigurePart]:
-    """The parts that hold these figures; the health panel has words of its own, so it is always there."""
+    """The parts that hold these figures; the health panel has text too, so it is always there."""
     shown = [row for name, row in all_figures().items() if name in names]
     parts = [FigurePart(id, heading, [row for row in shown if row.part == id]) for id, heading in HEADINGS.items()]
     return [part for part in parts if part.figures or part.id == "health"]

@@ -9,7 +9,7 @@ KEY = "castmates"
 
 
 def as_bibtex(citation: Mapping[str, Any], version: str) -> str:
-    """The tool, in the version that measured; only what the citation file tells."""
+    """The tool, in the version that measured; only what the citation file has."""
     people = citation.get("authors") or []
     names = [
         f"{{{escaped(str(person['name']))}}}"

@@ -72,7 +72,7 @@ class About:
     name: str
     description: str
     published: str  # ISO 8601
-    licence: str  # an SPDX identifier or an address; "" where nobody stated one
+    licence: str  # an SPDX identifier or an address; "" where none was stated
     authors: Sequence[str]
     version: str  # of the Castmates that analysed and wrote it
 
@@ -239,7 +239,7 @@ def _licence(stated: str) -> Entity:
             "@id": "#no-licence",
             "@type": "CreativeWork",
             "name": "No licence stated",
-            "description": "Nobody stated under which licence these data may be used; ask their authors.",
+            "description": "No licence was stated for these data; ask their authors.",
         }
     address = stated if "://" in stated else f"https://spdx.org/licenses/{quote(stated)}"
     return {"@id": address, "@type": "CreativeWork", "name": stated, "description": "The licence of these data."}

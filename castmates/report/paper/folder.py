@@ -1,4 +1,4 @@
-"""A folder that is written file by file, and told to an RO-Crate: what every file is, its size and its digest."""
+"""A folder that is written file by file, and listed in an RO-Crate: what every file is, its size and its digest."""
 
 import contextlib
 import hashlib
@@ -52,7 +52,7 @@ class Folder:
             self._write(crate)
 
     def finish(self, crate: dict[str, Any]) -> None:
-        """Write the crate last, and remove what only the one before it says that we wrote, where it is still that."""
+        """Write the crate last, and remove what only the previous one lists as ours, where it is unchanged."""
         before = _written(self.place / METADATA)
         self._write(crate)
         for path in before.keys() - self.about.keys():
@@ -66,7 +66,7 @@ class Folder:
 
 
 def may_write(folder: Path) -> None:
-    """Refuse a folder that holds what no `castmates paper` wrote, such as somebody's own paper."""
+    """Refuse a folder that holds what no `castmates paper` wrote, such as a paper of the user."""
     refuse_foreign(folder, METADATA, lambda text: bool(_analysis(_entities(text))), "castmates paper")
 
 
@@ -103,7 +103,7 @@ def _analysis(graph: Entities) -> Mapping[str, Any]:
 
 
 def _written(metadata: Path) -> dict[str, str]:
-    """The files that we wrote, as the crate says, and their digests; none where there is no crate of ours."""
+    """The files that we wrote, from the crate, and their digests; none where there is no crate of ours."""
     try:
         graph = _entities(metadata.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -12,7 +12,7 @@ from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
 HEADS = ["Quantile", "ms", "95 % interval", "n", "Ratio", "95 % interval", "n"]
-ALONE = {"solo": "nobody", "alone": "nobody", "placebo": "placebos"}  # whom a scene without a mix has beside a member
+ALONE = {"solo": "nothing", "alone": "nothing", "placebo": "placebos"}  # what a scene without a mix has beside a member
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _without_repeats(rows: Iterable[tuple[list[str], list[str]]]) -> Iterator[li
 
 def _numbers(row: Row) -> list[str]:
     if row["refused"]:
-        return [row["quantile"], "refused", "–", str(row["blocks"]), "–", "–", "–"]
+        return [row["quantile"], "missing", "–", str(row["blocks"]), "–", "–", "–"]
     digits = latency.digits(row["ms"])
     values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["blocks"])]
     if not row["blocks_paired"]:
@@ -74,12 +74,12 @@ def _numbers(row: Row) -> list[str]:
 
 def _method(results: Results, rows: list[Row]) -> str:
     refused = (
-        f" A quantile is refused below {latency.needed()} steps in a launch (p50, p95, p99), and where more than a "
+        f" A quantile is left out below {latency.needed()} steps in a launch (p50, p95, p99), and where more than a "
         "tenth of the launches have fewer."
         if any(row["refused"] for row in rows)
         else ""
     )
     return (
-        "Each launch has quantiles of its own; the ratio is to the member's steps without any other, in the same "
+        "Each launch has separate quantiles; the ratio is to the member's steps without any other, in the same "
         f"launch and without a partition. {BETWEEN} with enough steps{flagged(rows)}.{refused} {source(results)}"
     )

@@ -194,7 +194,7 @@ def _statistics(results: Results) -> Iterable[str]:
     if results.effects["slowdown_low"].notna().any():
         yield "Intervals are 95 % t intervals with launches as units."
     if (results.effects["verdict"] == "too few blocks").any():
-        yield "Where there are fewer than three launches, intervals are within launch and speak of these launches only."
+        yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     yield (
         f"A change is called slower or faster where p, Holm-adjusted over the rows of a baseline, is below "
@@ -210,7 +210,7 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
     if (results.latency["refused"] == "").any():
         yield (
             "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
-            f"{latency.needed()} steps (p50, p95, p99); one was refused where more than a tenth of the launches had "
+            f"{latency.needed()} steps (p50, p95, p99); one was left out where more than a tenth of the launches had "
             "fewer."
         )
     if len(results.knees):

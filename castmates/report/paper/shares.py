@@ -39,7 +39,7 @@ def _sensitivity(results: Results) -> str:
     ]
     few = any(math.isnan(row["rate_low"]) for row in rows)
     caption = (
-        "Rate of the leads with so many ways of their own, in per cent of the rate solo with all ways. "
+        "Rate of the leads by the number of their own ways, in per cent of the rate solo with all ways. "
         f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
     )
     heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
@@ -47,7 +47,7 @@ def _sensitivity(results: Results) -> str:
 
 
 def _curve(row: Row) -> list[str]:
-    return [plain(row["lead"]), row["antagonists"].replace("+", ", ") or "nobody", row["curve"]]
+    return [plain(row["lead"]), row["antagonists"].replace("+", ", ") or "nothing", row["curve"]]
 
 
 def _rate(row: Row) -> list[str]:
@@ -77,7 +77,7 @@ def _knees(results: Results) -> str:
 
 
 def _recommendations(results: Results) -> str:
-    """What was chosen in the search, and below it what fresh launches say of it."""
+    """What was chosen in the search, and below it what fresh launches show."""
     rows = records(results.recommendations)
     if not rows:
         return ""
@@ -85,7 +85,7 @@ def _recommendations(results: Results) -> str:
     caption = (
         f"The smallest lead mask of each mix that keeps the lead's loss within {rows[0]['limit_pct']:g} % (met), or "
         "the one that comes nearest. Estimates of the search chose the mask, and so tend to be too good, by luck"
-        + ("; those of fresh launches, of a study of its own, do not" if fresh else "")
+        + ("; those of fresh launches, of a separate study, do not" if fresh else "")
         + ". The upper bound of the loss is one-sided, at 97.5 % or, where there are several kinds of partition, more. "
         f"Others keep: mean rate of the antagonists in per cent of their own alone. {BETWEEN}. {source(results)}"
     )

@@ -1,4 +1,4 @@
-"""The tables of a paper: effects, what they are due to, the members together, controls. Captions say the platform."""
+"""The tables of a paper: effects, what they are due to, the members together, controls. Captions name the platform."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -84,12 +84,12 @@ def _attribution(results: Results) -> str:
 
 
 def _system(results: Results) -> str:
-    """What the members of a mix give together, without a partition."""
+    """The combined throughput of a mix, without a partition."""
     rows = [row for row in system.rows(results) if row["partition"] == UNMANAGED]
     if not rows:
         return ""
     caption = (
-        "What the members of a mix give together without a partition: system throughput (STP), average normalised "
+        "Combined throughput of the members of a mix without a partition: system throughput (STP), average normalised "
         "turnaround time (ANTT) and unfairness, geometric means over launches with 95 % t intervals between launches; "
         f"n is the number of launches in which every member has a pair{flagged(rows)}. {source(results)}"
     )

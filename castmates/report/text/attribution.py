@@ -65,7 +65,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def given_back(results: Results) -> dict[tuple[str, str, str], str]:
-    """By mix, member and platform: what ways of its own give the lead back, as the end of a sentence on its loss."""
+    """By mix, member and platform: what separate ways give the lead back, as the end of a sentence on its loss."""
     comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
     return {
         (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)
@@ -77,10 +77,11 @@ def given_back(results: Results) -> dict[tuple[str, str, str], str]:
 
 
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
-    """Say it in points of the solo rate, no further than the interval of these very points allows."""
+    """Describe it in points of the solo rate, as far as the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
     if verdict == "too few blocks":
-        return f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']}), and no more can be said"
+        found = f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']})"
+        return f"{found}, and nothing more can be concluded"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
     about = f"{row['partition']}, {_launches(row)}"
@@ -90,7 +91,7 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
         return f"under {own} it loses {number(-row['points'])} points {interval(-high, -low)} more ({about})"
     if verdict in WORDS:
         done = "give something back" if verdict == "slower" else "cost something"
-        return f"{own} {done}, but how many points the data cannot tell ({points}; {about})"
+        return f"{own} {done}, but the data do not show how many points ({points}; {about})"
     if verdict == "equivalent":
         size = percent_of(margin) if margin is not None else "the study's margin"
         return f"{own} change its rate by no more than {size} ({points}; {about})"
@@ -99,7 +100,7 @@ def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
         chance = f"chance can produce as much in {counted(comparisons, 'comparison')}"
         but = chance if alone else "in log terms, by which it is judged, the interval holds zero"
         return f"{own} may {'give back' if low > 0 else 'cost'} something ({points}; {about}), but {but}"
-    return f"whether {own} give anything back the data cannot tell ({points}; {about})"
+    return f"the data do not show whether {own} give anything back ({points}; {about})"
 
 
 def _gave_back(row: Row) -> str:

@@ -20,7 +20,7 @@ def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
 def designs(plan: Plan) -> list[Shown]:
     """The distinct designs in the plan's order; measured blocks keep the one that they were measured with.
 
-    Blocks that differ in their rounds alone, as those that first launches decided on do, are told together.
+    Blocks that differ in their rounds alone, as those that first launches decided on do, are shown together.
     """
     texts: dict[int, str] = {}  # blocks may share a design
     groups: dict[str, list[Design]] = {}

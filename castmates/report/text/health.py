@@ -92,7 +92,7 @@ def compared(row: Row) -> str:
 
 
 def carryover_sentence(rows: Sequence[Row]) -> str:
-    """What the leads' windows say of the scene before, and whether any antagonist's say more."""
+    """What the leads' windows show of the scene before, and whether any antagonist's show more."""
     parts = []
     for role, who in (("lead", ""), ("antagonist", "the antagonist ")):
         own = [row for row in rows if row["role"] == role]
@@ -176,7 +176,7 @@ def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tup
 
 
 def settles(results: Results) -> dict[tuple[str, int], Settled]:
-    """What each block found out about its settle time, as far as it says so."""
+    """What each block found out about its settle time, as far as it is recorded."""
     return {record.place: record.settled for record in results.records if record.settled}
 
 
@@ -205,7 +205,7 @@ def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
 
 
 def _raise_it(blocks: Sequence[Settled]) -> str:
-    """What to do where most blocks lost a round because they had to wait longer than they were told to."""
+    """What to do where most blocks lost a round because they had to wait longer than planned."""
     raised = [block.seconds for block in blocks if block.asked is not None and block.seconds > block.asked + 1e-4]
     if 2 * len(raised) <= len(blocks):
         return ""

@@ -1,4 +1,4 @@
-"""How long steps take: rows of the page's table, and why some quantiles are refused."""
+"""How long steps take: rows of the page's table, and why some quantiles are missing."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def needed() -> str:
 
 
 def refusals(results: Results) -> list[str]:
-    """For each member and quantile, in how many scenes it is refused, and why in the first of them."""
+    """For each member and quantile, in how many scenes it is missing, and why in the first of them."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in records(results.latency):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
@@ -35,7 +35,7 @@ def refusals(results: Results) -> list[str]:
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
             sentences.append(
-                f"{quantile} of {plain(member)} is refused in {_which(len(refused), len(scenes))}; "
+                f"{quantile} of {plain(member)} is missing in {_which(len(refused), len(scenes))}; "
                 f"in {refused[0]['scene']}: {refused[0]['refused']}."
             )
     return sentences
@@ -50,7 +50,7 @@ def _which(refused: int, scenes: int) -> str:
 
 def _cell(row: Row) -> Row:
     if row["refused"]:
-        return {"value": "", "ms": "refused", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
+        return {"value": "", "ms": "missing", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
     places = digits(row["ms"])
     return {
         "value": row["ms"],

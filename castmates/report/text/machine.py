@@ -45,9 +45,9 @@ def in_a_line(facts: MachineFacts) -> str:
 
 
 def lacks(facts: MachineFacts, partitioned: bool = False) -> list[str]:
-    """What this machine could not give, and what the report therefore does not say."""
+    """What this machine could not give, and what the report therefore does not show."""
     if not facts.model_fields_set:
-        return ["The machine's facts were not recorded, so this report cannot say what the machine lacks."]
+        return ["The machine's facts were not recorded, so this report cannot list what the machine lacks."]
     perf = facts.perf or PerfFacts()
     sentences = [] if partitioned else _no_partitions(facts.resctrl)
     if perf.hardware not in ("counted", "user only"):
@@ -56,7 +56,9 @@ def lacks(facts: MachineFacts, partitioned: bool = False) -> list[str]:
             f"No hardware counters ({why}): losses are measured but their causes in the processor are not explained."
         )
     if facts.governors is None:
-        sentences.append("No view of the frequency governor: a change of frequency cannot be told from other causes.")
+        sentences.append(
+            "No view of the frequency governor: a change of frequency cannot be distinguished from other causes."
+        )
     if _virtualisation(facts):
         sentences.append(
             "The machine is virtual or a container: neighbours outside it can disturb what is measured here."
@@ -70,7 +72,7 @@ def _no_partitions(resctrl: ResctrlFacts) -> list[str]:
         why = "the kernel does not have it" if resctrl.kernel is False else "it is not mounted"
         return [
             f"No cache partitions: resctrl could not be used ({why}), so no mask was set and this report "
-            "cannot say which partition gives the loss back."
+            "cannot show which partition gives the loss back."
         ]
     if resctrl.writable is False and not resctrl.delegated:
         return ["No cache partitions: resctrl is mounted but may not be written, so no mask was set."]

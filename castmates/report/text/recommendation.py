@@ -40,20 +40,20 @@ def sentence(row: Row, command: str) -> str:
     who, limit = f"{plain(row['lead'])} beside {plain(row['antagonists'])}", _percent(row["limit_pct"])
     if row["verdict"] == verdicts.NO_SWEEP:
         return (
-            f"{who}: no partition that gives the lead ways of its own was measured, so none can be recommended for a "
+            f"{who}: no partition that gives the lead its own ways was measured, so none can be recommended for a "
             f"loss of at most {limit}; add a sweep such as `split: all`."
         )
     if row["verdict"] == verdicts.TOO_FEW:
         return (
-            f"{who}: {counted(int(row['blocks']), 'launch')} cannot tell which lead mask keeps the loss within "
-            f"{limit}; three are the least."
+            f"{who}: {counted(int(row['blocks']), 'launch')} cannot show which lead mask keeps the loss within "
+            f"{limit}; it takes at least three."
         )
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
     fresh = confirmation(row, command)
     if row["confirmation"] in (verdicts.NOT_YET, verdicts.TOO_FEW):
         return f"{who}: {ways(row)} keep the loss within {limit}: {_search(row)}, while {_others(row, '')}. {fresh}"
-    # What fresh blocks say is the last word; the estimate that made us choose comes after it.
+    # What fresh blocks show is the last word; the estimate that made us choose comes after it.
     keep = "keep" if row["confirmation"] == verdicts.YES else "seemed to keep"
     return f"{who}: {ways(row)} {keep} the loss within {limit}. {fresh} It was chosen for {_search(row)}."
 
@@ -117,13 +117,13 @@ def _nearest(row: Row) -> str:
 
 
 def confirmation(row: Row, command: str) -> str:
-    """What fresh blocks say of it."""
+    """What fresh blocks show of it."""
     word = row["confirmation"]
     if word == verdicts.NOT_YET:
         return f"Not confirmed yet: run `{command}`."
     blocks = counted(int(row["confirmed_blocks"]), "fresh launch")
     if word == verdicts.TOO_FEW:
-        return f"Not confirmed: {blocks} of {row['confirmed_in']} count, and three are the least; run `{command}`."
+        return f"Not confirmed: {blocks} of {row['confirmed_in']} count, three are needed; run `{command}`."
     value = f"{_lost(row, 'confirmed_')} in {blocks}{_apart(row)}"
     rest = _others(row, "confirmed_")
     if word == verdicts.YES:
@@ -149,12 +149,12 @@ def knee_words(row: Row) -> str:
         sensitivity.BETWEEN: f"from between {low} and {high} ways on",
         sensitivity.AT_LEAST: f"{low} ways or more; up to {row['most_ways']} are not shown to be enough",
         sensitivity.NOT_REACHED: f"not reached with up to {row['most_ways']} ways",
-        sensitivity.TOO_FEW: f"unknown: {counted(int(row['blocks']), 'launch')}, and three are the least",
+        sensitivity.TOO_FEW: f"unknown: {counted(int(row['blocks']), 'launch')}, and at least three are needed",
     }[verdict]
 
 
 def measured_ways(row: Row, results: Results) -> str:
-    """4 to 8; a lead alone also keeps its rate with the whole cache, for that is what its rates are held against."""
+    """4 to 8; a lead alone also keeps its rate with the whole cache, which its rates are compared with."""
     fewest, most = row["fewest_ways"], row["most_ways"]
     measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     every = results.plan.cache.ways if results.plan.cache else 0

@@ -12,14 +12,14 @@ GOOD, BAD, NEITHER = "good", "bad", "neither"
 
 
 def origin(results: Results) -> str:
-    """What is said first wherever numbers are no measurement; "" where all of them are one."""
+    """What comes first wherever numbers are no measurement; "" where all of them are one."""
     return origin_word(results.platforms)
 
 
 def stamps(results: Results) -> list[tuple[str, str]]:
     """The stamps of the study, of its sensitivity and, where masks were set, of them; each with how good it is.
 
-    What is not measured has no good ones: that a model agrees with itself speaks for no machine.
+    What is not measured has no good ones: that a model agrees with itself shows nothing of a machine.
     """
     word, sensitive = results.stamp[0], results.sensitivity[0]
     masks = results.masks

@@ -1,4 +1,4 @@
-"""What the members of a mix give together: rows of the page's table, and sentences."""
+"""The combined throughput of a mix: rows of the page's table, and sentences."""
 
 import math
 from typing import Any
@@ -48,7 +48,7 @@ def column_of(metric: str) -> tuple[str, int]:
 
 
 def sentences(results: Results) -> list[str]:
-    """How much the members of each unmanaged mix get done together, the worst first; what cannot be said, and why."""
+    """The combined throughput of each unmanaged mix, the worst first; what is not known, and why."""
     table = results.system
     stp = records(table[(table["metric"] == STP) & (table["partition"] == UNMANAGED)])
     known = sorted((row for row in stp if not math.isnan(row["low"])), key=lambda row: row["value"] / row["members"])
@@ -64,8 +64,8 @@ def sentences(results: Results) -> list[str]:
     lost = sum(row["blocks_incomplete"] for row in records(table[table["metric"] == STP]))
     if lost:
         lines.append(
-            f"{counted(lost, 'time')} a launch was left out of a mix or partition, because one of its members has no "
-            "valid pair in it."
+            f"Left out of a mix or partition, because one of its members has no valid pair of windows: "
+            f"{counted(lost, 'launch')}."
         )
     return lines
 
@@ -73,7 +73,7 @@ def sentences(results: Results) -> list[str]:
 def _sentence(row: Row) -> str:
     values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
     return (
-        f"{plain(row['lead'])} and {plain(row['antagonists']).replace('+', ', ')} together get {values} times the work "
-        f"done that one does alone; {row['members']} would be no loss "
+        f"{plain(row['lead'])} + {plain(row['antagonists']).replace('+', ' + ')}: {values} times the throughput of one "
+        f"program alone; {row['members']} would be no loss "
         f"({counted(row['blocks'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
     )

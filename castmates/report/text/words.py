@@ -77,7 +77,7 @@ def units(counts: Iterable[int]) -> str:
 
 
 def launches(blocks: int) -> str:
-    """What a within-launch interval speaks of."""
+    """What a within-launch interval covers."""
     return "this launch" if blocks == 1 else f"these {blocks} launches"
 
 
@@ -135,13 +135,13 @@ def _failures(failed: pd.DataFrame) -> str:
 def _unclean(count: int, after_failures: bool) -> str:
     sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
     if after_failures:
-        return f"{sentence}; `castmates retry` forgets {_them(count)} too."
+        return f"{sentence}; `castmates retry` discards {_them(count)} too."
     return f"{sentence}. {_retry(count)}"
 
 
 def _retry(count: int) -> str:
     them = _them(count)
-    return f"`castmates retry` forgets {them}, so that the next sweep measures {them} again."
+    return f"`castmates retry` discards {them}, so that the next sweep measures {them} again."
 
 
 def _them(count: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 Columns = Mapping[str, str]  # column -> pandas dtype
 
-RECORD = "block.json"  # what the block says of itself, written last: a block without it is not measured
+RECORD = "block.json"  # what the block records of itself, written last: a block without it is not measured
 
 # blocks/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in the round.
 # A rejected window stays, with its reasons.
@@ -37,7 +37,7 @@ WINDOWS: Columns = {
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
     "switch_ns": "Int64",  # when the scene was set for its first slice, CLOCK_MONOTONIC
-    "schemata": "str",  # what the kernel said of the member's group at the closing edge; "" where it has none
+    "schemata": "str",  # what the kernel reported of the member's group at the closing edge; "" where it has none
     "ways": "Int64",  # that it may fill there, with code or data, where fewest; NA where it has no mask
     "slices": "int64",  # that were measured for this member in the round
     "slices_rejected": "int64",  # for reasons that lie in them
@@ -161,7 +161,7 @@ SAMPLES: Columns = {
     "source": "str",
     "subject": "str",  # a member, or "cpu0", "host" …
     "metric": "str",
-    "value": "float64",  # NaN where there was none; `note` says why
+    "value": "float64",  # NaN where there was none; `note` has the reason
     "note": "str",
     "platform": "str",
 }

@@ -1,8 +1,8 @@
 """Writes rows as a Parquet file with exactly these columns and types, as pandas would write them.
 
-Every launch writes six such files, and importing pandas takes longer than writing them. Columns are therefore laid out
-here as Arrow has them in memory: even `pyarrow.array` of a list imports pandas. What pandas reads of the types it finds
-in the schema, as if it had written it itself.
+Every launch writes six of these files, and importing pandas takes longer than writing them. Columns are therefore laid
+out here as Arrow has them in memory: even `pyarrow.array` of a list imports pandas. What pandas reads of the types it
+finds in the schema, as if it had written it itself.
 """
 
 import json
@@ -67,7 +67,7 @@ def _bits(flags: Sequence[object]) -> "pa.Buffer":
 
 
 def _for_pandas(columns: Columns) -> dict[str, Any]:
-    """What pandas keeps in a schema: it alone tells whole numbers with gaps (Int64) from others."""
+    """What pandas keeps in a schema: it alone distinguishes whole numbers with gaps (Int64) from others."""
     stored = {"str": "object", "Int64": "int64"}
     return {
         "index_columns": [],

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from castmates.results.columns.block import Columns
 
 # tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
-# that gives the lead ways of its own.
+# that gives the lead separate ways.
 SENSITIVITY: Columns = {
     "study": "str",
     "mix": "str",
@@ -15,7 +15,7 @@ SENSITIVITY: Columns = {
     "curve": "str",  # the kind of partition: its name without the lead's ways
     "partition": "str",
     "lead_ways": "int64",
-    "lead_bytes": "float64",  # what they hold in one cache; NaN where the machine does not tell
+    "lead_bytes": "float64",  # what they hold in one cache; NaN where the machine does not report it
     "shared_ways": "Int64",  # of these, ways that I/O fills too; NA where that is not known
     "rate_pct": "float64",  # of its solo rate with all ways
     "rate_low": "float64",  # 95 % between launches; NaN below three blocks

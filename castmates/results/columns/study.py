@@ -35,7 +35,7 @@ EFFECTS: Columns = {
     "windows_rejected": "int64",
     "platform": "str",
     # Added after the promised columns.
-    "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; speaks of these launches only
+    "within_low": "float64",  # 95 % within launch, of the slowdown: rounds as units; covers these launches only
     "within_high": "float64",
     "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
     "p_holm": "float64",  # adjusted over the study's rows of this baseline, those under partitions by themselves
@@ -85,7 +85,7 @@ ATTRIBUTION: Columns = {
     "how": "str",  # named, the only one, chosen
     "candidates": "int64",  # partitions that isolate, of which it is one
     "blocks_choosing": "int64",  # that chose it, and do not estimate
-    "note": "str",  # what could not be told apart, and why
+    "note": "str",  # what could not be separated, and why
     "platform": "str",
     "points_within_low": "float64",  # 95 % within launch, of the points
     "points_within_high": "float64",
@@ -105,7 +105,7 @@ CONTROLS: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses")
-    "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a family of its own
+    "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
     "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
     "platform": "str",
     # Added later.
@@ -114,7 +114,7 @@ CONTROLS: Columns = {
     "study_lead": "bool",  # False where the lead plays only in the controls
 }
 
-# tables/carryover.csv: whether the scene before a window tells its rate; a row per member.
+# tables/carryover.csv: whether the scene before a window affects its rate; a row per member.
 CARRYOVER: Columns = {
     "study": "str",
     "member": "str",
@@ -124,7 +124,7 @@ CARRYOVER: Columns = {
     "change_low": "float64",  # 95 %, launches as units; NaN below three blocks
     "change_high": "float64",
     "detectable_pct": "float64",  # a change that would have been found in four studies of five
-    "blocks": "int64",  # that can tell
+    "blocks": "int64",  # with enough windows
     "windows": "int64",
     "windows_after_others": "int64",
     "p_value": "float64",
@@ -175,10 +175,10 @@ STAMPS: Columns = {
     "word": "str",
     "good": "bool",  # never where not all was measured
     "sentence": "str",
-    "platform": "str",  # of the numbers that it speaks of; several are separated by ", "
+    "platform": "str",  # of the numbers that it is about; several are separated by ", "
 }
 
-# tables/system.csv: what the members of a mix give together; a row per mix × partition × metric. The lead's slowdown is
+# tables/system.csv: the combined throughput of a mix; a row per mix × partition × metric. The lead's slowdown is
 # against solo, an antagonist's against being alone.
 SYSTEM: Columns = {
     "study": "str",
@@ -200,7 +200,7 @@ SYSTEM: Columns = {
 }
 
 # tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two
-# heartbeats in one valid window. Each block has quantiles of its own; where it has too few steps, none.
+# heartbeats in one valid window. Quantiles are per block; where it has too few steps, none.
 LATENCY: Columns = {
     "study": "str",
     "member": "str",
@@ -213,7 +213,7 @@ LATENCY: Columns = {
     "unit": "str",
     "units": "float64",  # that a step covers
     "quantile": "str",  # p50, p95, p99
-    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where refused
+    "ms": "float64",  # geometric mean over blocks of each block's quantile; NaN where missing
     "ms_low": "float64",  # 95 % between launches; NaN below three blocks
     "ms_high": "float64",
     "baseline": "str",  # solo for a lead, alone for an antagonist; "" for a baseline itself
@@ -281,7 +281,7 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Columns) -> "pd.DataFrame"
     import pandas as pd
 
     table = pd.DataFrame(list(rows), columns=list(columns))
-    # Whole numbers beside None have become floats there, which tell no neighbours apart above 2**53.
+    # Whole numbers beside None have become floats there, which do not distinguish neighbours above 2**53.
     rounded = [name for name, kind in columns.items() if kind == "Int64" and table[name].dtype == "float64"]
     for name in rounded:
         table[name] = pd.Series([row.get(name) for row in rows], dtype="object").astype("Int64")

@@ -90,7 +90,7 @@ def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
         stage.hardware = whole
     outcome.costs |= {part.name: pairs_about(part.logs, part.rejected) for part in parts}
     outcome.costs |= {edge.name: _reads_about(edge) for edge in edges}
-    say(f"what measuring costs: {_summary(outcome.costs)}")
+    say(f"measuring overhead: {_summary(outcome.costs)}")
 
 
 def works_inside(source: Collector | Counter) -> bool:
@@ -224,7 +224,7 @@ def _summary(costs: Mapping[str, Mapping[str, Any]]) -> str:
         for name, cost in costs.items()
         if cost["change_pct"] is not None
     ]
-    return ", ".join(parts) or "nobody works inside windows"
+    return ", ".join(parts) or "none inside windows"
 
 
 def _number(value: float) -> float | None:

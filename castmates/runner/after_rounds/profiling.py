@@ -116,7 +116,7 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     try:
         rows, seconds = _understood(outcome, scene, answer)
     except UNREADABLE:
-        raise NoAnswer("its answer is not as docs/layers.md says") from None
+        raise NoAnswer("its answer does not follow docs/layers.md") from None
     after = _usual_steps(stage, lead, steps, patience)
     return Profiled(rows, math.log(math.sqrt(before * after) / seconds))
 
@@ -125,7 +125,7 @@ def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple
     """Return the rows of an answer, and the mean seconds of its steps."""
     lead = outcome.block.company.lead.name
     if "error" in answer:
-        raise NoAnswer(f"the profiler of {lead} says: {answer['error']}")
+        raise NoAnswer(f"the profiler of {lead} failed: {answer['error']}")
     if not answer["step_seconds"]:
         raise NoAnswer(f"the trace that {lead} made has none of its steps")
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):

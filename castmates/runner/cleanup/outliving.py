@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def watch(runner: int) -> None:
-    """Read until there is nobody to announce anything any more."""
+    """Read until all processes that announce anything have ended."""
     from castmates.runner.cleanup.leftovers import ORDER, Guarded, clean_up, clean_up_unannounced
 
     announced: list[Guarded] = []

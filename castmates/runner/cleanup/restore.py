@@ -18,7 +18,7 @@ class Restored:
 
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    occupied: list[Path] = field(default_factory=list)  # control groups in which somebody still lives
+    occupied: list[Path] = field(default_factory=list)  # control groups that still hold processes
 
     @property
     def sentences(self) -> list[str]:
@@ -27,7 +27,7 @@ class Restored:
 
 
 def restore_everything() -> Restored:
-    """Put everything right; while somebody measures, an error names them."""
+    """Put everything right; while a launch is measured, an error names it."""
     with machine_lock("castmates restore", wait=False):
         return heal()
 

@@ -25,7 +25,7 @@ def await_ready(cast: Sequence[Running], freezer: Freezer, check: Callable[[], N
 
 
 def freeze_ready(cast: Sequence[Running], freezer: Freezer) -> list[Running]:
-    """Freeze whoever is ready by now, and return who is not."""
+    """Freeze those that are ready by now, and return those that are not."""
     for process in cast:
         if process.ready_seconds is None and process.reader.state is State.READY:
             process.ready_seconds = time.monotonic() - process.started

@@ -47,13 +47,13 @@ class Freezer(Protocol):
         """List the processes of the member that still live, its leader among them."""
 
     def group_of(self, name: str) -> Path | None:
-        """Name the control group that holds the member and nobody else; None where there is none."""
+        """Name the control group that holds the member alone; None where there is none."""
 
     def groups(self) -> list[Path]:
         """List the control groups that the warden must guard."""
 
     def close(self) -> None:
-        """Kill whoever is left and remove what was made; safe to call twice."""
+        """Kill what is left and remove what was made; safe to call twice."""
 
 
 class CgroupFreezer:
@@ -72,7 +72,7 @@ class CgroupFreezer:
         group = cgroups.make(self._root, f"{len(self._members)}.{name}")
         self._members[name] = group
         family = MarkedFamily(pid)
-        family.stop(_CHANGE_S)  # so that nobody is born while they move
+        family.stop(_CHANGE_S)  # so that no process is born while they move
         while outside := {p.pid for p in family.living()} - set(cgroups.processes(group)):
             for each in outside:
                 try:
@@ -155,7 +155,7 @@ class SignalFreezer:
     def adopt(self, name: str, pid: int) -> None:
         """Remember the member and who it is, so that its number cannot be taken for another's."""
         family = MarkedFamily(pid)
-        family.stop(_CHANGE_S)  # so that nobody is born while we look
+        family.stop(_CHANGE_S)  # so that no process is born while we look
         living = family.living()
         family.resume()
         if not living:
@@ -163,7 +163,7 @@ class SignalFreezer:
         self._members[name] = family
 
     def freeze(self, name: str) -> None:
-        """Stop everyone, look again for new children, and return when nobody runs."""
+        """Stop everyone, look again for new children, and return when none runs."""
         if running := self._members[name].stop(_CHANGE_S):
             raise CastmatesError(f"member {name} did not stop within {_CHANGE_S:g} s: processes {running} run on")
 
@@ -172,7 +172,7 @@ class SignalFreezer:
         self._members[name].resume()
 
     def pause(self, names: Sequence[str]) -> None:
-        """Signal them together; whoever takes long is stopped with all the care that there is."""
+        """Signal them together; those that take long are stopped with more care."""
         waiting = [self._members[name] for name in names]
         for family in waiting:
             family.pause()
@@ -196,7 +196,7 @@ class SignalFreezer:
         return bool(living) and all(is_stopped(process.pid) for process in living)
 
     def kill(self, name: str) -> None:
-        """Kill everyone and look again until nobody is left."""
+        """Kill everyone and look again until none is left."""
         if left := self._members[name].kill(_KILL_S):
             raise CastmatesError(f"member {name} could not be killed within {_KILL_S:g} s: {left}")
 

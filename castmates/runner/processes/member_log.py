@@ -1,7 +1,7 @@
 """The file that a member's output goes to: kept small, however much it writes.
 
-The member writes to the file by itself, for a pipe would cost it time, and we cut the file while it goes on: the first
-and the last words stay. It is opened for appending, so that what is written after a cut follows what was left.
+The member writes to the file by itself, because a pipe would cost it time, and we cut the file while it goes on: the
+first and the last words stay. It is opened for appending, so that what is written after a cut follows what was left.
 """
 
 import os

@@ -64,7 +64,7 @@ class PhaseLog:
             yield list(phase_file.phases_in(data, self._names, len(self.counters))), number in torn
 
     def about(self) -> dict[str, object]:
-        """Return what was reported and what is missing, for the provenance."""
+        """Return what was reported and what is missing."""
         about: dict[str, object] = {"names": self._names, "lost": self.lost, "not_recorded": self._dropped}
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}

@@ -1,4 +1,4 @@
-"""The restarts of a command that is run again and again: how long nobody ran in between, read at a window's close.
+"""The restarts of a command that is run again and again: how long none ran in between, read at a window's close.
 
 Its keeper (native/loop.c) writes down when each run ended and when the next one went on; see docs/heartbeat.md.
 """
@@ -89,7 +89,7 @@ def reasons(read: Sequence[Sample], seconds: float, members: Mapping[str, Member
         if (member := members.get(name)) is None or member.role != "antagonist":
             continue
         if absent is None:
-            reasons.append(f"restart gap: {name} was restarted so often that nobody knows how long it was absent")
+            reasons.append(f"restart gap: {name} was restarted so often that how long it was absent is not known")
         elif absent > limit * seconds:
             reasons.append(
                 f"restart gap: {name} was absent for {absent / seconds:.1%} (limit {limit:.1%}; give it longer runs,"

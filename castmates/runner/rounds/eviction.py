@@ -1,6 +1,6 @@
 """Empties last-level caches of what their former holders left there: taking ways from a member evicts nothing.
 
-Lines in ways that a member lost go on to serve it until somebody else needs their place. So whenever a mask shrinks,
+Lines in ways that a member lost go on to serve it until another needs their place. So whenever a mask shrinks,
 everybody is frozen, all masks are opened, and a process of ours streams twice the cache's size through it. It lives in
 the group of the runner: where an administrator has narrowed that one, the other ways are not reached.
 """
@@ -34,13 +34,13 @@ def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict
 
 
 def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
-    """Return how caches are emptied where masks are taken away, for the provenance."""
+    """Return how caches are emptied where masks are taken away."""
     if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
     if not amounts:
         return {"eviction": "none: the kernel does not show how large the last-level caches are"}
     streams = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in amounts.items())
-    return {"eviction": f"whenever somebody loses ways: {streams}"}
+    return {"eviction": f"whenever a member loses ways: {streams}"}
 
 
 def has_masks(company: Company) -> bool:
@@ -50,7 +50,7 @@ def has_masks(company: Company) -> bool:
 
 
 def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> None:
-    """Put these shares in force, with caches emptied where somebody lost ways; `anew` even where they should be."""
+    """Put these shares in force, with caches emptied where a member lost ways; `anew` even where they should be."""
     if shares == stage.shares and not anew:
         return
     stage.switch([])

@@ -93,7 +93,7 @@ class Hardware:
             counter.attach(served)
 
     def apply_shares(self, shares: Sequence[Share]) -> bool:
-        """Put these shares in force; True where somebody has lost ways."""
+        """Put these shares in force; True where a member has lost ways."""
         lost = self.allocator.apply(shares)
         if self.witness is not None:
             self.witness.remember()
@@ -162,6 +162,6 @@ class Hardware:
                 exits.callback(collector.close)
 
     def about(self) -> dict[str, dict[str, str]]:
-        """Return what each part is and does, for the provenance."""
+        """Return what each part is and does."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}
         return parts | {part.name: part.about() for part in (*self.collectors, *self.counters)}

@@ -6,7 +6,7 @@ counts if enough of its cycles are left, and if its slices together are within t
 
 A reason reads "kind: detail"; the report counts by kind. Only what comes from outside is a reason. What members cause
 themselves (a lower frequency, throttling, major faults, switches, migrations among their own CPUs) is an effect: it
-stands in the samples, as does what nobody can attribute. docs/ledger.md lists every proof.
+stands in the samples, as does what cannot be attributed. docs/ledger.md lists every proof.
 """
 
 from collections import Counter
@@ -69,7 +69,7 @@ class Ledger:
         measured, counted = len(window.slices), sum(each.counted for each in window.slices)
         if measured == 1:
             return list(window.slices[0].reasons)
-        # Whoever is too slow for the usual slices must work in them all the same, or the lead was as good as alone.
+        # A member too slow for the usual slices must still work in them, or the lead was as good as alone.
         watched = Readings(window.watched.samples, window.watched.seconds)
         if stalled := self._progress(window.watched, watched, window.slow):
             return stalled
@@ -155,7 +155,7 @@ def _listed(cpus: set[int]) -> str:
 
 
 def _silence(times: Sequence[int]) -> float:
-    """Return the longest time without a step, between two edges, of somebody who usually makes many; else 0."""
+    """Return the longest time without a step, between two edges, of a member that usually makes many; else 0."""
     if len(times) < FEWEST_STEPS + 2:
         return 0.0
     gaps = [after - before for before, after in pairwise(times)]

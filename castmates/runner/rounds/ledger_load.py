@@ -26,7 +26,7 @@ class Load:
         return [*self._steal(readings), *self._foreign(active, readings), *self._neighbours(readings)]
 
     def _steal(self, readings: Readings) -> list[str]:
-        """On every CPU of the block, also where nobody runs: what is stolen there hides what happens there."""
+        """On every CPU of the block, also where no member runs: what is stolen there hides what happens there."""
         stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
         stolen = {cpu: min(seconds, readings.seconds) for cpu, seconds in stolen.items()}
         # Ticks are coarse: a single one is no proof of anything, however short the window.

@@ -54,7 +54,7 @@ class Rounds:
         steady_s = partial(self._settling.seconds_of, at_most=most)
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
-            # Once a round, in case somebody else has written masks: else all rounds to come would be rejected too.
+            # Once a round, in case others have written masks: else all rounds to come would be rejected too.
             eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
             self.stage.hardware.begin_stretch(number)
             with _without_garbage_collection():

@@ -2,8 +2,8 @@
 
 Each active process of each slice gives its progress from the switch to the slice's end, as the log rate of every bin
 of that time against the rate of the later half. Each process is looked at in each scene by itself, as one scene may
-settle slowly where all others settle at once, and over all its scenes. Running means of a few bins are held against the
-tolerance and against their scatter between slices. What comes before rates are steady is left out of every slice.
+settle slowly where all others settle at once, and over all its scenes. Running means of a few bins are held to the
+tolerance and to their scatter between slices. What comes before rates are steady is left out of every slice.
 Where they are not steady in the first half of a slice, all slices of the block so far do not count, and the next ones
 are longer: a rule that looks at the course of a slice, never at the difference between scenes.
 """
@@ -20,7 +20,7 @@ from castmates.runner.rounds.slices import Slice
 BINS = 24
 HALF = BINS // 2
 TOGETHER = 4  # bins whose mean is judged
-PLACES = HALF - TOGETHER + 2  # of such means
+PLACES = HALF - TOGETHER + 2  # of these means
 TOLERANCE = 0.02  # on the log scale
 FEWEST_RECORDS = 4  # of a process in a slice
 FEWEST_CURVES = 3  # of a scene

@@ -49,7 +49,7 @@ class Stage:
         return time.monotonic_ns()
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches and bandwidth in force; True where somebody has lost ways."""
+        """Put these shares of caches and bandwidth in force; True where a member has lost ways."""
         lost = self.hardware.apply_shares(shares)
         self.shares = shares
         return lost
@@ -79,7 +79,7 @@ class Stage:
             time.sleep(left / 1e9)
 
     def look_after(self) -> None:
-        """End the block when any process, running or frozen, has ended, or when nobody wants the block any more."""
+        """End the block when any process, running or frozen, has ended, or when the block is no longer wanted."""
         self._check()
         for process in self.cast.values():
             if ended := process.ended():
@@ -119,7 +119,7 @@ class Stage:
     def dismiss(self) -> list[str]:
         """Ask everyone to end, so that a program that checks its own result can report that it is wrong.
 
-        Returns who was still at it when our patience was over: nobody knows whether its result was right.
+        Returns those still running when our patience was over: whether their result was right is not known.
         """
         self.look_after()
         self.switch(list(self.cast))

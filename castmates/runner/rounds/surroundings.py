@@ -19,7 +19,7 @@ class Domain:
 class Surroundings:
     """The CPUs beside those of a block."""
 
-    quiet: tuple[int, ...] = ()  # on a core of the block, yet nobody's
+    quiet: tuple[int, ...] = ()  # on a core of the block, yet no member's
     domains: tuple[Domain, ...] = ()  # none where the block holds the whole domain
 
     @property

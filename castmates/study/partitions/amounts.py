@@ -52,7 +52,7 @@ class Notes:
     sentences: dict[str, None] = field(default_factory=dict)
 
     def add(self, sentence: str) -> None:
-        """Add a sentence, unless it was said before."""
+        """Add a sentence, unless it is there already."""
         self.sentences.setdefault(sentence)
 
 

@@ -1,4 +1,4 @@
-"""Which partitions isolate: lead and antagonists have ways of their own, and nobody is throttled."""
+"""Which partitions isolate: lead and antagonists have separate ways, and none is throttled."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,7 +28,7 @@ def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
         return ""
     exists = any(made.name == named for _, made in tried)
     why = (
-        "under which lead and antagonists share ways, or somebody is throttled"
+        "under which lead and antagonists share ways, or one of them is throttled"
         if exists
         else "but 'cache.sweeps' makes no such partition of a mix on this machine"
     )
@@ -37,6 +37,6 @@ def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
 
 def _advice(isolating: Sequence[str]) -> str:
     if not isolating:
-        return "add a sweep that gives them ways of their own, such as `split: 4`, or leave the key out"
+        return "add a sweep that gives them separate ways, such as `split: 4`, or leave the key out"
     more = f" and {len(isolating) - MOST_NAMED} more" if len(isolating) > MOST_NAMED else ""
     return f"name one that keeps them apart ({', '.join(isolating[:MOST_NAMED])}{more}), or leave the key out"

@@ -46,7 +46,7 @@ class Partitions:
         if len(members) > cache.groups:
             self.notes.add(
                 f"cache: the partitions of {name} are left out: they take {len(members)} groups, one for each member, "
-                f"and this user can have {cache.groups} here (`castmates doctor` says what helps)."
+                f"and this user can have {cache.groups} here (`castmates doctor` shows what helps)."
             )
             return False
         unknown = {member.name for member in members if not set(domains(member, self.layout)) <= set(cache.domains)}
@@ -59,12 +59,12 @@ class Partitions:
 
 
 def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file: str) -> Partitions:
-    """What a study asks for on this machine; where the cache cannot be shared out, nothing, and a note says so."""
+    """What a study asks for on this machine; where the cache cannot be shared out, nothing, with a note."""
     notes = Notes()
     if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
         notes.add(
-            "cache: nothing here shares out the last-level cache (resctrl is not mounted, or the machine cannot), so "
-            "that the partitions of 'cache.sweeps' are left out; `castmates doctor` says what to do."
+            "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
+            "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do."
         )
         return Partitions([], None, layout, notes)
     possible = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
@@ -77,15 +77,15 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
         return cuts(keys, cache, study_file, notes)
     if keys.rest is None:
         notes.add(
-            f"cache.rest: everybody else on the machine keeps all ways, for {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` lets him."
+            f"cache.rest: everybody else on the machine keeps all ways, because {_NOT_BOUNDED}; "
+            "`sudo castmates grant --default-group` permits it."
         )
         keys = keys.model_copy(update={"rest": "all"})
     possible = cuts(keys, cache, study_file, notes)
     if bounding := [cut.name for cut in possible if cut.rest is not None]:
         notes.add(
             f"cache.rest: {_some(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` lets him, and without 'rest' in the study they bound nobody else."
+            "`sudo castmates grant --default-group` permits it, and without 'rest' in the study they bound nobody else."
         )
     return [cut for cut in possible if cut.rest is None]
 
@@ -96,7 +96,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:
-    """The cut with members in their roles; None where it gives none of them anything, or names somebody else too."""
+    """The cut with members in their roles; None where it gives none of them anything, or names another workload too."""
     if not cut.named.keys() <= {lead.workload, *(member.workload for member in antagonists)}:
         return None
     parts = [(lead.name, _part(lead, cut.lead, cut))]

@@ -1,4 +1,4 @@
-"""A sweep and a machine's cache -> cuts: who gets which ways and how much bandwidth, by role; nobody is seated yet."""
+"""A sweep and a machine's cache -> cuts: who gets which ways and how much bandwidth, by role, not by member."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class Cut:
     alone: bool = False  # the lead runs alone under it
     lead: Part = Part()
     antagonists: Part = Part()
-    named: Mapping[str, Part] = field(default_factory=dict)  # workloads that get something of their own
+    named: Mapping[str, Part] = field(default_factory=dict)  # workloads that get their own share
     rest: int | None = None
 
 
@@ -203,8 +203,8 @@ def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
     rest = roles["rest"].mask if "rest" in written else _rest(roles["antagonists"].mask, ground)
     if parts and rest is None and ground.keys.rest != "all":
         ground.notes.add(
-            f"{ground.key}.masks: everybody else on the machine has all ways, for the role antagonists has no mask; "
-            "write one for 'rest' if they should not."
+            f"{ground.key}.masks: everybody else on the machine has all ways, because the role antagonists has no "
+            "mask; write one for 'rest' if they should not."
         )
     yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
 
@@ -220,7 +220,7 @@ def _part(written: Masks, ground: _Ground, where: str) -> Part:
     return Part(mask, code)
 
 
-_NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have ways of its own"
+_NO_CDP = "resctrl is not mounted with cdp here, so that code cannot have separate ways"
 
 
 def _digits(written: Masks, ground: _Ground) -> str:
@@ -244,7 +244,7 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
 
 
 def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
-    """By role or workload: its throttles, none where the machine has none; nobody where the sweep asks for none."""
+    """By role or workload: its throttles, none where the machine has none; none where the sweep asks for none."""
     wanted, bandwidth = sweep.bandwidth or {}, ground.cache.bandwidth
     if bandwidth is None:
         if wanted:

@@ -75,7 +75,7 @@ def _seats(asked: Asked, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | 
 
 
 def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout) -> Cost:
-    """How far a mix is from what we prefer where no rule says otherwise, the worst first."""
+    """How far a mix is from what we prefer where no rule decides, the worst first."""
     seats = [[layout.by_id[cpu] for cpu in seat] for seat in mix]
     kinds = [{cpu.kind for cpu in seat} for seat in seats]
     home = {cpu.llc for cpu in seats[0]}

@@ -73,7 +73,7 @@ class Around:
         return seats
 
     def _left(self, need: int, taken: set[int]) -> list[Core]:
-        """The cores on which nobody sits; where cores are shared those with CPUs left, the lead's first."""
+        """The cores that are free; where cores are shared those with CPUs left, the lead's first."""
         near = self._single if need == 1 else self._several
         if self._asked.smt != "share":
             return [core for core in near if taken.isdisjoint(core.cpus)]

@@ -67,7 +67,7 @@ def try_one(
 
 
 def _suits_perf_stat(trial: Trial) -> bool:
-    """Not a clock, for starts take more time or less; not a large set, which each start makes anew; not by group."""
+    """Not a clock, as starts take more time or less; not a large set, which each start makes anew; not by group."""
     return trial.account != "CPU time" and trial.bytes <= LARGE and trial.scope == "thread"
 
 
@@ -125,6 +125,6 @@ def raise_if_wrong(record: trial_records.Record) -> None:
     """End with an error where a count is wrong."""
     if events := wrong(record):
         raise CastmatesError(
-            f"wrong counts: {', '.join(events)}; do not believe them on this machine. Is somebody else counting, or is "
+            f"wrong counts: {', '.join(events)}; do not trust them on this machine. Is another program counting, or is "
             "the processor emulated? `perf list` shows what an event is here."
         )

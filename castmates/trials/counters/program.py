@@ -31,7 +31,7 @@ class Own(NamedTuple):
     cpu_ns: int
 
     def of(self, account: Account | None) -> float | None:
-        """Return the part that an event is held against."""
+        """Return the part that an event is compared with."""
         if account is None:
             return None
         parts = {"minor faults": self.minor, "major faults": self.major, "switches": self.waits + self.pushes}

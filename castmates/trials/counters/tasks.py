@@ -10,7 +10,7 @@ Scope = Literal["thread", "cgroup"]
 Account = Literal["minor faults", "major faults", "switches", "CPU time"]
 KIB, MIB = 1 << 10, 1 << 20
 LINE = 64
-BEYOND = 4  # times the last-level cache, for what must miss it
+BEYOND = 4  # times the last-level cache, where it must be missed
 PAGES = 16384  # more than any processor's second TLB holds
 MOST_MEMORY = 0.25  # of what is available
 PAIRS = 5  # of a short and a long portion
@@ -65,7 +65,7 @@ def _exact(per_unit: float, share: float = 0.001) -> tuple[float, float, float]:
 _FAULTS = "a page faults once; the kernel's own balancing of memory may add a few"
 _SWITCHES = "others who want the CPU add switches"
 _CLOCKS = "the kernel's two clocks begin and end a moment apart; this one also runs while a hypervisor has the CPU"
-_RETIRED = "instructions of one's own retire exactly"
+_RETIRED = "a program's own instructions retire exactly"
 _WITH_KERNEL = "the kernel's are counted too; of several portions the least is taken, in which no interrupt came"
 
 SOFTWARE = (

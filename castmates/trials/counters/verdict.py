@@ -64,16 +64,14 @@ def judge(trial: Trial, short: Sequence[Portion], long: Sequence[Portion]) -> Ju
         why = "the two clocks differ by more than is let pass, as they do under others' load: try on a quiet machine"
         return Judged("not checked", measured, account, why)
     if account is not None and agrees:
-        return Judged(
-            "not checked", measured, account, "the kernel's own account says the same: the task was disturbed here"
-        )
+        return Judged("not checked", measured, account, "the kernel's own account agrees: the task was disturbed here")
     return Judged("wrong", measured, account, f"{trial.low:.6g} to {trial.high:.6g} was expected")
 
 
 def combined(ours: Judged, perf_stat: Judged | None) -> Judged:
     """Judge a count: it is right only if it is right by every method that counted it."""
     if ours.verdict == "verified" and perf_stat is not None and perf_stat.verdict == "wrong":
-        return Judged("wrong", ours.measured, ours.account, f"perf stat says {perf_stat.measured:.6g}: {perf_stat.why}")
+        return Judged("wrong", ours.measured, ours.account, f"perf stat: {perf_stat.measured:.6g}, {perf_stat.why}")
     return ours
 
 

@@ -92,7 +92,7 @@ def in_words(verdict: str, ratio: Ratio, pairs: int, plateaus: Sequence[Plateau]
         NO_EFFECT: "Way masks are taken by this machine but have no effect on time.",
         NOT_FOLLOWING: "Way masks change the time of loads on this machine, but occupancy does not follow them.",
         UNDECIDED: "Whether way masks work on this machine was not decided: the times differ too much from window to "
-        "window; try again when nobody else is at work.",
+        "window; try again when nothing else runs.",
     }[verdict]
     time = (
         f"A chase through half the last-level cache takes {ratio.value:.2f} times as long per load with the fewest "
@@ -112,7 +112,7 @@ def _occupancy(plateaus: Sequence[Plateau]) -> str:
 
 
 def figures(times: Times, ratio: Ratio, plateaus: Sequence[Plateau], rule: Rule = RULE) -> dict[str, Any]:
-    """Return everything that was measured, for the record."""
+    """Return everything that was measured."""
     return {
         "rule": asdict(rule),
         "ns_per_load": asdict(times),

@@ -58,7 +58,7 @@ class Ended:
 
 
 class Alone:
-    """A workload on its CPUs, with nobody beside it."""
+    """A workload on its CPUs, with nothing beside it."""
 
     def __init__(self, stage: LiveStage) -> None:
         self._stage = stage

@@ -75,14 +75,14 @@ def check(workloads: Mapping[str, Workload], places: Places, seconds: float, say
 
 
 def check_one(name: str, workload: Workload, places: Places, seconds: float, warden: Warden) -> Result:
-    """Check one workload; for whoever holds the machine's lock."""
+    """Check one workload; the caller holds the machine's lock."""
     lack = lack_of(workload, places.envs, places.cache)
     if lack is not None and not (places.build and lack.environment):
         return _not_here(name, lack)
     cpus = tuple(sorted(os.sched_getaffinity(0))[-workload.cores :])
     if len(cpus) < workload.cores:
         return Result(name, "not here", f"it wants {workload.cores} CPUs, and there are {len(cpus)}")
-    start = starter(name, workload, places, cpus)  # what cannot be built is an error of its own
+    start = starter(name, workload, places, cpus)  # what cannot be built is a separate error
     if lack is not None and (still := lack_of(workload, places.envs, places.cache)):  # a program of the environment
         return _not_here(name, still)
     findings: list[Finding] = []

@@ -79,7 +79,7 @@ def memory(seen: Seen, workload: Workload) -> Finding:
     """It takes no more memory than the catalogue has, which decides how many share a launch."""
     gigabytes, broken = seen.usage.memory / 1e9, ""
     if seen.usage.memory > max(MEMORY_ROOM * workload.memory_bytes, MEMORY_FLOOR):
-        broken = f"it took {gigabytes:.2f} GB, and the catalogue says {workload.memory}: correct 'memory'"
+        broken = f"it took {gigabytes:.2f} GB, and the catalogue states {workload.memory}: correct 'memory'"
     return Finding("memory", f"{gigabytes:.2f} GB", broken)
 
 

@@ -13,7 +13,7 @@ plane { y, 0 pigment { checker rgb 0.9, rgb <0.2, 0.3, 0.4> } finish { reflectio
 
 
 def thing(numbers: Numbers) -> str:
-    """A sphere or a box with a colour, a pattern and a gloss of its own."""
+    """A sphere or a box with a colour, a pattern and a gloss."""
     x, y, z = numbers.between(-7, 7), numbers.between(0.4, 5), numbers.between(-4, 10)
     size = numbers.between(0.2, 0.8)
     colour = ", ".join(f"{numbers.between(0.1, 1):.3f}" for _ in range(3))

@@ -62,7 +62,7 @@ static inline avx_vector avx_all(double value)
     return all;
 }
 
-/* x * factor + added, fused or not as this build says: no compiler chooses (the flags forbid to fuse what is not). */
+/* x * factor + added, fused or not as this build decides: no compiler chooses (the flags forbid fusing the rest). */
 static inline avx_vector avx_step(avx_vector x, avx_vector factor, avx_vector added)
 {
 #if defined(__AVX512F__)
@@ -83,7 +83,7 @@ static inline avx_vector avx_step(avx_vector x, avx_vector factor, avx_vector ad
     CM_PIN_REAL(x##chain);
 #define AVX_SUM(chain) sum += (avx_bits)x##chain;
 
-/* The chains have names, for an array might be kept in memory; everything that a step wants is pinned. */
+/* The chains have names, because an array might be kept in memory; everything that a step wants is pinned. */
 static __attribute__((noinline)) uint64_t avx_block(const avx_vector *first, avx_vector factor, avx_vector added)
 {
     avx_bits sum = {0};

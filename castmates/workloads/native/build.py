@@ -122,14 +122,14 @@ def compile_program(source: Path, program: Path, compiler: Sequence[str], flags:
 
 
 def _first_error(output: str, status: int) -> str:
-    """Pick the line of a compiler's output that says what is wrong."""
+    """Pick the line of a compiler's output that names what is wrong."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return next(iter(errors or lines), f"it ended with status {status} without a message")
 
 
 def _compiles(compiler: Sequence[str], flags: Sequence[str]) -> bool:
-    """Try a two-line program, for a compiler that is there may still be broken."""
+    """Try a two-line program, because a compiler that is there may still be broken."""
     with tempfile.TemporaryDirectory(prefix="castmates-cc-") as directory:
         source = Path(directory) / "probe.c"
         source.write_text(_PROBE, encoding="utf-8")

@@ -34,7 +34,7 @@ static inline int capacity_writes(struct capacity *s, uint64_t visits)
 static inline __attribute__((always_inline)) void capacity_visit(struct cycles *cycles, unsigned cycle, int writes)
 {
     struct line *line = cycles->here[cycle], *next = line->next;
-    CM_PIN(next); /* a load of its own */
+    CM_PIN(next); /* a separate load */
     cycles->here[cycle] = next;
     cycles->loads[cycle]++;
     if (writes)

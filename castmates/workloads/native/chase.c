@@ -10,7 +10,7 @@ static void *chase_prepare(const cm_options *options, unsigned thread)
     return s != NULL && cycles_prepare(s, options) ? s : NULL;
 }
 
-/* A load of its own: those of several cycles cannot become one that gathers. */
+/* A separate load: those of several cycles cannot become one that gathers. */
 static inline struct line *chase_next(const struct line *line)
 {
     struct line *next = line->next;
@@ -34,7 +34,7 @@ static inline struct line *chase_next(const struct line *line)
         }                                  \
         break;
 
-/* Go as many steps along the first cycles, up to eight. They have names, for an array might be kept in memory. */
+/* Go as many steps along the first cycles, up to eight. They have names: an array might be kept in memory. */
 static __attribute__((noinline)) void chase_walk(struct line **here, uint64_t steps, unsigned parallel)
 {
     struct line *a = here[0], *b = here[1], *c = here[2], *d = here[3];

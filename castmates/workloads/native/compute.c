@@ -55,7 +55,7 @@ static void compute_restart(void *state)
     s->checksum = s->chunk = s->chunks = s->last = 0;
 }
 
-/* Every chunk starts from the same seed, so two fresh calculations tell what the sum must be. */
+/* Every chunk starts from the same seed, so two fresh calculations show what the sum must be. */
 static const char *compute_verify(void *state)
 {
     const struct compute *s = state;

@@ -80,7 +80,7 @@ static inline uint64_t cm_claim(cm_crew *crew)
     return mine;
 }
 
-/* The first thread beats what all have done; the others tell it. */
+/* The first thread beats what all have done; the others report to it. */
 static inline void cm_tell(cm_worker *worker, uint64_t units)
 {
     cm_crew *crew = worker->crew;
@@ -158,7 +158,7 @@ static inline void *cm_live(void *argument)
     return NULL;
 }
 
-/* Let all threads live; 0, or the errno for which there are no such threads. */
+/* Let all threads live; 0, or the errno where there are none. */
 static inline int cm_run_crew(cm_crew *crew)
 {
     unsigned threads = crew->options->threads;

@@ -46,7 +46,7 @@ static inline unsigned cycles_take_turn(struct cycles *s)
     return cycle;
 }
 
-/* Make the cycles in memory of one's own; 0 with errno where there is none. */
+/* Make the cycles in private memory; 0 with errno where there is none. */
 static inline int cycles_prepare(struct cycles *s, const cm_options *options)
 {
     uint64_t bytes = cm_share(options), seed = 20240607;

@@ -30,7 +30,7 @@ static void *gather_prepare(const cm_options *options, unsigned thread)
     return s->table == NULL ? NULL : s;
 }
 
-/* A place of its own: several of them cannot become one access that gathers or scatters. */
+/* A separate place: several of them cannot become one access that gathers or scatters. */
 static inline uint64_t *gather_at(const struct gather *s, uint64_t i)
 {
     uint64_t *at = &s->table[gather_place(s, i)];

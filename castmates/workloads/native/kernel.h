@@ -2,7 +2,7 @@
 
    int main(int argc, char **argv) { return cm_main(&kernel, argc, argv); }
 
-   This header comes first in a kernel's source, for it asks the system's headers for all they have. Helpers:
+   This header comes first in a kernel's source, because it asks the system's headers for all they have. Helpers:
    cm_share (options.h), cm_allocate, cm_state, cm_random (memory.h), cm_now (heartbeat.h), cm_relax (pace.h). */
 #ifndef CASTMATES_KERNEL_H
 #define CASTMATES_KERNEL_H
@@ -17,9 +17,9 @@
 #include "pace.h"
 #include "program.h"
 
-#define CM_HELD_ENOUGH 0.98 /* of the wanted rate; less than that is said */
+#define CM_HELD_ENOUGH 0.98 /* of the wanted rate; less than that is reported */
 
-/* Say what could not be had. */
+/* Report what could not be had. */
 static inline int cm_cannot_prepare(const cm_crew *crew)
 {
     const cm_kernel *kernel = crew->kernel;
@@ -36,7 +36,7 @@ static inline int cm_cannot_prepare(const cm_crew *crew)
     return 1;
 }
 
-/* Say so where the wanted rate was not held. */
+/* Report where the wanted rate was not held. */
 static inline void cm_report_rate(const cm_crew *crew)
 {
     const cm_options *options = crew->options;

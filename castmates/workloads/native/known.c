@@ -1,10 +1,10 @@
-/* known: tasks of which it is known what counters must say of them; `castmates doctor --verify-counters` runs them.
+/* known: tasks whose counts are known beforehand; `castmates doctor --verify-counters` runs them.
 
-   known TASK [cpu=N] [bytes=N] [directory=D]          prepares, says "ready", and does as many units as each line says
+   known TASK [cpu=N] [bytes=N] [directory=D]          prepares, prints "ready", and does as many units as a line asks
    known TASK [cpu=N] [bytes=N] [directory=D] units=N  does so many and ends
 
-   After each portion it says "done" and its own account of it: minor faults, major faults, voluntary and other
-   switches, ns on a CPU, as getrusage and the clock of the process tell. What cannot be done here is one line,
+   After each portion it prints "done" and its own account of it: minor faults, major faults, voluntary and other
+   switches, ns on a CPU, as getrusage and the clock of the process show. What cannot be done here is one line,
    "cannot: " and why. */
 #include "known.h"
 

@@ -37,7 +37,7 @@ typedef struct {
 
 static inline uint64_t known_page(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
-/* Fresh small pages that nobody has touched; a kernel without huge pages refuses the advice, and is right. */
+/* Fresh small pages, never touched; a kernel without huge pages refuses the advice, and is right. */
 static inline char *known_fresh(uint64_t bytes)
 {
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 /* Tasks whose answer the processor's own counters must give. What a compiler could change is written in assembler:
-   of x86-64 and aarch64; on other processors those tasks say that they have no known answer. */
+   of x86-64 and aarch64; on other processors those tasks report that they have no known answer. */
 #ifndef CASTMATES_KNOWN_CORE_H
 #define CASTMATES_KNOWN_CORE_H
 
@@ -119,7 +119,7 @@ static const char *stream(uint64_t units)
     return NULL;
 }
 
-/* Where the pointer of one step lies: in a line of its own, or in one line of a page, those of other pages in other sets. */
+/* Where the pointer of one step lies: in its own line, or in one line of a page, those of other pages in other sets. */
 static void **place_of(uint64_t number)
 {
     uint64_t step = known_memory.step;

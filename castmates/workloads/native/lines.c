@@ -1,4 +1,4 @@
-/* lines: runs a command and reads what it writes: the keeper of programs whose output tells how far they are.
+/* lines: runs a command and reads what it writes: the keeper of programs whose output shows how far they are.
 
    The command's output is a pseudo-terminal, so that it comes line by line. It stays open here too: what was written
    can be read to the end after the command has ended, and a command that closes its output goes on. */
@@ -83,7 +83,7 @@ static void parse(struct keeper *keeper, int argc, char **argv)
             compile_or_exit(&keeper->ready, "ready", optarg);
             keeper->has_ready = 1;
         } else {
-            exit(2); /* getopt_long has said why */
+            exit(2); /* getopt_long has printed why */
         }
     }
     if (!has_step || optind == argc) {
@@ -273,7 +273,7 @@ static int start(struct keeper *keeper, int output, const sigset_t *before)
     return error;
 }
 
-/* Hand signals on, and say whether the command has ended. */
+/* Hand signals on, and return whether the command has ended. */
 static int hear_signals(struct keeper *keeper, int signals, int *status)
 {
     struct signalfd_siginfo heard;
@@ -286,7 +286,7 @@ static int hear_signals(struct keeper *keeper, int signals, int *status)
     return waitpid(keeper->pid, status, WNOHANG) == keeper->pid;
 }
 
-/* Read and hand on until the command has ended; returns its status as wait tells it. */
+/* Read and hand on until the command has ended; returns its status as wait reports it. */
 static int follow(struct keeper *keeper, int output, int signals)
 {
     struct pollfd both[2] = {{.fd = output, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
@@ -306,7 +306,7 @@ static int follow(struct keeper *keeper, int output, int signals)
     return status;
 }
 
-/* Choose our exit status, and say what the command cannot have said itself. */
+/* Choose our exit status, and report what the command cannot have reported itself. */
 static int verdict(const struct keeper *keeper, int status)
 {
     if (keeper->wrong)
@@ -340,7 +340,7 @@ int main(int argc, char **argv)
     } else {
         status = verdict(&keeper, follow(&keeper, output[0], signals));
     }
-    if (status == 0 || (keeper.asked && !keeper.wrong)) /* how it takes our signal says nothing of its work */
+    if (status == 0 || (keeper.asked && !keeper.wrong)) /* how it takes our signal shows nothing of its work */
         cm_finished(keeper.hb);
     else
         cm_failed(keeper.hb);

@@ -1,7 +1,7 @@
 /* loop: runs a command again and again, one beat per successful run: the keeper of programs without a heartbeat.
 
    While one run lasts, the next one is already there: it has called exec and stands before its first instruction,
-   held by ptrace. Such a stop takes no time, passes for stopped and for frozen, and outlasts the SIGCONT of a thaw. */
+   held by ptrace. This stop takes no time, passes for stopped and for frozen, and outlasts the SIGCONT of a thaw. */
 #define _GNU_SOURCE /* pipe2 */
 #include <getopt.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ enum ahead { UNDECIDED = 0, TO_EXEC = 1, TO_FORK = 2, NOT_AHEAD = 3 };
 
 struct run {
     pid_t pid;    /* 0: there is none */
-    int report;   /* tells the errno for which the command cannot be run, or ends without a word at its exec */
+    int report;   /* has the errno for which the command cannot be run, or ends without a word at its exec */
     int gate;     /* an eventfd at which a run waits that has not called exec; -1: there is none */
     int waiting;  /* it stands at its barrier */
     int ended;
@@ -52,7 +52,7 @@ struct keeper {
     enum ahead ahead;
     uint64_t units; /* 0: for ever */
     cm_heartbeat *hb;
-    struct cm_file *restarts; /* NULL: nobody wants to know */
+    struct cm_file *restarts; /* NULL: not wanted */
     sigset_t before, waited;
     uint64_t prepare_ns; /* when the next run is to be prepared; 0: there is nothing to prepare */
     struct run running, next;
@@ -87,7 +87,7 @@ static void parse(struct keeper *keeper, int argc, char **argv)
         } else if (option == 'a') {
             keeper->ahead = parse_ahead(optarg);
         } else {
-            exit(2); /* getopt_long has said why */
+            exit(2); /* getopt_long has printed why */
         }
     }
     if (optind == argc) {
@@ -113,7 +113,7 @@ static int try_ptrace(void)
     return 0;
 }
 
-/* Prepare the next run as far as this machine permits, and say so where that is not the usual way. */
+/* Prepare the next run as far as this machine permits, and report where that is not the usual way. */
 static void choose_ahead(struct keeper *keeper)
 {
     if (keeper->ahead == UNDECIDED) {
@@ -249,7 +249,7 @@ static int sleep_for_signal(struct keeper *keeper)
     return sigwaitinfo(&keeper->waited, NULL);
 }
 
-/* Sleep until this run is at its barrier or has ended; returns 0 when we are told to stop instead. */
+/* Sleep until this run is at its barrier or has ended; returns 0 when we are asked to stop instead. */
 static int await(struct keeper *keeper, const struct run *run)
 {
     while (!run->waiting && !run->ended) {
@@ -276,7 +276,7 @@ static void switch_runs(struct keeper *keeper)
         close_gap(keeper->restarts);
         return;
     }
-    close_gap(keeper->restarts); /* first, for afterwards the run may have our CPU for a while */
+    close_gap(keeper->restarts); /* first, because the run may then have our CPU for a while */
     if (keeper->ahead == TO_EXEC)
         ptrace(PTRACE_DETACH, run->pid, NULL, NULL);
     else if (write(run->gate, &open, sizeof open) < 0)
@@ -301,7 +301,7 @@ static void end(struct run *run)
     }
 }
 
-/* Say how the command failed, and choose our exit status after it; `when` is "" for the run whose turn it was. */
+/* Report how the command failed, and choose our exit status after it; `when` is "" for the run whose turn it was. */
 static int blame(const char *command, const struct run *run, const char *when)
 {
     if (run->error != 0) {
@@ -320,7 +320,7 @@ static int blame(const char *command, const struct run *run, const char *when)
 static int keep(struct keeper *keeper)
 {
     struct run *running = &keeper->running, *next = &keeper->next;
-    uint64_t took = UINT64_MAX; /* the last run; nobody knows yet */
+    uint64_t took = UINT64_MAX; /* the last run; not known yet */
     for (uint64_t done = 0; keeper->units == 0 || done < keeper->units; done++) {
         int last = keeper->units != 0 && done + 1 == keeper->units;
         keeper->prepare_ns = 0;

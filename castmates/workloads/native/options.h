@@ -45,7 +45,7 @@ typedef struct {
     cm_options defaults;
     uint64_t least_bytes;     /* the smallest working set of a thread; 0: CM_LEAST_BYTES */
     uint64_t least_pages;     /* the same in pages, where that is more */
-    uint64_t bytes_per_unit;  /* so that --rate can be told in bytes a second; 0: it cannot */
+    uint64_t bytes_per_unit;  /* so that --rate can be given in bytes a second; 0: it cannot */
     uint64_t pages_per_unit;  /* the same in pages */
     const char *const *modes; /* NULL-terminated, the first is the default; NULL where there are none */
     uint64_t step;            /* the smallest piece of work in units; others are multiples of it */
@@ -54,7 +54,7 @@ typedef struct {
        all share may be made by thread 0 and kept in a static variable. NULL with errno: it cannot be had. */
     void *(*prepare)(const cm_options *options, unsigned thread);
     void (*work)(void *state, uint64_t units); /* one chunk; threads never wait for one another in it */
-    void (*restart)(void *state);              /* forgets the work done while the chunk was sized; nobody works */
+    void (*restart)(void *state);              /* forgets the work done while the chunk was sized; no thread works */
     const char *(*verify)(void *state);        /* NULL, or what is wrong; called when all threads have ended, in turn */
     void (*end)(void *state);                  /* after the verdict, for what must not be left behind; may be NULL */
 } cm_kernel;
@@ -108,7 +108,7 @@ static inline void cm_help_modes(const cm_kernel *kernel)
     printf(" (default %s)\n", kernel->modes[0]);
 }
 
-/* Print what the table says. */
+/* Print what the table has. */
 static inline void cm_help(const cm_kernel *kernel)
 {
     const cm_options *defaults = &kernel->defaults;
@@ -146,7 +146,7 @@ static inline void cm_help(const cm_kernel *kernel)
          "Exit status: 0 done, 1 no memory, 2 bad arguments, 3 the result is wrong.");
 }
 
-/* Read a whole number within bounds, or say what is wrong with it. */
+/* Read a whole number within bounds, or report what is wrong with it. */
 static inline unsigned cm_between_or_exit(const char *name, const char *option, const char *text, unsigned least,
                                           unsigned most)
 {
@@ -207,7 +207,7 @@ static inline void cm_take(const cm_kernel *kernel, cm_options *options, int opt
     case 'm': options->mode = cm_mode_or_exit(kernel, optarg); break;
     case 'd': options->directory = optarg; break;
     case 'h': cm_help(kernel); exit(0);
-    default: exit(2); /* getopt_long has said why */
+    default: exit(2); /* getopt_long has printed why */
     }
 }
 

@@ -43,7 +43,7 @@ static void pagefault_map(struct pagefault *s)
         cm_stopped = 1;
         return;
     }
-    madvise(s->memory, s->pages * s->page, s->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* a wish: the count tells */
+    madvise(s->memory, s->pages * s->page, s->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* a wish: the count shows */
 }
 
 static void pagefault_unmap(struct pagefault *s)

@@ -1,4 +1,4 @@
-/* Passes: the same places in the same random order again and again, so that what a pass must give can be told without
+/* Passes: the same places in the same random order again and again, so that what a pass must give is known without
    having watched it: whatever ran, the sum is (whole passes) * (sum of one) + (what the pass begun has given). */
 #ifndef CASTMATES_PASSES_H
 #define CASTMATES_PASSES_H
@@ -41,7 +41,7 @@ static inline void cm_advance(cm_passes *p, uint64_t units)
     }
 }
 
-/* Whether the sum is what these passes give; `found` tells what there is to find in a place of the pass. */
+/* Whether the sum is what these passes give; `found` is what there is to find in a place of the pass. */
 static inline int cm_sum_is_right(const cm_passes *p, uint64_t (*found)(const void *, uint64_t), const void *of)
 {
     uint64_t whole = 0, begun = 0;

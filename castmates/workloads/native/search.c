@@ -1,4 +1,4 @@
-/* search: binary searches in a sorted array, with a branch at each step that nobody can predict. */
+/* search: binary searches in a sorted array, with a branch at each step that cannot be predicted. */
 #include "kernel.h"
 #include "passes.h"
 

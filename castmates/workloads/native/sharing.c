@@ -7,7 +7,7 @@
 #define SHARING_CAN_SPLIT 0
 #endif
 
-/* What the threads share, each part in lines of its own. */
+/* What the threads share, each part in its own lines. */
 static struct {
     pthread_mutex_t lock;
     uint64_t locked; /* the counter that the lock guards, in its line */
@@ -25,14 +25,14 @@ struct sharing {
 
 static struct sharing *sharing_threads;
 
-/* Where the system kills who locks a word in two lines (split_lock_detect=fatal), say so at least. */
+/* Where the system kills who locks a word in two lines (split_lock_detect=fatal), report it at least. */
 static void sharing_is_forbidden(int signal_number)
 {
     static const char said[] = "sharing: ended by SIGBUS: this system forbids locked words that lie in two lines "
                                "(split_lock_detect=fatal); start it with split_lock_detect=off, or take another mode\n";
     ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);
     (void)signal_number;
-    (void)written; /* there is nobody else to be told */
+    (void)written; /* there is no one else to report to */
     _exit(1);
 }
 
@@ -52,7 +52,7 @@ static void *sharing_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* The compiler's own atomics must not be used on such an address: where processors can do it, they stop all others. */
+/* The compiler's own atomics must not be used on this address: where processors can do it, they stop all others. */
 static void sharing_count_split(uint64_t *word)
 {
 #if SHARING_CAN_SPLIT

@@ -73,7 +73,7 @@ static inline void cm_size_unknown(const char *name, const char *text, int cpu, 
     exit(2);
 }
 
-/* Resolve a share of a cache or a number of ways, and say once what it comes to; 0 where the text is neither. */
+/* Resolve a share of a cache or a number of ways, and print once what it comes to; 0 where the text is neither. */
 static inline uint64_t cm_resolve_size(const char *name, const char *text)
 {
     const char *of;
@@ -95,7 +95,7 @@ static inline uint64_t cm_resolve_size(const char *name, const char *text)
     return bytes;
 }
 
-/* Read a size of at least so many bytes, or say what is wrong with it. */
+/* Read a size of at least so many bytes, or report what is wrong with it. */
 static inline uint64_t cm_size_or_exit(const char *name, const char *text, uint64_t least)
 {
     uint64_t bytes = cm_parse_number(text);

@@ -27,7 +27,7 @@ static __attribute__((noinline)) CM_SCALAR void spin_work(void *state, uint64_t 
 
 static void spin_restart(void *state) { *(uint64_t *)state = 0; }
 
-/* There is no result to check: that it ran is what its heartbeat tells. */
+/* There is no result to check: that it ran is what its heartbeat shows. */
 static const char *spin_verify(void *state)
 {
     (void)state;

@@ -68,7 +68,7 @@ static void *spmv_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* The element of x that an entry wants: a read of its own, for several cannot become one that gathers. */
+/* The element of x that an entry wants: a separate read: several cannot become one that gathers. */
 static inline const double *spmv_at(const struct spmv *s, uint64_t entry)
 {
     const double *at = &s->x[s->column[entry]];

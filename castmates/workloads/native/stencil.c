@@ -47,7 +47,7 @@ static void stencil_border(double *restrict into, const double *restrict from)
 
 static inline cm_vector stencil_load(const double *at) { return (cm_vector) * (const stencil_vector *)at; }
 
-/* A vector of points; the vectors are written out, for not every compiler would make them of a plain loop. */
+/* A vector of points; the vectors are written out: not every compiler would make them of a plain loop. */
 static inline void stencil_points(double *into, const double *above, const double *row, const double *below)
 {
     cm_vector around = stencil_load(above) + stencil_load(below) + stencil_load(row - 1) + stencil_load(row + 1);

@@ -1,4 +1,4 @@
-/* stream: reads and writes arrays in order, for ever: an antagonist that wants memory bandwidth. */
+/* stream: reads and writes arrays in order, without end: an antagonist that wants memory bandwidth. */
 #include "kernel.h"
 
 #include "vectors.h"
@@ -105,7 +105,7 @@ static void *stream_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* The elements go round as often as it takes; every mode has a loop of its own, with its piece in it. */
+/* The elements go round as often as it takes; every mode has its own loop, with its piece in it. */
 static inline __attribute__((always_inline)) void stream_round(struct stream *s, uint64_t left,
                                                                void (*piece)(struct stream *, uint64_t))
 {

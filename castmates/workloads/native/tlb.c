@@ -58,7 +58,7 @@ static void *tlb_prepare(const cm_options *options, unsigned thread)
     return s;
 }
 
-/* A load of its own: those of several chains cannot become one that gathers. */
+/* A separate load: those of several chains cannot become one that gathers. */
 static inline void **tlb_next(void **at)
 {
     void **next = *at;

@@ -20,7 +20,7 @@ struct tree {
 static uint64_t tree_key(uint64_t rank) { return (rank << 16) + (cm_mix(rank) & 0xffff); }
 static uint64_t tree_load(uint64_t rank) { return cm_mix(~rank); }
 
-/* Plant the nodes of ranks `from` to `end` as a balanced tree; `place` says where each rank's node lies. */
+/* Plant the nodes of ranks `from` to `end` as a balanced tree; `place` gives where each rank's node lies. */
 static struct node *tree_plant(struct tree *s, const uint32_t *place, uint64_t from, uint64_t end)
 {
     uint64_t rank = from + (end - from) / 2;

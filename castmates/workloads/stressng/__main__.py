@@ -1,7 +1,7 @@
 """Keeps a stressor of stress-ng running, a fixed number of bogo ops at a time, and reports each of them.
 
-stress-ng tells its bogo ops only when it ends, so it is run again and again with `--NAME-ops N`. What its own metrics
-say was done is what counts: less than N is a failure. Standard library only.
+stress-ng reports its bogo ops only when it ends, so it is run again and again with `--NAME-ops N`. What its own metrics
+report is what counts: less than N is a failure. Standard library only.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def command_of(stressor: str, ops: int, instances: int, report: str, further: Se
 
 
 def _once(command: list[str], report: Path, log: Path, ops: int) -> int:
-    """Run it and return how many bogo ops its metrics say."""
+    """Run it and return how many bogo ops its metrics report."""
     report.unlink(missing_ok=True)
     with log.open("wb") as output:
         try:

@@ -22,7 +22,7 @@ WARM_UP_SECONDS = 10.0  # where steps are long, fewer of them warm up
 
 
 def main() -> int:
-    """Build the job that the command line names and run it until told to stop."""
+    """Build the job that the command line names and run it until it is asked to stop."""
     wanted = wish.parse()
     if wanted is None:
         print(jobs.listing())

@@ -34,7 +34,7 @@ class Pulse:
         self.steps = 0
 
     def step(self) -> None:
-        """One step is done; leave here if told to."""
+        """One step is done; leave here if asked to."""
         self.steps += 1
         if self._ending is None:
             self._ending = Ending(self._beats)

@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class Ending:
-    """Whether the job was told to stop.
+    """Whether the job was asked to stop.
 
     Python's own handler waits until a step has returned to Python; a large model's takes many seconds. The signal also
     wakes a thread, which ends the process where the step does not come to its end soon.

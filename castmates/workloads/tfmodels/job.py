@@ -64,7 +64,7 @@ def assemble(
 
 
 def reading(wish: Wish, **more: Any) -> dict[str, Any]:
-    """Say, in the words of a data configuration, how the records are read."""
+    """Describe, in the words of a data configuration, how the records are read."""
     return {"input_path": wish.data or "", "global_batch_size": wish.batch, "is_training": wish.training} | more
 
 

@@ -77,7 +77,7 @@ MODELS = tuple(dict.fromkeys(model for model, _ in SHAPES))
 
 
 def listing() -> str:
-    """Say in a few lines which jobs there are."""
+    """List in a few lines which jobs there are."""
     width = max(len(model) for model in MODELS)
     return "\n".join(
         f"--model {model:{width}} --size {size:5}  {shape.summary}, batch {shape.batch} (data: {shape.inputs})"

@@ -40,7 +40,7 @@ class StepPhases:
             self._kept.append(tuple(end - begin for begin, end in itertools.pairwise(steady)))
 
     def medians_ms(self) -> dict[str, float]:
-        """Say in ms how long each phase takes in the middle."""
+        """Return in ms how long each phase takes in the middle."""
         columns = zip(*self._kept, strict=True)
         return {
             name: round(statistics.median(column) / 1e6, 3)
@@ -49,7 +49,7 @@ class StepPhases:
 
 
 def on_steady_clock(stamps: Sequence[float], now_ns: int | None = None, wall: float | None = None) -> list[int]:
-    """Seconds of the wall's clock as times of CLOCK_MONOTONIC, as long as nobody sets the former meanwhile."""
+    """Seconds of the wall's clock as times of CLOCK_MONOTONIC, as long as the former is not set meanwhile."""
     now_ns = time.monotonic_ns() if now_ns is None else now_ns
     wall = time.time() if wall is None else wall
     return [now_ns - round(1e9 * (wall - stamp)) for stamp in stamps]

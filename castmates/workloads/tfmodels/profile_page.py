@@ -1,7 +1,7 @@
 """Asks a running job to profile its next steps, through a page of shared memory; standard library only.
 
 Between two steps the job compares two numbers in memory, which takes some tens of nanoseconds: no signal, no look at
-a file system. A job that can be profiled says so in the page; its answer is a file beside it.
+a file system. A job that can be profiled marks it in the page; its answer is a file beside it.
 """
 
 import json
@@ -57,11 +57,11 @@ class Page:
 
     @property
     def able(self) -> bool:
-        """Whether the job has said that it can be profiled."""
+        """Whether the job has marked that it can be profiled."""
         return bool(self._words[ABLE])
 
     def offer(self) -> None:
-        """Say that this job can be profiled."""
+        """Mark that this job can be profiled."""
         self._words[ABLE] = 1
 
     @property

@@ -74,7 +74,7 @@ class Profiler:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
-        with suppress(OSError):  # the job goes on without its profile; the runner says that nothing came
+        with suppress(OSError):  # the job goes on without its profile; the runner reports that nothing came
             self._page.answer(self._done, content)
 
 

@@ -219,7 +219,7 @@ def _write_lines(folder: Path, lines: Iterable[str]) -> None:
 
 
 def _told(examples: Iterable[Any], count: int) -> Iterator[Any]:
-    """Pass examples on, and say now and then how far it is."""
+    """Pass examples on, and report now and then how far it is."""
     for number, example in enumerate(examples, start=1):
         if number % max(1, count // 4) == 0:
             print(f"{number} of {count} examples", file=sys.stderr, flush=True)

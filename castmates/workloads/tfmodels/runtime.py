@@ -29,7 +29,7 @@ def tensorflow(threads: int) -> Any:
 
 
 def where_to_run(error: ModuleNotFoundError) -> str:
-    """Say in one sentence what to do where TensorFlow or the Model Garden is missing."""
+    """Print in one sentence what to do where TensorFlow or the Model Garden is missing."""
     return (
         f"This Python has no module '{error.name}': run the job in the tfmodels environment "
         "(castmates build-environment tfmodels)."

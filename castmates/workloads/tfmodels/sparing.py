@@ -53,7 +53,7 @@ class _Stand(Loader):
         return _Later(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Whoever wants a module below it needs the real one."""
+        """A module below it needs the real one."""
         vars(module).pop("__path__", None)
         vars(module)["_made"] = True
 
@@ -88,5 +88,5 @@ class Finder(MetaPathFinder):
 
 
 def spare(*, one_job: bool) -> None:
-    """Import from now on only what is used; `one_job`: nobody asks the packages for all that they have."""
+    """Import from now on only what is used; `one_job`: the packages are not asked for all that they have."""
     sys.meta_path.insert(0, Finder(LATER, PLAIN if one_job else ()))

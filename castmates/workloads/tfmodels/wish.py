@@ -132,7 +132,7 @@ def add_runtime(parser: argparse.ArgumentParser) -> None:
 
 
 def _complaint(wish: Wish) -> str:
-    """Say in a few words what of a wish cannot be, or ''."""
+    """Return in a few words what of a wish cannot be, or ''."""
     if wish.model == "dlrm" and wish.batch == 1:
         return "the dlrm model cannot take a batch of 1, its smallest is 2"
     if wish.rows is not None and wish.model != "dlrm":

@@ -50,7 +50,7 @@ class Boot:
 
     @property
     def told(self) -> str:
-        """Everything that was said, for whoever has to find out what went wrong."""
+        """All output, to find out what went wrong."""
         end = f"exit {self.code}" if self.code is not None else "the guest did not come to an end"
         console = f"\n--- console\n{self.console[-4000:]}" if self.code is None else ""
         return f"{end} after {self.seconds:.0f} s\n{self.stdout[-8000:]}\n{self.stderr[-8000:]}{console}"

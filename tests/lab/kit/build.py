@@ -63,7 +63,7 @@ def built() -> Lab | None:
 
 
 def build(say: Say) -> Lab:
-    """Return the lab, built first if need be; NoLab says why that cannot be."""
+    """Return the lab, built first if need be; NoLab explains why that cannot be."""
     if lab := built():
         return lab
     if reason := debian.unfit():

@@ -14,7 +14,7 @@ Say = Callable[[str], None]
 
 
 class NoLab(Exception):
-    """The lab cannot be had on this machine; the message says why, as the rest of a sentence."""
+    """The lab cannot be had on this machine; the message has the reason, as the rest of a sentence."""
 
 
 def call(
@@ -23,7 +23,7 @@ def call(
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> str:
-    """Run a command and return what it said; where it fails, NoLab tells its last words and where all of them are."""
+    """Run a command and return its output; where it fails, NoLab shows its last words and where all of them are."""
     command = [str(word) for word in words]
     name = " ".join(command[:3])
     try:

@@ -15,7 +15,7 @@ _CALLED = {RELEASE, "stable", "oldstable"}  # how a machine's configuration may 
 
 
 def unfit(needed: Sequence[str] = NEEDED) -> str | None:
-    """Say why nothing can be had out of Debian 12's packages here, with these programs; None where it can."""
+    """Return why nothing can be had out of Debian 12's packages here, with these programs; None where it can."""
     if platform.machine() != "x86_64":
         return f"it is built out of Debian's amd64 packages, and this machine is {platform.machine()}"
     try:
@@ -30,7 +30,7 @@ def unfit(needed: Sequence[str] = NEEDED) -> str | None:
 
 
 class Debian:
-    """An apt with lists and packages of its own in one folder; the machine's are neither read nor changed."""
+    """An apt with its own lists and packages in one folder; the machine's are neither read nor changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()

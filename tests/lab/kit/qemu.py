@@ -1,6 +1,6 @@
 """QEMU with RDT: Debian's QEMU 7.2, static, out of Debian's packages, with the patch that lies beside this file.
 
-Each step is skipped where its mark says that it was done, so that a build that was killed goes on.
+Each step is skipped where its mark shows that it was done, so that a build that was killed goes on.
 """
 
 import os
@@ -87,7 +87,7 @@ class Build:
                 self._wrap(name, f'{own} "$@"')
 
     def bring_libraries(self) -> None:
-        """Unpack the libraries, and let pkg-config's files tell where they are now."""
+        """Unpack the libraries, and make pkg-config's files point to where they are now."""
         unpack(self.debian.fetch(*LIBRARIES), self.libraries)
         for file in (self.libraries / MULTIARCH / "pkgconfig").glob("*.pc"):
             lines = file.read_text().splitlines(keepends=True)

@@ -1,6 +1,6 @@
 """Some 250 operations on resctrl, whose outcomes on several kernels are recorded in tests/data/resctrl.
 
-Their order matters: what a kernel says depends on what was done before. For a guest with one socket and 4 CPUs.
+Their order matters: what a kernel prints depends on what was done before. For a guest with one socket and 4 CPUs.
 """
 
 import itertools

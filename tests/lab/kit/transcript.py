@@ -1,4 +1,4 @@
-"""Does things to resctrl and writes down what became of them: errno, the kernel's words, and what a file says after.
+"""Does things to resctrl and writes down what became of them: errno, the kernel's words, and what a file holds after.
 
 mkdir g1                       -> OK       | ok
 write g1/schemata 'L3:0=5\n'   -> EINVAL   | The mask 5 has non-consecutive 1-bits  =>     MB:0=100 /     L3:0=fff

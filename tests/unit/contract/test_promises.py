@@ -44,7 +44,7 @@ def workload(**keys: object) -> Workload:
         (promises.freezes(Stood(True, 0, 0.0, False)), "no progress any more after it was frozen"),
         (promises.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
         (promises.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
-        (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue says 1 GB"),
+        (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue states 1 GB"),
         (promises.ends(Ended(None, False, "")), "had not ended 2 s after SIGTERM"),
         (promises.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
     ],

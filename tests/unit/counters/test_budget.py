@@ -1,4 +1,4 @@
-"""How many events fit, told by a kernel of the test's own: it lends out so many counters, and not always."""
+"""How many events fit, shown by a kernel that the test makes up: it lends out so many counters, and not always."""
 
 import pytest
 

@@ -173,7 +173,7 @@ def test_what_cannot_be_read_on_one_target_is_in_no_sum(monkeypatch):
 
 
 def test_a_group_is_read_again_while_somebody_who_inherits_it_is_born(monkeypatch):
-    """The kernel says ECHILD for the moment in which a new thread has a part of a group."""
+    """The kernel answers ECHILD for the moment in which a new thread has a part of a group."""
     answers = [ChildProcessError] * 3 + [bytes(32)]
 
     def answer(*_):

@@ -17,7 +17,7 @@ def by_event(report):
 
 
 def refusal(text):
-    """What is said of it; "" where it can be read."""
+    """The message about it; "" where it can be read."""
     try:
         parse(text)
     except CastmatesError as told:

@@ -1,4 +1,4 @@
-"""What perf says an event is, read out of its own words; and the table for where there is no perf."""
+"""What an event is for perf, read from its own output; and the table for where there is no perf."""
 
 import pytest
 

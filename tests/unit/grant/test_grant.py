@@ -163,7 +163,7 @@ def test_a_grant_outlives_the_command_and_restore(root):
 @pytest.mark.parametrize(
     ("name", "environment", "sentence"),
     [
-        (None, {}, "name who is to run sweeps"),
+        (None, {}, "name the user who runs sweeps"),
         ("no-such-user", {}, "there is no user 'no-such-user'"),
         ("root", {}, "is root, who needs no grant"),
         (None, {"SUDO_USER": "root"}, "is root, who needs no grant"),

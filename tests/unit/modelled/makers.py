@@ -28,7 +28,7 @@ QUIET = "model: {noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}}\n"
 
 
 def project_of(tmp_path, text=STUDY):
-    """A project on a study of this text, with the workloads above and no folder of its own."""
+    """A project on a study of this text, with the workloads above and no folder of workloads."""
     study = read(Study, text, "study.yaml")
     workloads = catalogue.gather([("w.yaml", read(Catalogue, WORKLOADS, "w.yaml"))], study, "study.yaml", ())
     catalogue.check_names(study, workloads, "study.yaml")

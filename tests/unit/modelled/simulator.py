@@ -1,4 +1,4 @@
-"""An exact set-associative LRU cache with way masks, for several users at once: what the model is held against.
+"""An exact set-associative LRU cache with way masks, for several users at once: what the model is compared with.
 
 Sets are simulated side by side. Every user uses the lines of its working sets at random, so that what one set sees is
 independent of the others, as it is in the model.
@@ -32,7 +32,7 @@ class Cache:
         self._rows = np.arange(sets)
 
     def access(self, time: int, owners: np.ndarray, tags: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """One access to every set; says which of them missed. Hits are found in all ways, fills go to the mask's."""
+        """One access to every set; returns which of them missed. Hits are found in all ways, fills go to the mask's."""
         found = (self.tags == tags[:, None]) & (self.owners == owners[:, None])
         hit = found.any(axis=1)
         victim = np.where(masks[owners], self.used, np.iinfo(np.int64).max).argmin(axis=1)
@@ -50,7 +50,7 @@ class Traffic:
         self._sets = sets
         speeds = np.array([user.speed for user in users])
         self._odds = (speeds / speeds.sum()).cumsum()
-        self._fresh = 1 << 40  # lines of streams have numbers of their own
+        self._fresh = 1 << 40  # lines of streams have separate numbers
         self._parts = []
         for user in users:
             sizes = [round(lines / sets) for lines, _ in user.reuse.sets]

@@ -1,4 +1,4 @@
-"""The modelled machine knows what each part of a loss is: the intervals of the table hold it as often as they say."""
+"""The modelled machine knows what each part of a loss is: the table's intervals hold it as often as they should."""
 
 import numpy as np
 import pytest

@@ -131,7 +131,7 @@ def studied(plan):
 
 
 def baselines_of(scenes, row):
-    """The scene and the baseline scene that a row of effects compares, told by what each is."""
+    """The scene and the baseline scene that a row of effects compares, named by what each is."""
     mix, partition, baseline, member = row
     own = [s for s in scenes if s.partition == partition and member in s.active and s.kind in ("corun", "solo")]
     scene = next(s for s in own if s.mix == mix or (s.kind == "solo" and partition != "unmanaged"))

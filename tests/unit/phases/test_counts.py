@@ -1,4 +1,4 @@
-"""Counters at the edges of phases: when they are looked at, and what is told of them."""
+"""Counters at the edges of phases: when they are looked at, and what is reported of them."""
 
 import pytest
 

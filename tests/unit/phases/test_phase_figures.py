@@ -1,4 +1,4 @@
-"""The figures `phases` and `evolution` show what the tables say; the results are made up."""
+"""The figures `phases` and `evolution` show what the tables hold; the results are made up."""
 
 import math
 from dataclasses import astuple

@@ -6,7 +6,7 @@ from castmates.machine.topology import parse_cpu_list
 
 
 class Tool:
-    """Two sockets of four CPUs, 12 ways, 16 classes of them and 8 throttles, unless told otherwise."""
+    """Two sockets of four CPUs, 12 ways, 16 classes of them and 8 throttles, unless given otherwise."""
 
     interface = "msr"
 

@@ -189,7 +189,7 @@ class Reference:
         yield f"read occ on removed group: {result(lambda: occupancy.pread(100, 0))}"
         yield f"read tasks on removed group: {result(lambda: tasks.pread(100, 0))}"
 
-    # What its shell commands say.
+    # What its shell commands print.
 
     def about_machine(self) -> list[str]:
         while (line := self.replay.lines[self.replay.at]) and not line.startswith(("===", "$ ")):

@@ -99,7 +99,7 @@ class Replay:
         return "OK"
 
     def status(self) -> str:
-        """Say what the script says of the last command's status: against the one before."""
+        """Print what the script prints of the last command's status: against the one before."""
         now = self.text("info/last_cmd_status").rstrip("\n")
         before, self.known = self.known, now
         if now == before != "ok":

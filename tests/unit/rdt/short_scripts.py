@@ -50,7 +50,7 @@ class Other:
 class Mix:
     """pqos with its os interface, alone and beside a foreign group.
 
-    The transcript does not show what its script did between two calls of pqos: that is told here, as its results
+    The transcript does not show what its script did between two calls of pqos: that is given here, as its results
     suggest. Of pqos only its effect on the tree is imitated: it makes COS1 to COSn, up to its number of classes.
     """
 

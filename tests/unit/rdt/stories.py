@@ -103,7 +103,7 @@ class Story:
         return verb, self.group()
 
     def split(self) -> list[Step]:
-        """Return how a group gets ways of its own: all others get the other half, without the ways that I/O uses."""
+        """Return how a group gets separate ways: all others get the other half, without the ways that I/O uses."""
         own = [way for way in range(self.shape.ways) if not self.shape.shareable >> way & 1]
         low, high = own[: len(own) // 2], own[len(own) // 2 :]
         one = self.random.choice(CONTROLS)

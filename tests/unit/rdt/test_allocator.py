@@ -127,7 +127,7 @@ def test_the_rest_of_the_machine_is_bounded_on_the_members_caches_and_put_back()
     assert masks(bench, "") == {0: 0xF00, 1: 0xFF0}
     assert masks(bench, "", "MB") == {0: 70, 1: 100}
     assert parse(allocator.read_back()[REST])["L3"] == {0: 0xF00, 1: 0xFF0}
-    allocator.apply([Share(member=LEAD, ways=0xF)])  # a scene that says nothing of the rest
+    allocator.apply([Share(member=LEAD, ways=0xF)])  # a scene that sets nothing for the rest
     assert bench.fake.read("schemata") == before
     allocator.apply([Share(member=REST, ways=0x3)])
     allocator.restore()
@@ -178,7 +178,7 @@ def test_a_throttle_between_two_steps_is_rounded_up_and_said_once():
 def test_what_the_machine_lacks_is_a_sentence():
     with pytest.raises(CastmatesError, match="no throttle of memory bandwidth"):
         Bench(LAB_NO_THROTTLE).prepared().apply([Share(member=LEAD, bandwidth=50)])
-    with pytest.raises(CastmatesError, match="nobody@9, who has no group"):
+    with pytest.raises(CastmatesError, match="nobody@9, which has no group"):
         Bench().prepared().apply([Share(member="nobody@9", ways=1)])
     bench = Bench(LAB_TWO_SOCKETS)
     bench.held[LEAD] = Held(bench.held[LEAD].pid, (77,))

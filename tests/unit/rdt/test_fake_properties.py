@@ -57,7 +57,7 @@ Limits = dict[tuple[str, str, int], int]
 
 
 def limits(fake: FakeResctrl) -> Limits:
-    """Return all that groups may take, as their files say: group, resource, domain -> value."""
+    """Return all that groups may take, as their files show: group, resource, domain -> value."""
     found = {}
     for group in fake.groups:
         if group.control is None:

@@ -1,4 +1,4 @@
-"""Members get what their shares say, by the CPUs they sit on, and everything is as it was afterwards."""
+"""Members get what their shares state, by the CPUs they sit on, and everything is as it was afterwards."""
 
 import os
 from dataclasses import replace

@@ -143,7 +143,7 @@ def test_versions(text, version):
             "ERROR: Failed to create resctrl group /sys/fs/resctrl/COS7!\n",
             "Failed to create resctrl group /sys/fs/resctrl/COS7; Error initializing PQoS library",
         ),
-        ("NOTE:  Mixed use of MSR and kernel interfaces to manage\n", "", "it did not say why"),
+        ("NOTE:  Mixed use of MSR and kernel interfaces to manage\n", "", "it gave no reason"),
     ],
 )
 def test_complaints_become_part_of_one_sentence(output, errors, words):
