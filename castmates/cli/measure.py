@@ -12,7 +12,7 @@ def measure(
     beside: Annotated[
         str,
         typer.Option(
-            metavar="NAMES", help="Its neighbours, with commas; one at a time.", autocompletion=complete_workloads
+            metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads
         ),
     ] = "stream,chase",
     blocks: Launches = None,
