@@ -1,4 +1,4 @@
-"""The answer of a study: its headline, its pairs, what settles the rest, and what speaks against it."""
+"""The answer of a study: its headline, its pairs, what settles the rest, and what counts against it."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""A sweep over masks that nobody has tried is stamped so wherever its numbers stand; no other study is."""
+"""A sweep over untested masks is stamped so wherever its numbers stand; no other study is."""
 
 import re
 
