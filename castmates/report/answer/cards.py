@@ -10,7 +10,7 @@ from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
-from castmates.report.answer.settling import sweep_command
+from castmates.report.answer.settling import retry_command, sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.words import as_degradation, counted, interval, listed, number, plain
@@ -122,7 +122,7 @@ def _failures(results: Results) -> list[Card]:
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
     title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
-    again = f"To measure them again: `castmates retry`, then `{sweep_command(results)}`."
+    again = f"To measure them again: `{retry_command(results)}`, then `{sweep_command(results)}`."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
 

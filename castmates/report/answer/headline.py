@@ -6,10 +6,12 @@ from castmates.analysis.effects.verdicts import UNSTABLE
 from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spreads
+from castmates.report.answer.thrown_away import nothing_left
 from castmates.report.results import Results
 from castmates.report.text.words import listed, number
 
 NAMED = 3  # losses that the headline names one by one
+NONE_LEFT = "No measurement is left: the only one was thrown away."
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 Pairs = Sequence[Pair]
 
@@ -18,6 +20,8 @@ def headline(results: Results, found: Pairs, under: Mapping[tuple[str, str], str
     """What came out, in one sentence; `under` has what partitions leave of the loss, by lead and mix."""
     if not (results.blocks["status"] == "measured").any():
         return "Nothing was measured: every launch failed." if len(results.blocks) else "Nothing was measured yet."
+    if count := nothing_left(results):
+        return f"No measurement is left: all {count} were thrown away." if count > 1 else NONE_LEFT
     by_state = {state: [pair for pair in found if pair.state == state] for state in (LOSS, SUSPECTED, GAIN, NONE, OPEN)}
     if losses := by_state[LOSS]:
         return _losses(worth_naming(losses, results.margin) or losses, found, under)
