@@ -2,32 +2,6 @@
 
 import pytest
 
-from castmates.report.comparison.compare import compare_studies
-from castmates.report.comparison.folder import write
-from tests.unit import study_folder
-from tests.unit.partition_maker import atoms, made, windows
-
-
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
-    a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
-    b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
-    write(compare_studies([a, b], None), place / "out")
-    return place / "out" / "index.html"
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    place, plan = tmp_path_factory.mktemp("several"), made(atoms(), blocks=3)
-    months = ["2026-01-05T10:00:00+00:00", "2026-02-05T10:00:00+00:00", "2026-04-05T10:00:00+00:00"]
-    studies = [
-        study_folder.write(place / f"study-{number}", plan, windows(plan, noise=0.002 + 0.001 * number), started=month)
-        for number, month in enumerate(months)
-    ]
-    write(compare_studies(studies, None), place / "out")
-    return place / "out" / "index.html"
-
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, compared, width):
