@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.foot import NOTE, finish, lines_of
+from castmates.report.figures.neighbours import looks_in_order
 from castmates.report.figures.panels import axes_at, lines_across, spread_labels
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, looks_of, styled
+from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
 
@@ -40,7 +41,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
-    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows), shift=1)
+    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
     places, dated = _places(rows)
     notes = lines_of(_key(leads, dated))
     shown = leads[:PANELS]

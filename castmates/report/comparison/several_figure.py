@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.comparison.several_words import pair_name, verdict_in
+from castmates.report.figures.neighbours import looks_in_order
 from castmates.report.figures.panels import axes_at, lines_across, without_axis
-from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, looks_of, squeezed, styled
+from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, squeezed, styled
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation
 from castmates.study.spec import UNMANAGED
@@ -62,7 +63,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 
 def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
-    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows), shift=1)
+    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
     pairs: dict[str, list[Row]] = {}
     for row in rows:
         pairs.setdefault(row["mix"], []).append(row)
