@@ -135,9 +135,9 @@ def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below
     stamped, _ = FIGURES[figure].module.draw(few)
     warned, _ = FIGURES[figure].module.draw(dataclasses.replace(results))
     said = [[text.get_text() for text in one.texts] for one in (plainly, stamped, warned)]
-    assert [words.count("unstable") for words in said] == [0, 0, 1]
-    assert [words.count("too few blocks for the controls") for words in said] == [0, 1, 0]
-    corner = next(text for text in warned.texts if text.get_text() == "unstable").get_window_extent()
+    assert [words.count("not steady") for words in said] == [0, 0, 1]
+    assert [words.count("too few launches to know the noise") for words in said] == [0, 1, 0]
+    corner = next(text for text in warned.texts if text.get_text() == "not steady").get_window_extent()
     others = [axes.get_tightbbox() for axes in warned.axes]
     assert not any(corner.overlaps(other) for other in others)
 

@@ -289,16 +289,19 @@ def judged(verdict, control="A/A", lead="dlrm-train"):
     return change
 
 
+SEEN, MISSED, NOT_TRIED = "a known loss was seen", "a known loss was missed", "no known loss measured"
+
+
 @pytest.mark.parametrize(
     ("change", "good", "bad"),
     [
-        (judged("passes"), ["trustworthy", "sensitive"], []),
-        (judged("unstable"), ["sensitive"], ["unstable"]),
-        (judged("unstable", "negative", "compute"), ["sensitive"], ["unstable"]),
-        (judged("inconclusive"), ["sensitive"], ["inconclusive"]),
-        (judged("too few blocks"), ["sensitive"], ["too few blocks for the controls"]),
-        (judged("no sensitivity shown here", "positive", "chase"), ["trustworthy"], ["no sensitivity shown here"]),
-        (judged("no data", "positive", "chase"), ["trustworthy"], ["sensitivity not measured"]),
+        (judged("passes"), ["noise within the margin", SEEN], []),
+        (judged("unstable"), [SEEN], ["not steady"]),
+        (judged("unstable", "negative", "compute"), [SEEN], ["not steady"]),
+        (judged("inconclusive"), [SEEN], ["noise may exceed the margin"]),
+        (judged("too few blocks"), [SEEN], ["too few launches to know the noise"]),
+        (judged("no sensitivity shown here", "positive", "chase"), ["noise within the margin"], [MISSED]),
+        (judged("no data", "positive", "chase"), ["noise within the margin"], [NOT_TRIED]),
     ],
 )
 def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
@@ -306,13 +309,13 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     reader = parsed(html)
     for expected, state in ((good, "good"), (bad, "bad")):
-        shown = re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
+        shown = re.findall(rf'<span class="stamp {state}" title="[^"]+">([^<]*)</span>', html)
         assert shown == expected
-    words = ["measured", *(word for word, _ in stamps(results))]
+    words = ["measured", *(pill.word for pill in stamps(results))]
     assert f'@page {{ @top-right {{ content: "{" · ".join(words)}"' in html, "on every sheet of paper"
     sentence = f"This study is stamped: {', '.join(words[1:])}."
-    assert reader.text().count(sentence) == 1 + 1, "the table of effects, the foot; no figure"
-    assert caveat(results) == " · ".join(word for word in bad if word != "sensitivity not measured")
+    assert reader.text().count(sentence) == 1, "the foot; no table, no figure"
+    assert caveat(results) == " · ".join(word for word in bad if word != NOT_TRIED)
 
 
 def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):

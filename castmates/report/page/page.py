@@ -138,7 +138,10 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
-            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+            [
+                origin(results) or " and ".join(results.platforms) or "no numbers",
+                *(pill.word for pill in stamps(results)),
+            ]
         ),
         "stamps": stamps(results),
         "health": health.summary(results),
