@@ -58,12 +58,13 @@ def _sees_losses(results: Results) -> Card:
         return Card(
             DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health"
         )
-    return Card(
-        DOUBT,
-        "Not known whether losses are seen",
-        "No pair that must slow down was measured (key `controls`).",
-        "health",
+    planned = any(control.kind == "positive" for control in results.plan.controls)
+    why = (
+        "The pair that must slow down has no valid measurement."
+        if planned
+        else "No pair that must slow down was measured (key `controls`)."
     )
+    return Card(DOUBT, "Not known whether losses are seen", why, "health")
 
 
 def _noise(results: Results) -> Card:

@@ -87,10 +87,10 @@ def reasons(lost: ThrownAway) -> str:
     return listed(parts) if parts else ""
 
 
-def nothing_left(results: Results) -> int:
-    """How many measurements of programs there were, where none of them counts; 0 where one does, or none was made."""
+def nothing_left(results: Results) -> bool:
+    """Whether programs were measured, and none of their measurements counts."""
     leads = results.windows[results.windows["role"] == "lead"]
-    return 0 if leads["valid"].any() else len(leads[["company", "block", "window"]].drop_duplicates())
+    return len(leads) > 0 and not leads["valid"].any()
 
 
 def remedy(lost: ThrownAway) -> str:
