@@ -33,3 +33,18 @@ def test_everything_has_a_name_and_the_table_sorts(tab, compared):
     values = tab.ask(f"[...document.querySelector('tbody').rows].map(row => Number(row.cells[{column}].dataset.value))")
     assert values == sorted(values)
     assert len(set(values)) > 3
+
+
+@pytest.mark.parametrize(
+    ("page", "figure"), [("compared", "comparison"), ("several", "comparison"), ("several", "history")]
+)
+def test_its_figures_are_text_on_the_pages_ground_with_values(tab, request, page, figure):
+    tab.open(request.getfixturevalue(page), 1280, dark=True)
+    drawing = f"#figure-{figure} .drawing"
+    ground, letters = tab.ask(
+        f"[getComputedStyle(document.querySelector('{drawing}')).backgroundColor,"
+        f" document.querySelectorAll('{drawing} text').length]"
+    )
+    assert ground != "rgb(255, 255, 255)"
+    assert letters > 5
+    assert tab.ask(f"document.querySelectorAll('{drawing} .value').length") >= 3

@@ -394,8 +394,8 @@ def test_no_flag_is_told_with_the_largest_excess():
     one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
-        "None is flagged; the largest excess of rejected measurements over the baseline is 4.1 points (x in x+a against "
-        "solo)."
+        "None is flagged; the largest excess of rejected measurements over the baseline is 4.1 points "
+        "(x in x+a against solo)."
     )
     assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
 

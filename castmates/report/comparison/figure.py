@@ -24,8 +24,9 @@ from castmates.report.figures.style import (
     empty_figure,
     styled,
 )
+from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation
+from castmates.report.text.words import Row, as_degradation, interval, number
 from castmates.study.spec import UNMANAGED
 
 ROWS = 24
@@ -99,6 +100,11 @@ def _name(row: Row) -> str:
     return f"{who}\n{broken('@' + row['partition_a'], 25)}" + ("" if row["masks"] == "same" else "*")
 
 
+def _who(row: Row) -> str:
+    beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
+    return f"{row['lead']}{beside}" + ("" if row["partition_a"] == UNMANAGED else f" under {row['partition_a']}")
+
+
 def _losses(axes: Axes, place: float, row: Row, look: Look) -> None:
     values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in SHIFTS}
     axes.plot(list(values.values()), [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
@@ -109,7 +115,11 @@ def _losses(axes: Axes, place: float, row: Row, look: Look) -> None:
         if not math.isnan(low):
             axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
         face = "white" if math.isnan(low) else colour
-        axes.plot([values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+        (point,) = axes.plot(
+            [values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3
+        )
+        ends = "" if math.isnan(low) else f" {interval(low, high)}"
+        with_value(point, f"{letter.upper()}, {_who(row)}: {number(values[letter])} %{ends}")
 
 
 def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
@@ -124,7 +134,9 @@ def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
         axes.plot([low, high], [place, place], color=colour, linewidth=1.4, zorder=2)
     if not math.isnan(value):
         face = colour if not math.isnan(low) else "white"
-        axes.plot([value], [place], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+        (point,) = axes.plot([value], [place], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+        ends = "" if math.isnan(low) else f" {interval(low, high)}"
+        with_value(point, f"{_who(row)}: slowdown {number(value)} %{ends} above A's; {row['verdict']}")
 
 
 def _frame(panels: list[Axes], compared: Compared) -> None:
