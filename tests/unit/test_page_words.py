@@ -7,7 +7,7 @@ import pytest
 
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
-from castmates.report.text.latency import refusals
+from castmates.report.text.latency import _scene, refusals
 from castmates.study.decisions import with_decisions
 from tests.unit import makers
 from tests.unit.test_controls import judged
@@ -19,9 +19,16 @@ from tests.unit.test_controls import judged
 )
 def test_in_how_many_scenes(refused, scenes, said):
     rows = [
+<<<<<<< HEAD
         {"member": "a@0", "quantile": "p95", "scene": f"s{n}", "refused": "few" * (n < refused)} for n in range(scenes)
     ]
     assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is missing in {said}; in s0: few."]
+=======
+        {"member": "a@0", "workload": "a", "quantile": "p95", "refused": "few" * (n < refused), "kind": "corun",
+         "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"} for n in range(scenes)
+    ]  # fmt: skip
+    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is left out in {said}; beside s0: few."]
+>>>>>>> mends
 
 
 def test_a_design_is_told_in_words():
@@ -48,3 +55,17 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
 def test_several_leads_with_too_few_blocks_agree_with_their_verb():
     said = study_verdict(judged("too few blocks", "too few blocks"))[1]
     assert "there are fewer of dlrm and bert;" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("solo", "solo", "", "unmanaged", "a"), "solo"),
+        (("placebo", "placebo:1@split-4", "", "split-4", "a"), "placebo on 1, under split-4"),
+        (("corun", "corun:a+b+c@split-4", "a@0+b@1+c@2", "split-4", "a"), "beside b and c, under split-4"),
+        (("corun", "corun:a+b", "a@0+b@1", "unmanaged", "b"), "beside a"),
+        (("alone", "alone:b@1", "", "unmanaged", "b"), "alone"),
+    ],
+)
+def test_a_scene_in_words(row, said):
+    assert _scene(dict(zip(("kind", "scene", "mix", "partition", "workload"), row, strict=True))) == said

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from castmates.report.answer.cards import Card, cards
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.pairs import SUSPECTED, Pair, most_important, pairs
-from castmates.report.answer.settling import MOST, ToSettle, to_settle
+from castmates.report.answer.settling import MOST, ToSettle, retry_command, sweep_command, to_settle
+from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words
@@ -25,8 +26,9 @@ class Answer:
     all_pairs: int
     curves: list[Curve]
     settle: ToSettle | None
-    settling: str  # in words; "" where nothing is open
-    command: str  # that settles it
+    settling: str  # in words: what settles what is open, or what to do where nothing is left; "" for neither
+    aim: str  # what the command is for; "" where there is none
+    command: str
     cards: list[Card]
 
 
@@ -34,6 +36,11 @@ def answer(results: Results) -> Answer:
     """All of it, from the tables of the study."""
     found = pairs(results)
     settle, under = to_settle(results, found), curves(results, found)
+    settling, aim, command = _settling(settle, found), "To settle it", settle.command if settle else ""
+    if nothing_left(results):
+        aim = "To get a result"
+        settling = f"{remedy(thrown_away(results))}, then discard these launches and measure them again."
+        command = f"{retry_command(results)} && {sweep_command(results)}"
     return Answer(
         origin=first_words(results).strip(),
         question=(results.study.question if results.study else "") or "",
@@ -43,8 +50,9 @@ def answer(results: Results) -> Answer:
         all_pairs=len(found),
         curves=under,
         settle=settle,
-        settling=_settling(settle, found),
-        command=settle.command if settle else "",
+        settling=settling,
+        aim=aim if command else "",
+        command=command,
         cards=cards(results),
     )
 

@@ -10,7 +10,7 @@ from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
-from castmates.report.answer.settling import sweep_command
+from castmates.report.answer.settling import retry_command, sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.words import as_degradation, counted, interval, listed, number, plain
@@ -58,12 +58,13 @@ def _sees_losses(results: Results) -> Card:
         return Card(
             DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health"
         )
-    return Card(
-        DOUBT,
-        "Not known whether losses are seen",
-        "No pair that must slow down was measured (key `controls`).",
-        "health",
+    planned = any(control.kind == "positive" for control in results.plan.controls)
+    why = (
+        "The pair that must slow down has no valid measurement."
+        if planned
+        else "No pair that must slow down was measured (key `controls`)."
     )
+    return Card(DOUBT, "Not known whether losses are seen", why, "health")
 
 
 def _noise(results: Results) -> Card:
@@ -122,7 +123,7 @@ def _failures(results: Results) -> list[Card]:
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
     title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
-    again = f"To measure them again: `castmates retry`, then `{sweep_command(results)}`."
+    again = f"To measure them again: `{retry_command(results)}`, then `{sweep_command(results)}`."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
 

@@ -6,6 +6,7 @@ from castmates.analysis.effects.verdicts import UNSTABLE
 from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spreads
+from castmates.report.answer.thrown_away import ThrownAway, nothing_left, thrown_away
 from castmates.report.results import Results
 from castmates.report.text.words import listed, number
 
@@ -18,6 +19,8 @@ def headline(results: Results, found: Pairs, under: Mapping[tuple[str, str], str
     """What came out, in one sentence; `under` has what partitions leave of the loss, by lead and mix."""
     if not (results.blocks["status"] == "measured").any():
         return "Nothing was measured: every launch failed." if len(results.blocks) else "Nothing was measured yet."
+    if nothing_left(results):
+        return _nothing_left(thrown_away(results))
     by_state = {state: [pair for pair in found if pair.state == state] for state in (LOSS, SUSPECTED, GAIN, NONE, OPEN)}
     if losses := by_state[LOSS]:
         return _losses(worth_naming(losses, results.margin) or losses, found, under)
@@ -68,6 +71,13 @@ def _losses(losses: Pairs, found: Pairs, under: Mapping[tuple[str, str], str]) -
         return f"{programs.pop()} loses {each}."
     each = listed([f"{pair.program} beside {pair.neighbours} ({percent(pair.loss)})" for pair in worst])
     return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}."
+
+
+def _nothing_left(lost: ThrownAway) -> str:
+    """The count is the card's; a neighbour's own measurement alone may be left."""
+    if lost.windows_lost == lost.windows:
+        return f"No measurement is left: {f'all {lost.windows} were' if lost.windows > 1 else 'it was'} thrown away."
+    return f"No program has a measurement left: {lost.windows_lost} of {lost.windows} were thrown away."
 
 
 def _suspected(pairs: Pairs) -> str:

@@ -27,7 +27,7 @@ def answer_lines(answer: Answer) -> Iterator[str]:
         yield from _sentence(curve.sentence)
     if answer.settling:
         yield ""
-        yield from _sentence(f"To settle it: {answer.settling}" if answer.command else answer.settling)
+        yield from _sentence(f"{answer.aim}: {answer.settling}" if answer.aim else answer.settling)
         if answer.command:
             yield f"  {answer.command}"
     doubts = [card for card in answer.cards if card.state != "good"]

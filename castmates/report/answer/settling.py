@@ -90,5 +90,11 @@ def sweep_command(results: Results, launches: int | None = None) -> str:
     return f"castmates sweep {Path(file) if file else 'STUDY.yaml'}" + (f" --blocks {launches}" if launches else "")
 
 
+def retry_command(results: Results) -> str:
+    """What discards the launches that are of no use, so that the next sweep measures them again."""
+    file = results.study_file
+    return "castmates retry" + (f" {file}" if file not in ("", "config/config.yaml") else "")
+
+
 def _command(results: Results, launches: int) -> str:
     return sweep_command(results, launches) if launches <= MOST else ""

@@ -70,9 +70,12 @@ def _by_block(results: Results) -> list[Row]:
 def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
     block = ["company", "block"]
-    seconds = windows.drop_duplicates([*block, "window"]).groupby(block)["open_s"].sum()
+    once = windows.drop_duplicates([*block, "window"])
+    once = once[once["open_s"] > 0]  # of a window without a slice that counts, what was read belongs to no time
+    seconds = once.groupby(block)["open_s"].sum()
     known = samples[samples["value"].notna()]
     own = {metric: known[known["metric"] == metric] for metric in ("steal_s", "foreign_s", "coolers")}
+    own |= {name: own[name].merge(once[[*block, "window"]], on=[*block, "window"]) for name in ("steal_s", "foreign_s")}
     stolen = own["steal_s"].groupby(block)["value"].sum() / own["steal_s"].groupby(block)["subject"].nunique() / seconds
     taken = own["foreign_s"].groupby(block)["value"].sum() / seconds
     hot = own["coolers"].assign(hot=own["coolers"]["value"] > 0).groupby(block)["hot"].mean()

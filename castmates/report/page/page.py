@@ -138,7 +138,10 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
-            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+            [
+                origin(results) or " and ".join(results.platforms) or "no numbers",
+                *(pill.word for pill in stamps(results)),
+            ]
         ),
         "stamps": stamps(results),
         "health": health.summary(results),
@@ -151,6 +154,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
                 "alt": texts[name].alternative,
                 "caption": texts[name].caption,
                 "key": texts[name].key,
+                "in_short": texts[name].in_short,
             }
             for name in names
         },
@@ -158,6 +162,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "figure_parts": parts,
         "contents": contents(parts, lacking=len(names) < len(texts)),
         "attribution": attribution.rows(results),
+        "told_apart": attribution.same_for_all(results),
         "given_back": given_back,
         "costs": costs.rows(results),
         "latency": latency.rows(results),

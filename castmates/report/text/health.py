@@ -37,12 +37,12 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Controls", results.stamp[1]),
         ("Sensitivity", results.sensitivity[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
-        ("Windows", rejection_sentence(results.blocks, results.windows)),
+        ("Measurements", rejection_sentence(results.blocks, results.windows)),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),
         ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
-        ("Blocks", failure_sentence(results.blocks)),
+        ("Launches", failure_sentence(results.blocks)),
         ("Settle time", settle_sentence(settles(results))),
     ]
     return [(term, text) for term, text in rows if text]
@@ -153,7 +153,7 @@ def _largest_excess(rows: Sequence[Row]) -> str:
     if points <= 0:
         return "No scene was rejected more often than its baseline."
     most = f"{number(100 * points)} points ({_effect(row)})"
-    return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
+    return f"None is flagged; the largest excess of rejected measurements over the baseline is {most}."
 
 
 def _effect(row: Row) -> str:
@@ -171,7 +171,7 @@ def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tup
     allowed = sum(designed[block][1] for block in used)
     if not used:
         return ""
-    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'block')}"
+    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
 
 
@@ -194,12 +194,12 @@ def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
         who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
         parts.append(f"rates were steady after {_seconds(steady)}{who}")
     if unseen:
-        where = f" in {unseen} of {counted(len(blocks), 'block')}" if unseen < len(blocks) else ""
+        where = f" in {unseen} of {counted(len(blocks), 'launch')}" if unseen < len(blocks) else ""
         parts.append(f"it was not seen when rates became steady{where}")
     if never:
         parts.append(
             f"rates did not become steady within the longest settle time in {len(never)} of "
-            f"{counted(len(blocks), 'block')}: {listed(never)}"
+            f"{counted(len(blocks), 'launch')}: {listed(never)}"
         )
     return f"{'; '.join(parts)}.{_raise_it(blocks)}"
 
@@ -210,7 +210,7 @@ def _raise_it(blocks: Sequence[Settled]) -> str:
     if 2 * len(raised) <= len(blocks):
         return ""
     longest = math.ceil(round(100 * max(raised), 6)) / 100
-    return f" {len(raised)} of {counted(len(blocks), 'block')} had to raise it: raise budget.settle to {longest:g}."
+    return f" {len(raised)} of {counted(len(blocks), 'launch')} had to raise it: raise budget.settle to {longest:g}."
 
 
 def _seconds(values: Sequence[float]) -> str:
