@@ -1,6 +1,7 @@
 """What so many blocks can show: the smallest detectable effect, and the blocks that a precision takes."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -13,8 +14,12 @@ _QUANTILES = (np.arange(100) + 0.5) / 100
 
 def detectable(variance: float, blocks: int, level: float = 1 - CONFIDENCE) -> float:
     """The smallest loss (log scale) that a two-sided t-test over so many block means of this variance mostly finds."""
-    if blocks < FEWEST_BLOCKS:
-        return math.inf
+    return _shift(blocks, level) * math.sqrt(variance / blocks) if blocks >= FEWEST_BLOCKS else math.inf
+
+
+@lru_cache(maxsize=4096)
+def _shift(blocks: int, level: float) -> float:
+    """The detectable effect in standard errors."""
     from scipy import optimize, stats
 
     freedom = blocks - 1
@@ -23,7 +28,7 @@ def detectable(variance: float, blocks: int, level: float = 1 - CONFIDENCE) -> f
     def missing(shift: float) -> float:
         return float(stats.nct.sf(reach, freedom, shift)) - POWER
 
-    return float(optimize.brentq(missing, 0.0, 4 * reach + 4)) * math.sqrt(variance / blocks)
+    return float(optimize.brentq(missing, 0.0, 4 * reach + 4))
 
 
 def chance_within(spread: float, blocks: int, log: float, edge: float) -> float:

@@ -56,7 +56,7 @@ class Curve:
     def with_most(self) -> str:
         """With 11 of the 12 cache ways, 8 %: what the largest share that was tried leaves of the loss."""
         most = self.points[-1]  # one with fewer that looks better may do so by luck
-        return f"with {most.ways}{self._of} cache {_ways(most.ways)}, {percent(most.loss)}"
+        return f"with {self._share(most.ways)}, {percent(most.loss)}"
 
     @property
     def keeps(self) -> str:
@@ -65,7 +65,7 @@ class Curve:
             return ""
         one = self.enough == 1
         seem = "" if self.confirmation == verdicts.YES else "seems to " if one else "seem to "
-        return f"{self.enough}{self._of} cache {_ways(self.enough)} {seem}keep{'s' if one and not seem else ''}"
+        return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''}"
 
     @property
     def knee_words(self) -> str:
@@ -74,11 +74,11 @@ class Curve:
             return ""
         ways, low, high = self.knee
         between = f" (between {low} and {high})" if low and high and low < high else ""
-        return f"it keeps {self.knee_kept:g} % of its speed from {ways}{self._of} cache {_ways(ways)} on{between}"
+        return f"it keeps {self.knee_kept:g} % of its speed from {self._share(ways)} on{between}"
 
-    @property
-    def _of(self) -> str:
-        return f" of the {self.all_ways}" if self.all_ways else ""
+    def _share(self, ways: int) -> str:
+        """7 of the 12 cache ways."""
+        return f"{ways} of the {self.all_ways} cache ways" if self.all_ways else counted(ways, "cache way")
 
 
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
@@ -177,10 +177,6 @@ def _of_place(rows: pd.DataFrame, place: Place, **more: str) -> Row | None:
     for column, value in {**dict(zip(("lead", "mix", "platform"), place, strict=True)), **more}.items():
         rows = rows[rows[column] == value]
     return records(rows)[0] if len(rows) else None
-
-
-def _ways(count: int) -> str:
-    return "way" if count == 1 else "ways"
 
 
 def _there(value: object) -> bool:
