@@ -58,8 +58,8 @@ def test_advice_of_another_platform_is_none(swept):
 def test_the_knee_is_drawn_with_its_interval_and_named_where_nothing_is_recommended(swept):
     found = answer(judged(swept, "lead-4", 4, platform="modelled"))
     (curve,) = found.curves
-    assert "it keeps 95 % of its speed from 8 of the 12 cache ways on" in curve.sentence
-    assert found.headline.endswith("; it keeps 95 % of its speed from 8 of the 12 cache ways on.")
+    assert "8 of the 12 cache ways keep 95 % of its speed" in curve.sentence
+    assert found.headline.endswith("; 8 of the 12 cache ways keep 95 % of its speed.")
     drawn = curve_drawing(curve)
     places = {point.ways: mark.x for point, mark in zip(curve.points, drawn.marks, strict=True)}
     knee, low, high = drawn.knee

@@ -10,8 +10,8 @@ from castmates.report.answer.ways import Curve
 from castmates.report.text.words import counted, number
 
 WIDTH = 360.0  # of an interval's drawing
-CURVE_WIDTH, CURVE_HEIGHT = 560.0, 230.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 16.0, 40.0
+CURVE_WIDTH, CURVE_HEIGHT = 560.0, 246.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 32.0, 40.0  # the label of the knee stands above
 
 
 @dataclass(frozen=True)

@@ -69,12 +69,12 @@ class Curve:
 
     @property
     def knee_words(self) -> str:
-        """It keeps 95 % of its speed from 10 of the 12 cache ways on; "" where that is not known."""
+        """10 of the 12 cache ways keep 95 % of its speed; "" where that is not known."""
         if self.knee is None:
             return ""
         ways, low, high = self.knee
         between = f" (between {low} and {high})" if low and high and low < high else ""
-        return f"it keeps {self.knee_kept:g} % of its speed from {self._share(ways)} on{between}"
+        return f"{self._share(ways)} keep{'s' if ways == 1 else ''} {self.knee_kept:g} % of its speed{between}"
 
     def _share(self, ways: int) -> str:
         """7 of the 12 cache ways."""
