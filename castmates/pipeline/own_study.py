@@ -18,7 +18,7 @@ from pathlib import Path
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.project import OWN_STUDY
+from castmates.results.named import OWN_STUDY
 from castmates.study.model import Study, Workload
 from castmates.study.reading import did_you_mean, read
 

@@ -241,13 +241,8 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
         ("foreign load: others took 9% of CPU 2 (limit 5%), mostly children of make (pid 7); swapping: 3 pages",
          ["make", "swapping"]),
         ("too few cycles: 2 of 8 are left (limit 50%; foreign load, steal)", ["too few cycles left"]),
-<<<<<<< HEAD
-        ("neighbours: others took 20% of the CPU time around cache l3:0 (limit 10%), "
-         "by a process that is not visible here", ["not visible"]),
-=======
         ("neighbours: others took 20% of the CPU time around l3:0 (limit 10%), by a process that is not visible here",
          ["not visible"]),
->>>>>>> mends
         ("foreign load: others took 9% of CPU 2 (limit 5%), mostly interrupts", ["interrupts"]),
         ("", []),
     ],

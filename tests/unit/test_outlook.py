@@ -22,6 +22,7 @@ from castmates.preview.progress import progress
 from castmates.preview.progress import screen as progress_screen
 from castmates.preview.screen import chances_table, headline, screen
 from castmates.results.looks import went_on
+from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
 from tests.needs import lacks
@@ -129,7 +130,7 @@ def test_the_first_screen_fits_the_terminal_and_nothing_is_cut_off(folder, width
     words = text.split()
     assert words[: len(headline(known).split()) + 1] == ["s", *headline(known).split()]
     assert words.count("\N{BLACK CIRCLE}") == 2
-    assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(project.default_study())
+    assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(default_study())
 
 
 def test_programs_with_too_many_neighbours_for_a_matrix_are_listed_instead(folder):

@@ -19,16 +19,10 @@ from tests.unit.test_controls import judged
 )
 def test_in_how_many_scenes(refused, scenes, said):
     rows = [
-<<<<<<< HEAD
-        {"member": "a@0", "quantile": "p95", "scene": f"s{n}", "refused": "few" * (n < refused)} for n in range(scenes)
-    ]
-    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is missing in {said}; in s0: few."]
-=======
         {"member": "a@0", "workload": "a", "quantile": "p95", "refused": "few" * (n < refused), "kind": "corun",
          "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"} for n in range(scenes)
     ]  # fmt: skip
     assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is left out in {said}; beside s0: few."]
->>>>>>> mends
 
 
 def test_a_design_is_told_in_words():

@@ -22,6 +22,7 @@ from castmates.report.text.words import (
     plain,
     rejection_sentence,
 )
+from castmates.results.named import retry_command
 from castmates.study.looks import reached_words
 from castmates.study.spec import UNMANAGED
 
@@ -42,7 +43,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Growing losses", growth_sentence(records(results.effects))),
         ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
-        ("Launches", failure_sentence(results.blocks)),
+        ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
     ]
     return [(term, text) for term, text in rows if text]

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""How long steps take: rows of the page's table, and why some quantiles are missing."""
-=======
 """How long steps take: rows of the page's table, and why some quantiles are left out."""
->>>>>>> mends
 
 from typing import Any
 
@@ -36,11 +32,7 @@ def needed() -> str:
 
 
 def refusals(results: Results) -> list[str]:
-<<<<<<< HEAD
-    """For each member and quantile, in how many scenes it is missing, and why in the first of them."""
-=======
     """For each member and quantile, in how many scenes it is left out, and why in the first of them."""
->>>>>>> mends
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in records(results.latency):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
@@ -48,13 +40,8 @@ def refusals(results: Results) -> list[str]:
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
             sentences.append(
-<<<<<<< HEAD
-                f"{quantile} of {plain(member)} is missing in {_which(len(refused), len(scenes))}; "
-                f"in {refused[0]['scene']}: {refused[0]['refused']}."
-=======
                 f"{quantile} of {plain(member)} is left out in {_which(len(refused), len(scenes))}; "
                 f"{_scene(refused[0])}: {refused[0]['refused']}."
->>>>>>> mends
             )
     return sentences
 
@@ -68,9 +55,6 @@ def _which(refused: int, scenes: int) -> str:
 
 def _cell(row: Row) -> Row:
     if row["refused"]:
-<<<<<<< HEAD
-        return {"value": "", "ms": "missing", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
-=======
         return {
             "value": "",
             "ms": LEFT_OUT if "units" in row["refused"] else TOO_FEW,
@@ -79,7 +63,6 @@ def _cell(row: Row) -> Row:
             "ratio_interval": "",
             "left": "",
         }
->>>>>>> mends
     places = digits(row["ms"])
     return {
         "value": row["ms"],

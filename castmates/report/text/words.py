@@ -112,7 +112,7 @@ def kinds_of(reasons: str) -> list[str]:
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
-def failure_sentence(blocks: pd.DataFrame) -> str:
+def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates retry") -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
@@ -121,8 +121,9 @@ def failure_sentence(blocks: pd.DataFrame) -> str:
             len(blocks), f"All {len(blocks)} launches were measured."
         )
     else:
-        first = f"{len(failed)} of {counted(len(blocks), 'launch')} failed: {_failures(failed)}. {_retry(len(failed))}"
-    return f"{first} {_unclean(unclean, after_failures=not failed.empty)}" if unclean else first
+        count = f"{len(failed)} of {counted(len(blocks), 'launch')}"
+        first = f"{count} failed: {_failures(failed)}. {_retry(len(failed), retry)}"
+    return f"{first} {_unclean(unclean, retry, after_failures=not failed.empty)}" if unclean else first
 
 
 def _failures(failed: pd.DataFrame) -> str:
@@ -132,16 +133,16 @@ def _failures(failed: pd.DataFrame) -> str:
     return f"{'; '.join(reasons[:3]) or 'no reason was given'}{more}"
 
 
-def _unclean(count: int, after_failures: bool) -> str:
+def _unclean(count: int, retry: str, after_failures: bool) -> str:
     sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} no round without a rejected measurement"
     if after_failures:
-        return f"{sentence}; `castmates retry` discards {_them(count)} too."
-    return f"{sentence}. {_retry(count)}"
+        return f"{sentence}; `{retry}` discards {_them(count)} too."
+    return f"{sentence}. {_retry(count, retry)}"
 
 
-def _retry(count: int) -> str:
+def _retry(count: int, retry: str) -> str:
     them = _them(count)
-    return f"`castmates retry` discards {them}, so that the next sweep measures {them} again."
+    return f"`{retry}` discards {them}, so that the next sweep measures {them} again."
 
 
 def _them(count: int) -> str:
