@@ -206,10 +206,10 @@ def changed_plan(folder, change):
 def test_every_design_is_listed_with_its_number_of_blocks(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=3)
     text = words_of(folder)
-    assert text.count("Design of") == text.count("Design of the blocks (times in seconds)") == 1
+    assert text.count("Design of") == text.count("Design of the launches (times in seconds)") == 1
     changed_plan(folder, lambda plan: plan["blocks"][2]["design"].update(window=7.25))
     text = words_of(folder)
-    assert text.index("Design of 2 blocks") < text.index("Design of 1 block (") < text.index("7.25")
+    assert text.index("Design of 2 launches of a (") < text.index("Design of 1 launch of a (") < text.index("7.25")
     assert text.count("Design of") == 2
 
 

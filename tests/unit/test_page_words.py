@@ -38,10 +38,10 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
     one = makers.study(["a"], ["b"])
     made = makers.plan(one)
     ((heading, pairs),) = plan.designs(with_decisions(made, {made.companies[0].id: 9}))
-    assert heading == "Design of the blocks (times in seconds)"
-    assert dict(pairs)["rounds"] == "3 (in 2 blocks), 9 (in 3 blocks)"
+    assert heading == "Design of the launches (times in seconds)"
+    assert dict(pairs)["rounds"] == "3 (in 2 launches), 9 (in 3 launches)"
     assert "decided" not in dict(pairs)
-    assert dict(plan.designs(made)[0][1])["rounds"] == "not decided (in 3 blocks), 3 (in 2 blocks)"
+    assert dict(plan.designs(made)[0][1])["rounds"] == "not decided (in 3 launches), 3 (in 2 launches)"
     fixed = makers.plan(makers.study(["a"], ["b"], budget={"rounds": 4}))
     assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
