@@ -70,6 +70,34 @@ def test_a_program_of_the_catalogue_s_name_is_told_apart():
     assert "xz-own" not in KNOWN
 
 
+@pytest.mark.parametrize("name", ["true", "yes", "null", "007", "1.5", "0x1f", "2026-01-01"])
+def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
+    study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
+    assert study.workloads[name].words == [name, "--flag=no", "12", "a\nb", "é: #"]
+
+
+def test_a_study_that_cannot_be_read_is_not_left_behind(here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "ROUNDS", 0)  # as if a budget could come out impossible
+    with pytest.raises(CastmatesError, match=r"studies/tool\.yaml, line \d+: 'budget\.rounds'"):
+        study_of(["tool"], ["stream"], "", KNOWN)
+    assert not (here / "studies/tool.yaml").exists()
+
+
+def test_a_program_never_measures_into_the_results_of_another_study(here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    (here / "config/studies").mkdir(parents=True)
+    (here / "config/studies/first.yaml").write_text("name: demo\nleads: [chase]\nantagonists: [stream]\n")
+    (here / "results/tool").mkdir(parents=True)  # its study file lies elsewhere, or was deleted
+    assert study_of(["./demo"], ["stream"], "", KNOWN).name == "demo-2.yaml"
+    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
+    (here / "results/tool-2").mkdir()  # its own: the same command goes on with them
+    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
+
+
 @pytest.mark.parametrize(
     ("word", "name"), [("/usr/bin/GZip", "gzip"), ("./my prog.py", "my-prog.py"), ("..", "program"), ("_x", "x")]
 )
