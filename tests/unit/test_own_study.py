@@ -1,12 +1,15 @@
 """`castmates init`, `measure`, `show` and `open`: what they write and print, without measuring anything."""
 
+import io
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
 from castmates.cli import open as opening
-from castmates.cli.main import app
+from castmates.cli.letters import ERRORS
+from castmates.cli.main import app, main
 from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
 from castmates.pipeline.own_study import Trial, name_of, study_of, text_of
@@ -127,6 +130,30 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
     assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
     }
+
+
+@pytest.mark.parametrize(("encoding", "cut"), [("ascii", "..."), ("latin-1", "..."), ("utf-8", "…")])
+def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, monkeypatch, encoding, cut):
+    long = "a-program-whose-name-is-long"
+    folder = make(tmp_path / "study", [long], ["x", "y"], blocks=5)
+
+    def ask_in_encoding(*words):
+        monkeypatch.setattr(sys, "argv", ["castmates", "show", str(folder), *words])
+        with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict") as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+            out.flush()
+            return out.buffer.getvalue().decode(encoding)
+
+    assert f"{long[:23]}{cut}" in ask_in_encoding()
+    assert json.loads(ask_in_encoding("--json"))["pairs"][0]["program"] == long
+    with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=ERRORS) as out:
+        out.write("−3.6 × 2 ± 1 – 界")
+        out.flush()
+        expected = {"ascii": "-3.6 x 2 +- 1 - ?", "latin-1": "-3.6 × 2 ± 1 - ?", "utf-8": "−3.6 × 2 ± 1 – 界"}
+        assert out.buffer.getvalue().decode(encoding) == expected[encoding]
 
 
 def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):
