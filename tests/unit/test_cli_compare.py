@@ -283,8 +283,8 @@ def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_p
     def rate(block, number, scene, member):
         return 100 * math.exp(0.004 * block.number * number)
 
-    first = study_folder.write(tmp_path / "few", few, written(few, rate))
-    second = study_folder.write(tmp_path / "again", ONE, windows(0.2))
+    first = study_folder.write(tmp_path / "few", few, written(few, rate), host="another")
+    second = study_folder.write(tmp_path / "again", ONE, windows(0.2), host="elsewhere")
     done = compare(first, folders["b"], second)
     assert done.exit_code == 0, done.output
     sentence = "1 pair that A lacks and several of B and C have: dlrm beside a-program-with-a-very-long-name-indeed;"
