@@ -133,7 +133,7 @@ def _failures(failed: pd.DataFrame) -> str:
 
 
 def _unclean(count: int, after_failures: bool) -> str:
-    sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} no round without a rejected window"
+    sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} a rejected window in every round"
     if after_failures:
         return f"{sentence}; `castmates retry` discards {_them(count)} too."
     return f"{sentence}. {_retry(count)}"
