@@ -8,10 +8,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from castmates.english import listed, percent
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row, study_argument
-from castmates.preview.words import DASH, between, listed, minutes_between, percent
+from castmates.preview.words import DASH, between, minutes_between
 
 DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns

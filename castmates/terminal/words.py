@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from castmates.english import counted, duration
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
 from castmates.terminal.sweep import Launch, Windows
@@ -29,21 +30,12 @@ def clock(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """A duration that is not known exactly."""
-    if seconds < 20:
-        return f"{max(round(seconds), 1)} s"
-    if seconds < 90:
-        return f"{5 * round(seconds / 5)} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def counted(number: int, thing: str, several: str = "") -> str:
-    """A number of things."""
-    return f"{number} {thing if number == 1 else several or f'{thing}s'}"
+    return duration(5 * round(seconds / 5) if 20 <= seconds < 90 else seconds)
 
 
 def launches(number: int) -> str:
     """A number of launches."""
-    return counted(number, "launch", "launches")
+    return counted(number, "launch")
 
 
 def names_of(block: Block) -> str:

@@ -202,7 +202,7 @@ def test_what_the_machine_lacks_is_named_once(facts, missing):
 
 @pytest.mark.parametrize(
     ("seconds", "clock", "about"),
-    [(0.2, "0 s", "1 s"), (59, "59 s", "60 s"), (372, "6:12", "6 min"), (7322, "2:02:02", "2.0 h")],
+    [(0.2, "0 s", "1 s"), (59, "59 s", "60 s"), (372, "6:12", "6 min"), (7322, "2:02:02", "2 h 2 min")],
 )
 def test_durations(seconds, clock, about):
     assert (words.clock(seconds), words.about(seconds)) == (clock, about)
