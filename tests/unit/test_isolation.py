@@ -37,7 +37,7 @@ def test_disjoint_ways_isolate():
         ("split-8", "but 'cache.sweeps' makes no such partition of a mix on this machine; name one that keeps them "
          "apart (split-4, split-6)"),
         ("overlap-2-lead-6", "under which lead and antagonists share ways, or one of them is throttled; name one"),
-        ("slow-antagonists-mb20", "or somebody is throttled"),
+        ("slow-antagonists-mb20", "or one of them is throttled"),
     ],
 )  # fmt: skip
 def test_a_name_that_isolates_nobody_is_told_with_its_line(tmp_path, monkeypatch, named, sentence):
