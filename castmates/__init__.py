@@ -5,11 +5,13 @@
 
 from typing import TYPE_CHECKING
 
+from castmates.errors import CastmatesError
+
 if TYPE_CHECKING:
     from castmates.report.results import Results, load
 
 __version__ = "0.1.0"
-__all__ = ["Results", "__version__", "load"]
+__all__ = ["CastmatesError", "Results", "__version__", "load"]
 
 
 def __getattr__(name: str) -> object:

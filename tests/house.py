@@ -17,6 +17,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- the house: drawn by `python -m tests.house` -->\n", "<!-- end of the house -->\n"
 PARTED = ("report", "results")
 BASE = (
+    "english",
     "errors",
     "files",
     "protocols",

@@ -15,6 +15,7 @@ from castmates.cli.doctor import doctor
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
+from castmates.cli.letters import let_print_anything
 from castmates.cli.measure import measure
 from castmates.cli.open import open_report
 from castmates.cli.paper import paper
@@ -97,6 +98,7 @@ for panel, listed in COMMANDS.items():
 
 def main() -> None:
     """Run the command line; an error is a sentence and a non-zero exit."""
+    let_print_anything()
     try:
         app()
     except CastmatesError as problem:

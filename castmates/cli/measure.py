@@ -25,7 +25,6 @@ def measure(
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
     from castmates.pipeline.own_study import study_of
-    from castmates.preview.duration import still_to_measure
     from castmates.project import load, read_catalogue
 
     neighbours = [each.strip() for each in beside.split(",") if each.strip()]
@@ -33,8 +32,6 @@ def measure(
     typer.echo(f"study: {file}", err=True)
     if only_write:
         return
-    project = load(file, blocks)
-    done_before = not still_to_measure(project, project.plan())[1]
-    snakemake.sweep(file, cores, lambda line: typer.echo(line, err=True), blocks)
-    if done_before:  # else the sweep has just shown it
-        print_result(file)
+    load(file, blocks)  # a number of launches that cannot be is one sentence, and Snakemake is not started for it
+    snakemake.sweep(file, cores, lambda line: typer.echo(line, err=True), blocks, shows_result=False)
+    print_result(file)

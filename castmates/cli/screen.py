@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from castmates.cli.letters import has_all_letters
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
@@ -38,7 +40,8 @@ def show(*parts: object) -> None:
 
 def show_json(content: object) -> None:
     """Print data for scripts; a number that is none is null."""
-    typer.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+    escaped = not has_all_letters()
+    typer.echo(json.dumps(_plain(content), indent=2, ensure_ascii=escaped, allow_nan=False))
 
 
 def rows_of(table: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What the terminal shows at the end of a sweep."""
 
+import os
 from collections import Counter
 
 from castmates.project import Project
@@ -8,9 +9,13 @@ from castmates.results.named import retry_command
 from castmates.results.records import read_record, useless
 from castmates.study.spec import Plan
 
+SHOWN_ELSEWHERE = "CASTMATES_RESULT_SHOWN_ELSEWHERE"  # set by a command that prints the result itself after the sweep
+
 
 def closing_text(project: Project, plan: Plan) -> str:
     """What came out, what to do next, and where the report is."""
+    if os.environ.get(SHOWN_ELSEWHERE):
+        return "".join(f" {line}\n" for line in closing_words(project, plan).splitlines())
     folder = project.results
     try:
         answer = folder.answer_file.read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 """Writes study files: one to begin with, and one that measures a command as it was typed."""
 
-import json
 import math
 import os
 import re
@@ -15,9 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.results.find import is_taken
 from castmates.results.named import OWN_STUDY
 from castmates.study.model import Study, Workload
 from castmates.study.reading import did_you_mean, read
@@ -57,10 +59,13 @@ def study_of(command: Sequence[str], beside: Sequence[str], name: str, known: Ma
     base = name_of([name] if name else command)
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
-        if not file.exists():
-            replace_text(file, text_of(file.stem, command, beside, try_command(command), known))
-            return file
-        if _measures(file, command, beside):
+        if file.exists():
+            if _measures(file, command, beside):
+                return file
+        elif not is_taken(file.stem):
+            text = text_of(file.stem, command, beside, try_command(command), known)
+            read(Study, text, str(file))  # a study that nobody can read is not left behind
+            replace_text(file, text)
             return file
     raise CastmatesError(f"{STUDIES} has a thousand studies of {base}; give another one with --name.")
 
@@ -87,15 +92,15 @@ def text_of(
     memory = max(10, math.ceil(ROOM * trial.bytes / 1e6))
     lines = [
         "# Written by `castmates measure`; change it as you like, and go on with `castmates sweep`.",
-        f"name: {name}",
-        f"title: What {name} loses beside {' and '.join(beside)}",
+        f"name: {_scalar(name)}",
+        f"title: {_scalar(f'What {name} loses beside ' + ' and '.join(beside))}",
         "workloads:",
-        f"  {workload}:",
-        f"    command: {json.dumps(list(command), ensure_ascii=False)}",
+        f"  {_scalar(workload)}:",
+        f"    command: {_in_a_line(command)}",
         f"    progress: runs # one run took {trial.seconds:.3g} s",
         f"    memory: {memory} MB",
-        f"leads: [{workload}]",
-        f"antagonists: [{', '.join(beside)}]",
+        f"leads: {_in_a_line([workload])}",
+        f"antagonists: {_in_a_line(beside)}",
         "budget:",
         f"  blocks: {BLOCKS}",
         f"  rounds: {ROUNDS}",
@@ -104,6 +109,15 @@ def text_of(
         f"  longest_window: {min(LONGEST_WINDOW, max(5.0, 2 * window)):g}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _in_a_line(words: Sequence[str]) -> str:
+    """A list as YAML, with quotes where a word would be read as something else: true, 007."""
+    return yaml.safe_dump(list(words), default_flow_style=True, width=math.inf, allow_unicode=True).strip()
+
+
+def _scalar(text: str) -> str:
+    return _in_a_line([text])[1:-1]
 
 
 def _refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -16,6 +16,7 @@ from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.linux.processes import read_table
+from castmates.pipeline.closing import SHOWN_ELSEWHERE
 from castmates.protocols import Say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -28,12 +29,20 @@ OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
 LAST_S = 5.0  # that the others of the group may take after Snakemake; where orphans are not reaped they never are gone
 
 
-def sweep(study_file: Path, cores: str, say: Say, blocks: int | None = None, options: Sequence[str] = ()) -> None:
-    """Let Snakemake measure what is missing of a study and write its page."""
+def sweep(
+    study_file: Path,
+    cores: str,
+    say: Say,
+    blocks: int | None = None,
+    options: Sequence[str] = (),
+    shows_result: bool = True,
+) -> None:
+    """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted."""
     chosen = [f"study={study_file}", *([] if blocks is None else [f"blocks={blocks}"])]
     words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))
-    if code := run([sys.executable, "-m", "snakemake", *words], say):
+    environment = os.environ | ({} if shows_result else {SHOWN_ELSEWHERE: "1"})
+    if code := run([sys.executable, "-m", "snakemake", *words], say, environment):
         raise CastmatesError(
             f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
             "command goes on where it stopped."
@@ -47,11 +56,13 @@ def workflow_words() -> list[str]:
     return ["--snakefile", str(shipped.snakefile())]  # beside which it finds the profile
 
 
-def run(words: list[str], say: Say) -> int:
+def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Signals() as signals:
         # At our death Snakemake finishes the block that runs, and ends.
-        running = subprocess.Popen(words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM))
+        running = subprocess.Popen(
+            words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM), env=environment
+        )
         number = signals.wait(running)
         if number is None:
             return running.returncode

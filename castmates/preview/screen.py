@@ -8,10 +8,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from castmates.english import listed, percent
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row
-from castmates.preview.words import DASH, between, listed, minutes_between, percent
+from castmates.preview.words import DASH, between, minutes_between
 from castmates.results.named import study_argument
 
 DOT = "\N{BLACK CIRCLE}"

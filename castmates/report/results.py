@@ -222,7 +222,7 @@ class Results:
 
     @cached_property
     def sensitivity(self) -> Stamp:
-        """Whether it was seen to find a loss that must be there."""
+        """Whether it found a loss that must be there."""
         return sensitivity(self.controls)
 
     @cached_property

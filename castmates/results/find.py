@@ -62,6 +62,12 @@ def study_file(named: Path) -> Path:
     return files[0]
 
 
+def is_taken(name: str) -> bool:
+    """Whether a study of this name is in the project, or results of one: another one must not measure into them."""
+    folder = StudyFolder.of(name).path
+    return folder.exists() or bool(_files_of(folder))
+
+
 def read_measured(named: Path) -> Measured:
     """Everything that a comparison needs of a study."""
     folder, file = find(named)

@@ -8,22 +8,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from logging import WARNING, LogRecord
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import castmates
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.pipeline import failures
 from castmates.pipeline.closing import closing_text
 from castmates.preview import rounds
 from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
 from castmates.project import Project
 from castmates.study.spec import Block, Plan
 from castmates.terminal import prepared, words
+from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, Job
+from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox
 from castmates.terminal.screens import Screen, clock_time, screen
 from castmates.terminal.sweep import Sweep
@@ -33,8 +34,6 @@ ENDING = "castmates_ending"  # the attribute of the record that closes a sweep: 
 SAFE = "     (Ctrl-C is safe: the same command goes on)"
 TICK = 1.0  # seconds between two drawings, where nothing is measured
 FASTEST = 0.1  # and where many launches run side by side
-MOST_LINES = 40  # of launches in a log: a sweep of thousands shows some of them
-LOG_LINES = 20  # of a job that failed
 NOTHING = "Nothing to be done"  # Snakemake's words
 INTERRUPTED = "Terminating processes on user request"
 CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
@@ -44,7 +43,6 @@ EXPECTED = (
     "Exiting because a job execution failed",
     "At least one job did not complete successfully",
 )
-Failure = tuple[Job, list[str], list[Path]]  # the last lines that it printed, its logs
 
 
 class Display:
@@ -60,9 +58,8 @@ class Display:
         self._sweep: Sweep | None = None  # until its first job
         self._is_over = False
         self._drawn = 0.0
-        self._failures: Counter[str] = Counter()  # by their last line
-        self._silent: list[Failure] = []
-        self._is_interrupted = False
+        self._failures = Failures(self._blocks)
+        self._log_lines = LogLines()
         self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "job_started": self._begin,
             "job_info": self._job_begins,
@@ -85,7 +82,7 @@ class Display:
             elif record.levelno >= WARNING:
                 self._warn(record.getMessage())
             elif str(record.msg).startswith(INTERRUPTED):
-                self._is_interrupted = True
+                self._failures.are_interruptions = True
             elif NOTHING in str(record.msg):
                 self._nothing_to_do(self._screen)
             self._draw()
@@ -155,26 +152,10 @@ class Display:
 
     def _job_fails(self, facts: dict[str, Any]) -> None:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
-        logs = [Path(file) for file in facts["log"] or ()]
-        last = failures.last_words(logs, LOG_LINES)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
-        failure = (job, last, logs)
-        if failures.was_ended(last):
-            self._is_interrupted = True  # the user pressed Ctrl-C: the job itself did not fail
-        elif not last:
-            self._silent.append(failure)  # the same, while it started, or it was killed: the end shows which
-        else:
-            self._show_failure(failure)
-
-    def _show_failure(self, failure: Failure) -> None:
-        job, last, logs = failure
-        reason = last[-1] if last else ""
-        self._failures[reason] += 1
-        if self._failures[reason] == 1:  # the same again stands in the end's count
-            self._line(words.tick(words.WRONG, "failed", job.about(self._blocks)), matters=True)
-            for line in [*(last or ["It printed nothing; something may have killed it."]), *map(str, logs[:1])]:
-                self._line(f"     {line}", matters=True)
+        for line in self._failures.add(job, facts["log"] or ()):
+            self._line(line, matters=True)
 
     def _warn(self, message: str) -> None:
         if not any(expected in message for expected in EXPECTED):
@@ -185,9 +166,8 @@ class Display:
         launch = sweep.end(job.path, time.monotonic())
         if launch is None or self._screen is None:
             return
-        every, is_last = -(-sweep.total // MOST_LINES), sweep.done == sweep.total
-        has_failed = launch.note is not None and launch.note.status == "failed"
-        if has_failed or (not self._screen.changes and (sweep.done % every == 0 or is_last)):
+        wanted = not self._screen.changes and self._log_lines.wants(sweep.done, sweep.total)
+        if self._log_lines.is_new_failure(launch) or wanted:
             of = self._launches_of(launch.block)
             line = words.launch_line(launch, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
             self._line(f" {words.WRONG} {line}" if self._screen.changes else f"{clock_time()}  {line}")
@@ -201,10 +181,10 @@ class Display:
         """Show what came out, in place of what changes."""
         self._is_over = True
         shown.close()
-        for failure in self._silent if not self._is_interrupted else ():
-            self._show_failure(failure)
+        for line in self._failures.left():
+            self._line(line, matters=True)
         sweep, at = self._sweep, time.monotonic()
-        failed = sweep.failed if sweep is not None and not self._is_interrupted else 0
+        failed = sweep.failed if sweep is not None and not self._failures.are_interruptions else 0
         if sweep is not None and sweep.done - sweep.failed + failed:
             seconds = (sweep.analysis_begun or at) - (sweep.first_begun or at)
             what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
@@ -214,7 +194,7 @@ class Display:
             report = prepared.report_words(self._project.results)
             self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
         lines = text.splitlines()
-        if not well and self._failures.total() == 1:
+        if not well and self._failures.count == 1:
             lines = lines[-1:]  # the reason stands right above
         for line in ["", *lines]:
             self._line(line, matters=True)
@@ -235,13 +215,11 @@ class Display:
         """How many launches there are of the same programs."""
         return self._wanted[block.company.id]
 
-    @property
+    @cached_property
     def _wanted(self) -> Counter[str]:
-        if not hasattr(self, "_counts"):
-            first = set(self._plan.looks[0]) if self._plan.looks else None
-            paths = [path for path in self._blocks if first is None or path in first]
-            self._counts = Counter(self._blocks[path].company.id for path in paths)
-        return self._counts
+        first = set(self._plan.looks[0]) if self._plan.looks else None
+        paths = [path for path in self._blocks if first is None or path in first]
+        return Counter(self._blocks[path].company.id for path in paths)
 
     def _line(self, text: str, style: str = "", matters: bool = False) -> None:
         if self._screen is not None and (matters or self._progress):

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from castmates.english import counted
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.study import cpus
-from castmates.terminal.words import DONE, MIND, clock, counted, tick
+from castmates.terminal.words import DONE, MIND, clock, tick
 from castmates.workloads.environments import NATIVE
 
 SIZES = ((1e9, "GB", 1), (1e6, "MB", 0))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from castmates.english import counted, duration
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
 from castmates.terminal.sweep import Launch, Windows
@@ -29,21 +30,12 @@ def clock(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """A duration that is not known exactly."""
-    if seconds < 20:
-        return f"{max(round(seconds), 1)} s"
-    if seconds < 90:
-        return f"{5 * round(seconds / 5)} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def counted(number: int, thing: str, several: str = "") -> str:
-    """A number of things."""
-    return f"{number} {thing if number == 1 else several or f'{thing}s'}"
+    return duration(5 * round(seconds / 5) if 20 <= seconds < 90 else seconds)
 
 
 def launches(number: int) -> str:
     """A number of launches."""
-    return counted(number, "launch", "launches")
+    return counted(number, "launch")
 
 
 def names_of(block: Block) -> str:
@@ -73,10 +65,10 @@ def round_of(note: Note | None) -> str:
 
 
 def windows_words(kept: int, rejected: int, because: Mapping[str, int], who: Mapping[str, int]) -> str:
-    """Windows kept and repeated, and who disturbed them."""
-    repeated = f", {rejected} repeated" if rejected else ""
+    """Windows kept and rejected, and who disturbed them."""
+    others = f", {rejected} rejected" if rejected else ""
     reasons = f" ({reasons_words(because, who)})" if rejected and because else ""
-    return f"{counted(kept, 'window')} kept{repeated}{reasons}"
+    return f"{counted(kept, 'window')} kept{others}{reasons}"
 
 
 def reasons_words(because: Mapping[str, int], who: Mapping[str, int]) -> str:
@@ -121,9 +113,14 @@ def result_words(launch: Launch) -> str:
 def measured_words(number: int, windows: Windows, failed: int) -> str:
     """All launches of a sweep."""
     of_all = windows.kept + windows.rejected
-    rejected = f", {windows.rejected} rejected ({windows.rejected / of_all:.0%})".replace("%", " %")
-    parts = [launches(number), f"{counted(windows.kept, 'window')} kept"] if of_all else [launches(number)]
-    return ", ".join(parts) + (rejected if windows.rejected else "") + (f", {failed} failed" if failed else "")
+    parts = [launches(number)]
+    if of_all:  # none where every program failed
+        parts.append(f"{counted(windows.kept, 'window')} kept")
+    if windows.rejected:
+        parts.append(f"{windows.rejected} rejected ({100 * windows.rejected / of_all:.0f} %)")
+    if failed:
+        parts.append(f"{failed} failed")
+    return ", ".join(parts)
 
 
 def header(version: str, study: str, to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.golden.report import PAGE, TABLES, alike, content, differences, kept, kept_table, left_out, make
+from tests.unit.plain_words import lost_sentences, strange_words
 
 ADVICE = """
 Where this is wanted, `python -m tests.golden` writes the golden files anew: look at `git diff`, and say why."""
@@ -35,6 +36,12 @@ def test_the_page_says_the_golden_words(made):
     for part in ("figures", "tables"):
         found += differences(golden[part], page[part], part)
     assert not found, "\n".join(found[:20]) + ADVICE
+
+
+def test_the_page_is_plain(made):
+    """As it is made now, whatever the golden file has."""
+    text = json.dumps(made[1], ensure_ascii=False)
+    assert not [*lost_sentences(text), *strange_words(text)]
 
 
 def test_the_golden_page_is_worth_comparing():

@@ -39,6 +39,6 @@ def test_the_image_sweeps_the_demo(tmp_path):
         user = ["--user", f"{os.getuid()}:{os.getgid()}"] if builder == "docker" else []
         run = [builder, "run", "--rm", *user, "--volume", f"{tmp_path}:/work", "castmates-test"]
         subprocess.run(run, check=True, timeout=900)
-        assert "not a measurement" in (tmp_path / "results/modelled-cat-sweep/report/index.html").read_text()
+        assert "not a measurement" in (tmp_path / "results/demo/report/index.html").read_text()
     finally:
         subprocess.run([builder, "rmi", "castmates-test"], check=False)

@@ -115,4 +115,4 @@ def test_a_columns_comment_is_its_meaning():
 def test_other_names_are_errors_as_usual():
     with pytest.raises(AttributeError, match="module 'castmates' has no attribute 'lod'"):
         _ = castmates.lod
-    assert dir(castmates) == ["Results", "__version__", "load"]
+    assert dir(castmates) == ["CastmatesError", "Results", "__version__", "load"]

@@ -39,7 +39,19 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
-FLAT = {"errors", "files", "protocols", "sampler", "parallel", "project", "plugins", "shipped", "__init__", "__main__"}
+FLAT = {
+    "english",
+    "errors",
+    "files",
+    "protocols",
+    "sampler",
+    "parallel",
+    "project",
+    "plugins",
+    "shipped",
+    "__init__",
+    "__main__",
+}
 ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "heartbeat",
     "phases",

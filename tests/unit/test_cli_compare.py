@@ -275,3 +275,20 @@ def test_scripts_get_the_rows_of_the_tables(folders):
     row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "solo")
     assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
     assert data["differences"]["Host of the blocks"] == {"A": "here", "B": "there"}
+
+
+def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_path):
+    few = plan([company("c", mix("dlrm@0", "stream@1"))], blocks=4)
+
+    def rate(block, number, scene, member):
+        return 100 * math.exp(0.004 * block.number * number)
+
+    first = study_folder.write(tmp_path / "few", few, written(few, rate), host="another")
+    second = study_folder.write(tmp_path / "again", ONE, windows(0.2), host="elsewhere")
+    done = compare(first, folders["b"], second)
+    assert done.exit_code == 0, done.output
+    sentence = "1 pair that A lacks and several of B and C have: dlrm beside a-program-with-a-very-long-name-indeed;"
+    assert sentence in done.output
+    assert f"{sentence} `castmates compare` with another --baseline compares it." in done.output
+    assert "pair that A lacks" not in compare(second, folders["b"], first).output
+    assert "pair that A lacks" not in compare(folders["a"], folders["b"], second).output

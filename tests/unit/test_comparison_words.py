@@ -26,10 +26,10 @@ def row(a, b, verdict="unclear", blocks=(4, 4)):
     ("a", "b", "said"),
     [
         (LOSES, LOSES, "x beside y loses 20.0 % [16.7, 23.1] in A and 20.0 % [16.7, 23.1] in B"),
-        (UNSURE, LOSES, f"x beside y may or may not lose ({MINUS}1.0 % [{MINUS}3.1, 2.0]) in A and loses 20.0 % "
+        (UNSURE, LOSES, f"x beside y shows no clear change ({MINUS}1.0 % [{MINUS}3.1, 2.0]) in A and loses 20.0 % "
          "[16.7, 23.1] in B"),
-        ((1.0, 1.0, 1.0), LOSES, "x beside y may or may not lose (0.0 % [0.0, 0.0]) in A and loses 20.0 %"),
-        ((0.8, 0.75, 0.9), UNSURE, "x beside y gains 25.0 % [11.1, 33.3] in A and may or may not lose ("),
+        ((1.0, 1.0, 1.0), LOSES, "x beside y shows no clear change (0.0 % [0.0, 0.0]) in A and loses 20.0 %"),
+        ((0.8, 0.75, 0.9), UNSURE, "x beside y gains 25.0 % [11.1, 33.3] in A and shows no clear change ("),
         (FEW, FEW, "x beside y lost 20.0 % (no interval) in A and 20.0 % (no interval) in B"),
     ],
 )  # fmt: skip

@@ -128,7 +128,7 @@ def known(kind, verdict, lead="chase", study_lead=False):
 def test_what_the_controls_of_a_study_say_of_it(row, word):
     found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
     assert found == word
-    assert ("no answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
+    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """`castmates init`, `measure`, `show` and `open`: what they write and print, without measuring anything."""
 
+import io
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
 from castmates.cli import open as opening
-from castmates.cli.main import app
+from castmates.cli.letters import ERRORS
+from castmates.cli.main import app, main
 from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
 from castmates.pipeline.own_study import Trial, name_of, study_of, text_of
@@ -70,6 +73,34 @@ def test_a_program_of_the_catalogue_s_name_is_told_apart():
     assert "xz-own" not in KNOWN
 
 
+@pytest.mark.parametrize("name", ["true", "yes", "null", "007", "1.5", "0x1f", "2026-01-01"])
+def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
+    study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
+    assert study.workloads[name].words == [name, "--flag=no", "12", "a\nb", "é: #"]
+
+
+def test_a_study_that_cannot_be_read_is_not_left_behind(here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "ROUNDS", 0)  # as if a budget could come out impossible
+    with pytest.raises(CastmatesError, match=r"studies/tool\.yaml, line \d+: 'budget\.rounds'"):
+        study_of(["tool"], ["stream"], "", KNOWN)
+    assert not (here / "studies/tool.yaml").exists()
+
+
+def test_a_program_never_measures_into_the_results_of_another_study(here, monkeypatch):
+    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    (here / "config/studies").mkdir(parents=True)
+    (here / "config/studies/first.yaml").write_text("name: demo\nleads: [chase]\nantagonists: [stream]\n")
+    (here / "results/tool").mkdir(parents=True)  # its study file lies elsewhere, or was deleted
+    assert study_of(["./demo"], ["stream"], "", KNOWN).name == "demo-2.yaml"
+    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
+    (here / "results/tool-2").mkdir()  # its own: the same command goes on with them
+    assert study_of(["./tool"], ["stream"], "", KNOWN).name == "tool-2.yaml"
+
+
 @pytest.mark.parametrize(
     ("word", "name"), [("/usr/bin/GZip", "gzip"), ("./my prog.py", "my-prog.py"), ("..", "program"), ("_x", "x")]
 )
@@ -99,6 +130,30 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
     assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
     }
+
+
+@pytest.mark.parametrize(("encoding", "cut"), [("ascii", "..."), ("latin-1", "..."), ("utf-8", "…")])
+def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, monkeypatch, encoding, cut):
+    long = "a-program-whose-name-is-long"
+    folder = make(tmp_path / "study", [long], ["x", "y"], blocks=5)
+
+    def ask_in_encoding(*words):
+        monkeypatch.setattr(sys, "argv", ["castmates", "show", str(folder), *words])
+        with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict") as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+            out.flush()
+            return out.buffer.getvalue().decode(encoding)
+
+    assert f"{long[:23]}{cut}" in ask_in_encoding()
+    assert json.loads(ask_in_encoding("--json"))["pairs"][0]["program"] == long
+    with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=ERRORS) as out:
+        out.write("−3.6 × 2 ± 1 – 界")
+        out.flush()
+        expected = {"ascii": "-3.6 x 2 +- 1 - ?", "latin-1": "-3.6 × 2 ± 1 - ?", "utf-8": "−3.6 × 2 ± 1 – 界"}
+        assert out.buffer.getvalue().decode(encoding) == expected[encoding]
 
 
 def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):

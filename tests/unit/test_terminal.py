@@ -96,7 +96,7 @@ def test_a_launch_is_a_line(blocks):
     )
     launch = sweep.end(blocks[0].path, 36)
     assert words.launch_line(launch, 2, 1, 4, 130) == (
-        "1/4  quick 1/2  39 windows kept, 6 repeated (other programs 6: python3, bash)  36 s  about 2 min left"
+        "1/4  quick 1/2  39 windows kept, 6 rejected (other programs 6: python3, bash)  36 s  about 2 min left"
     )
     launch.note = note_of(blocks[0], status="failed", reason="quick ended with status 1")
     assert "  failed: quick ended with status 1  " in words.launch_line(launch, 2, 1, 4, 130)
@@ -110,7 +110,7 @@ def test_the_region_names_what_is_measured_now(blocks):
     sweep.note(note_of(blocks[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))
     _, now, windows = region(sweep, of, "", 5, 100)
     assert str(now) == "   quick beside a, b   launch 1 of 2   round 2 of 3"
-    assert str(windows) == "   14 windows kept, 7 repeated (hypervisor 7)"
+    assert str(windows) == "   14 windows kept, 7 rejected (hypervisor 7)"
 
 
 def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
@@ -202,7 +202,7 @@ def test_what_the_machine_lacks_is_named_once(facts, missing):
 
 @pytest.mark.parametrize(
     ("seconds", "clock", "about"),
-    [(0.2, "0 s", "1 s"), (59, "59 s", "60 s"), (372, "6:12", "6 min"), (7322, "2:02:02", "2.0 h")],
+    [(0.2, "0 s", "1 s"), (59, "59 s", "60 s"), (372, "6:12", "6 min"), (7322, "2:02:02", "2 h 2 min")],
 )
 def test_durations(seconds, clock, about):
     assert (words.clock(seconds), words.about(seconds)) == (clock, about)

@@ -75,11 +75,9 @@ def test_blocks_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
     assert said.startswith("1 of 4 launches failed: it ended. `castmates retry` discards it,")
-    assert said.endswith(
-        " 2 launches have no round without a rejected measurement; `castmates retry` discards them too."
-    )
+    assert said.endswith(" 2 launches have a rejected measurement in every round; `castmates retry` discards them too.")
     assert words.failure_sentence(blocks(unclean, {})) == (
-        "All 2 launches were measured. 1 launch has no round without a rejected measurement. "
+        "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
         "`castmates retry` discards it, so that the next sweep measures it again."
     )
     for fine in (blocks(failed, {}), blocks({}, {})):

@@ -73,7 +73,13 @@ def test_without_the_package_its_metric_is_still_read(sweeps):
 
 def test_the_doctor_lists_what_is_added(sweeps):
     shown = sweeps.castmates("doctor", "--json")
-    for words in ("figure 'launches'", "metric 'least progress'", "collector 'load-average'", "suite 'shell'"):
+    for words in (
+        "figure 'launches'",
+        "metric 'least progress'",
+        "collector 'load-average'",
+        "suite 'shell'",
+        "allocator 'agent'",
+    ):
         assert f"{words} of the package castmates-example 0.1.0" in shown
 
 

@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
+from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
 pytestmark = pytest.mark.core
@@ -43,3 +45,21 @@ def test_a_dry_run_measures_nothing_and_a_mistake_starts_nothing(project: Sweeps
     assert done.stderr.startswith("castmates: config/config.yaml, line")
     assert "^" in done.stderr.splitlines()[-1]
     assert "snakemake" not in done.stderr
+
+
+def test_measure_prints_its_result_once_on_standard_output_whether_it_measured_or_not(tmp_path):
+    """With the study as it was written for a command and then edited: modelled, so that it takes seconds."""
+    sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
+    study = MODELLED | {"name": "tool", "leads": ["tool"], "controls": None, "cache": {}, "recommend": {}}
+    study |= {"workloads": {"tool": {"command": ["tool", "-x"], "memory": "10 MB", "model": {"compute": 0.001}}}}
+    (sweeps.folder / "studies").mkdir()
+    (sweeps.folder / "studies/tool.yaml").write_text(yaml.safe_dump(study))
+    for there_before in (False, True):
+        assert (sweeps.folder / "results/tool/plan.json").exists() is there_before
+        done = sweeps._call(sys.executable, "-m", "castmates", "measure", "--beside", "stream", "--", "tool", "-x")
+        assert done.returncode == 0, done.stderr
+        headline = json.loads(sweeps.castmates("show", "results/tool", "--json"))["headline"]
+        assert " ".join(done.stdout.split()).count(headline) == 1
+        assert headline not in " ".join(done.stderr.split())
+        assert [line.split()[0] for line in (done.stdout + done.stderr).splitlines() if "file://" in line] == ["Report"]
+        assert ("3 launches" in done.stderr) is not there_before

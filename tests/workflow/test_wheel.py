@@ -85,6 +85,24 @@ def test_the_command_runs_outside_of_a_checkout(installed, tmp_path):
         assert (done.returncode, shown in done.stdout) == (0, True), done.stdout + done.stderr
 
 
+def test_a_type_checker_sees_the_types_of_the_installed_package(installed, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import castmates\n"
+        "def name(folder: str) -> str:\n"
+        "    try:\n"
+        "        return str(castmates.load(folder).folder)\n"
+        "    except castmates.CastmatesError as problem:\n"
+        "        return str(problem)\n"
+        "castmates.load(3)\n"
+    )
+    words = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed.interpreter)]
+    done = subprocess.run([*words, file], cwd=tmp_path, capture_output=True, text=True, check=False)
+    (error, summary) = done.stdout.splitlines()
+    assert re.search(r'program\.py:7: error: Argument 1 to "load" has incompatible type "int"', error)
+    assert summary.startswith("Found 1 error")
+
+
 def test_what_lies_beside_the_modules_is_found(installed):
     assert Path(installed.print("import castmates; print(castmates.__file__)")).is_relative_to(
         installed.interpreter.parents[1]

@@ -45,8 +45,8 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
         )
     if leads[INCONCLUSIVE]:
         return INCONCLUSIVE, (
-            f"The control found no fault, but for {leads[INCONCLUSIVE]} it does not exclude a difference larger than "
-            f"the margin; more blocks or rounds would settle it.{missing}"
+            f"The same scene was run twice: {leads[INCONCLUSIVE]} may differ by more than the margin; more launches or "
+            f"rounds would settle it.{missing}"
         )
     return TRUSTWORTHY, (
         f"The same scene was run twice: no difference larger than {_bound(ours)} % was seen for "
@@ -55,13 +55,13 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
 
 
 def sensitivity(controls: pd.DataFrame) -> Stamp:
-    """Whether this study, on this machine, was seen to find a loss that must be there."""
+    """Whether this study, on this machine, found a loss that must be there."""
     positive = controls[controls["control"] == POSITIVE]
     mixes = {word: _named(positive, word, "mix") for word in (INSENSITIVE, TOO_FEW, SENSITIVE)}
     if mixes[INSENSITIVE]:
         return INSENSITIVE, (
-            f"The positive control {mixes[INSENSITIVE]}, which must lose, was not shown to lose; that other leads "
-            "show no loss means little here."
+            f"The positive control {mixes[INSENSITIVE]} must lose speed, and no loss was measured: a missing loss of "
+            "another program means little here."
         )
     if mixes[TOO_FEW]:
         return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
@@ -130,8 +130,8 @@ def _others(controls: pd.DataFrame) -> str:
     open_words = (NO_DATA, TOO_FEW, INCONCLUSIVE)
     leads = [name for word in open_words if (name := _named(again, word))]
     mixes = [name for word in open_words if (name := _named(negative, word, "mix"))]
-    sentence = f" For {', '.join(leads)}, only in the controls, the same comparison has no answer yet." if leads else ""
-    return sentence + (f" For the negative control {', '.join(mixes)} there is no answer yet." if mixes else "")
+    sentence = f" No answer yet for {', '.join(leads)}, which only the controls use." if leads else ""
+    return sentence + (f" No answer yet for the negative control {', '.join(mixes)}." if mixes else "")
 
 
 def _named(controls: pd.DataFrame, verdict: str, column: str = "lead") -> str:

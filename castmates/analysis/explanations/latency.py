@@ -129,7 +129,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
     some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
-    some += launches.astype(str) + " have fewer, and the others alone are not a fair sample"
+    some += launches.astype(str) + " have fewer"
     lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
     return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
 

@@ -8,6 +8,7 @@ from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.differences import Difference
 from castmates.report.results import records
 from castmates.report.text.words import Row, counted, interval, listed, number, percent_of
+from castmates.study.spec import UNMANAGED
 
 SHOWN = 8  # of a kind; the table has them all
 PIECES = {  # verdict -> what the pairs with it do, for one pair and for several; {} is the margin
@@ -26,6 +27,7 @@ def sentences(several: Several) -> list[str]:
     return [
         *(_against(pair) for pair in several.pairs),
         *mean_sentences(several),
+        *_without_baseline(several),
         *_adjusted(several),
         *_differing("Not the same programs, inputs or CPUs", several.work),
         *_differing("Machines, versions or designs differ", several.differences),
@@ -101,6 +103,23 @@ def pair_name(row: Row) -> str:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _without_baseline(several: Several) -> Iterator[str]:
+    """The pairs that have no line because A lacks them, though several of the others have them."""
+    letters: dict[str, list[str]] = {}
+    for pair in several.pairs:
+        rows = pair.table[pair.table["where"] == "only in B"]
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+            partition = "" if row["partition_b"] == UNMANAGED else f" @{row['partition_b']}"
+            letters.setdefault(f"{pair_name(row)}{partition}", []).append(pair.b.letter)
+    shared = {name: found for name, found in letters.items() if len(found) > 1}
+    if shared:
+        who = listed(sorted({letter for found in shared.values() for letter in found}))
+        yield (
+            f"{counted(len(shared), 'pair')} that A lacks and several of {who} have: {_some(list(shared))}; "
+            f"`castmates compare` with another --baseline compares {'it' if len(shared) == 1 else 'them'}."
+        )
 
 
 def _adjusted(several: Several) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _side(row: Row, letter: str) -> str:
         gained = slowdown < 1
         return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
     if round(low, 1) <= 0 <= round(high, 1):
-        return f"may or may not lose ({number(value)} % {interval(low, high)})"
+        return f"shows no clear change ({number(value)} % {interval(low, high)})"
     return (
         f"loses {number(value)} % {interval(low, high)}"
         if value > 0

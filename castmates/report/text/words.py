@@ -3,10 +3,15 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+
+# What all of the report takes from here.
+from castmates.english import counted as counted
+from castmates.english import listed as listed
+from castmates.english import number as number
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
@@ -24,14 +29,6 @@ def plain(name: str) -> str:
     return re.sub(r"@[\d.]+", "", name)
 
 
-def number(value: float, digits: int = 1) -> str:
-    """The number with a real minus sign; no minus before a zero; a dash where there is none."""
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
-
-
 def interval(low: float, high: float, digits: int = 1) -> str:
     """[low, high]."""
     return f"[{number(low, digits)}, {number(high, digits)}]"
@@ -40,16 +37,6 @@ def interval(low: float, high: float, digits: int = 1) -> str:
 def percent_of(share: float) -> str:
     """A share in per cent without needless decimals: 0.02 is 2 %."""
     return f"{100 * share:.3g} %"
-
-
-def counted(count: int, thing: str) -> str:
-    """1 launch, 5 launches."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'x')) else 's'}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """a, b and c."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def as_degradation(slowdown: float) -> float:
@@ -134,7 +121,7 @@ def _failures(failed: pd.DataFrame) -> str:
 
 
 def _unclean(count: int, retry: str, after_failures: bool) -> str:
-    sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} no round without a rejected measurement"
+    sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected measurement in every round"
     if after_failures:
         return f"{sentence}; `{retry}` discards {_them(count)} too."
     return f"{sentence}. {_retry(count, retry)}"

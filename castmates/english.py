@@ -1,0 +1,41 @@
+"""How numbers, counts, lists and durations are written, in the terminal and on the page; pure."""
+
+import math
+from collections.abc import Sequence
+
+WHOLE = 9.95  # per cent, from which on decimals do not matter
+
+
+def number(value: float, digits: int = 1) -> str:
+    """The number with a real minus sign; no minus before a zero; a dash where there is none."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
+def percent(value: float) -> str:
+    """A loss or a spread without more digits than matter: 46 %, 5.6 %, 5 %."""
+    if not math.isfinite(value):
+        return "nothing"
+    return f"{number(value, 0 if abs(value) >= WHOLE else 1).removesuffix('.0')} %"
+
+
+def counted(count: int, thing: str) -> str:
+    """1 launch, 5 launches."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'x')) else 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a, b and c."""
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """40 s, 9 min, 2 h, 2 h 10 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"

@@ -1,0 +1,55 @@
+"""Durations, percentages, counts and lists have one form, whoever writes them."""
+
+import math
+
+import pytest
+
+from castmates import english
+from castmates.preview.words import minutes_between
+from castmates.report.text import words
+from castmates.terminal.words import about
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (85, "85 s"), (90, "2 min"), (5400, "1 h 30 min"), (7200, "2 h"), (7322, "2 h 2 min")],
+)  # fmt: skip
+def test_durations(seconds, text):
+    assert english.duration(seconds) == text
+    assert minutes_between(seconds, seconds) == text
+    assert about(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "text"),
+    [(240, 300, "4 to 5 min"), (50, 120, "50 s to 2 min"), (5400, 9000, "1 h 30 min to 2 h 30 min"),
+     (3600, 7800, "60 min to 2 h 10 min"), (7200, 10800, "2 to 3 h")],
+)  # fmt: skip
+def test_what_two_durations_share_stands_once_and_nothing_is_ambiguous(least, most, text):
+    assert minutes_between(least, most) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (45.5, "46 %"),
+        (9.94, "9.9 %"),
+        (9.96, "10 %"),
+        (0.04, "0 %"),
+        (5.0, "5 %"),
+        (-3.2, "−3.2 %"),
+        (math.inf, "nothing"),
+    ],
+)
+def test_percent(value, text):
+    assert english.percent(value) == text
+
+
+def test_counts_and_lists():
+    assert [english.counted(n, "launch") for n in (0, 1, 2)] == ["0 launches", "1 launch", "2 launches"]
+    assert english.counted(2, "mix") == "2 mixes"
+    assert [english.listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_the_report_takes_them_from_here():
+    assert (words.counted, words.listed, words.number) == (english.counted, english.listed, english.number)
