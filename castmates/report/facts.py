@@ -125,7 +125,15 @@ class LedgerFacts(Facts):
     slices_because: Mapping[str, Mapping[str, int]] = {}
 
 
-class Settled(Facts):
+class Response(Facts):
+    """What slices of one length showed of the time after a change of scene."""
+
+    watched: float = math.nan  # seconds after a change of scene that were looked at
+    curves: Mapping[str, int] = {}  # by member: how many slices it was seen in
+    response: Mapping[str, tuple[float | None, ...]] = {}  # by member: log rate of each part, against the later half
+
+
+class Settled(Response):
     """What a block found out about its settle time."""
 
     seconds: float = math.nan  # waited after a change of scene
@@ -133,8 +141,7 @@ class Settled(Facts):
     slowest: str | None = None  # the member whose rate was the last to be
     unsteady: bool = False  # they never were
     asked: float | None = None  # by the design
-    watched: float = math.nan  # seconds after a change of scene that were looked at
-    response: Mapping[str, tuple[float | None, ...]] = {}  # by member: log rate of each part, against the later half
+    earlier: tuple[Response, ...] = ()  # of slices of other lengths, before the last one was chosen
 
 
 def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:

@@ -66,13 +66,14 @@ class Ledger:
 
     def _judge_window(self, window: Window) -> list[str]:
         """Every reason for which a window as a whole does not count."""
-        measured, counted = len(window.slices), sum(each.counted for each in window.slices)
-        if measured == 1:
-            return list(window.slices[0].reasons)
         # A member too slow for the usual slices must still work in them, or the lead was as good as alone.
         watched = Readings(window.watched.samples, window.watched.seconds)
         if stalled := self._progress(window.watched, watched, window.slow):
             return stalled
+        if window.cycles == 1:
+            own = [] if any(each.counted for each in window.slices) else window.slices
+            return list(dict.fromkeys(reason for each in own for reason in each.reasons))
+        measured, counted = window.cycles, len({each.cycle for each in window.slices if each.counted})
         least = self.design.limits.cycles
         if counted < least * measured:
             kinds = ", ".join(_kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
@@ -177,7 +178,7 @@ def _masks(watched: Slice) -> list[str]:
 
 def _drop_broken_cycles(windows: Sequence[Window]) -> None:
     """A slice that does not count takes the others of its cycle with it, where windows have more than one."""
-    slices = [each for window in windows if len(window.slices) > 1 for each in window.slices]
+    slices = [each for window in windows if window.cycles > 1 for each in window.slices]
     broken = {each.cycle for each in slices if each.reasons}
     for each in slices:
         each.dropped = each.cycle in broken and not each.reasons

@@ -1,7 +1,9 @@
 """Measures one slice: an uninterrupted stretch of one scene, from its switch to a step of the lead."""
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from castmates.protocols import Count, Sample
@@ -71,6 +73,7 @@ class Slice:
     stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
     number: int = 0  # within the block, from 1
+    length_s: float = math.nan  # from the switch on, but for the step that ends it: its nominal length
     steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady
     reasons: list[str] = field(default_factory=list)  # why it does not count
     dropped: bool = False  # with its cycle, of which another slice does not count
@@ -121,9 +124,18 @@ def measure_slice(stage: Stage, scene: Scene, pace: Pace) -> Slice:
 
 
 def measure_watched(
-    stage: Stage, scene: Scene, pace: Pace, members: Mapping[str, Member], design: Design, round_number: int
+    stage: Stage,
+    scene: Scene,
+    pace: Pace,
+    members: Mapping[str, Member],
+    design: Design,
+    round_number: int,
+    silent: AbstractSet[str] = frozenset(),
 ) -> Slice:
-    """Run a scene for a slice in which everything is read; it is kept open for who makes few steps."""
+    """Run a scene for a slice in which everything is read; it is kept open for who makes few steps.
+
+    Who was `silent` in an earlier slice of the round is waited for no more: its windows are rejected all the same.
+    """
     names = who_runs(scene)
     active = [name for name in names if name in members]
     switch_ns = _set(stage, names)
@@ -132,7 +144,8 @@ def measure_watched(
     stage.hardware.open_window(names)
     open_ns = stage.now_ns()
     _hold(stage, scene, pace, switch_ns)
-    _hold_open(stage, [members[name] for name in active if name in pace.slow], pace, design, open_ns)
+    slow = [members[name] for name in active if name in pace.slow and name not in silent]
+    _hold_open(stage, slow, pace, design, open_ns)
     close_ns = stage.now_ns()
     samples = stage.hardware.close_window()
     watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True)
@@ -177,7 +190,7 @@ def _hold(stage: Stage, scene: Scene, pace: Pace, switch_ns: int) -> None:
     process = stage.cast[scene.active[0]]
     head, last = process.reader.head, switch_ns + int(LONGEST_WAIT * length_ns)
     poll = min(max(pace.step_of(scene) / POLLS, SHORTEST_POLL), LONGEST_POLL)
-    while process.reader.head == head and (now := stage.now_ns()) < last:
+    while process.reader.head == head and not process.at_its_end and (now := stage.now_ns()) < last:
         stage.rest_until(now + int(poll * 1e9))
 
 
@@ -196,8 +209,19 @@ def _hold_open(stage: Stage, slow: Sequence[Member], pace: Pace, design: Design,
 
 
 def _missing_s(stage: Stage, member: Member, design: Design, open_ns: int, open_s: float) -> float:
-    """Return how long a member will take, at its pace so far, for the steps that it still owes."""
-    records = stage.cast[member.name].records
-    beats = len(records) - bisect_left(records, (open_ns, 0))
+    """Return how long a member will take, at its pace so far, for the steps that it still owes.
+
+    Before its first step nothing is known of its pace: it is looked at again after as long as it was silent.
+    """
+    process = stage.cast[member.name]
+    if process.at_its_end:
+        return 0.0
+    beats = len(process.records) - bisect_left(process.records, (open_ns, 0))
+    if not beats:
+        return open_s
     steps = 1 if member.progress == "runs" and member.role == "antagonist" else design.steps
-    return (steps + 1 - beats) * open_s / max(beats, 1)
+    if beats > steps:
+        return 0.0
+    last_ns = process.records[-1][0]
+    step_s = (last_ns - open_ns) / 1e9 / beats
+    return max((steps + 1 - beats) * step_s - (open_ns - last_ns) / 1e9 - open_s, step_s / 2)

@@ -1,7 +1,7 @@
 """What a round gives for a scene: all its slices in that round."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
@@ -31,6 +31,11 @@ class Window:
         return [self.watched] if name in self.slow or not self.slices else self.slices
 
     @property
+    def cycles(self) -> int:
+        """How many cycles its slices are of: a solo may have two slices in one."""
+        return len({each.cycle for each in self.slices})
+
+    @property
     def all_slices(self) -> list[Slice]:
         """Every slice of it."""
         return self.slices if any(each is self.watched for each in self.slices) else [*self.slices, self.watched]
@@ -52,8 +57,10 @@ class Window:
         return late.rate / early.rate if early.rate else float("nan")
 
     def sums(self) -> list[Sample]:
-        """What was read: sums over the slices that count, and whatever only the watched one has."""
-        return add_samples([each.samples for each in self.slices if each.counted], self.watched.samples)
+        """What was read: sums over the slices that count, and whatever only the watched one has, where it counts."""
+        parts = [each.samples for each in self.slices if each.counted]
+        of_watched = self.watched.samples if self.watched.counted or not parts else []
+        return add_samples(parts, of_watched)
 
     def samples(self) -> list[Sample]:
         """The same, but that the runs of a slow member are those of the slice that gives its progress."""
@@ -71,8 +78,15 @@ class Window:
         for name in self.scene.active:
             for each in self.slices_of(name):
                 named.setdefault(name, []).append([count for count in each.counts if count.subject == name])
-        of_watched = [count for count in self.watched.counts if count.kind == "metric"]
+        of_watched = [self._as_watched(count) for count in self.watched.counts if count.kind == "metric"]
         return [count for parts in named.values() for count in add_counts(parts)] + of_watched
+
+    def _as_watched(self, count: Count) -> Count:
+        """What was counted in the watched slice alone; nothing, where that one does not count."""
+        if self.watched.counted:
+            return count
+        why = "; ".join(self.watched.reasons) or "another slice of its cycle"
+        return replace(count, value=None, status="not counted", note=f"the watched slice does not count: {why}")
 
 
 @dataclass(frozen=True)

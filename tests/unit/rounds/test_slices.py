@@ -66,7 +66,7 @@ def scene(block, name) -> Scene:
 
 def pace(block, length=0.1, settle=0.02, watch=0.0, slow=()):
     steps = Steps({one.name: 0.01 for one in block.company.scenes}, {}, 0.0)
-    return Pace(length, settle, watch, frozenset(slow), steps, window_s=1.0)
+    return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
 
 
 @pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "alone:flood"])
@@ -117,6 +117,23 @@ def test_a_watched_slice_is_kept_open_for_slow_members_up_to_a_limit(studied, st
     assert (len(each.progress(slow).records) >= 11) == (longest > 1)
     each = measure_watched(stage, together, pace(studied), members, design, 1)
     assert each.seconds < 0.2, "who is not slow is waited for by nobody"
+
+
+def test_a_silent_slow_member_is_waited_for_once_and_who_is_at_its_end_is_not(studied, stage, monkeypatch):
+    """Each watched slice would else take the longest window, in every scene of every round."""
+    members = {member.name: member for member in studied.company.members}
+    design = studied.design.model_copy(update={"longest_window": 3.0, "steps": 10})
+    together = scene(studied, "corun:ranking+slow")
+    slow = together.active[1]
+    monkeypatch.setattr(stage.cast[slow], "read_beats", lambda: None)
+    each = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1)
+    assert not each.progress(slow).records
+    assert 3.0 <= each.seconds < 3.2
+    again = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1, silent={slow})
+    assert again.seconds < 0.2
+    monkeypatch.setattr(type(stage.cast[slow]), "at_its_end", property(lambda self: self is stage.cast[slow]))
+    ended = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1)
+    assert ended.seconds < 0.2
 
 
 def process(seen=7, head=7, lost=0, at_its_end=False):

@@ -123,6 +123,19 @@ def test_what_only_the_watched_slice_reads_is_the_windows():
     assert {sample.metric: sample.value for sample in found} == {"cpu_s": pytest.approx(0.15), "major_faults": 4.0}
 
 
+def test_what_only_a_rejected_slice_has_read_is_no_result():
+    """It was rejected because somebody disturbed it: its occupancy and shares are those of the disturbance."""
+    usual, dear = three(), Sample(0, "procstat", LEAD, "major_faults", 4.0)
+    usual[-1].samples.append(dear)
+    usual[-1].counts = [Count(LEAD, "Retiring", 0.5, "counted", "toplev", "metric")]
+    window = window_of(usual)
+    window.watched.reasons.append("steal: much")
+    assert {sample.metric for sample in window.samples()} == {"cpu_s"}
+    (share,) = window.counts()
+    assert (share.value, share.status) == (None, "not counted")
+    assert share.note == "the watched slice does not count: steal: much"
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.data())
 def test_what_slices_did_is_what_lies_between_their_first_and_last_heartbeats(gaps, data):
     """However heartbeats fall: no step is counted twice, and none that crosses an edge or a settle time."""
