@@ -109,7 +109,8 @@ class Ledger:
                 reasons.append(f"no progress: {name} reports that it is at its end")
             else:
                 begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
-                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in progress.records), each.close_ns])
+                beats = each.heartbeats(name).records
+                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in beats), each.close_ns])
                 if silent_s > self.design.limits.silence * seconds:
                     reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
         return reasons

@@ -7,12 +7,21 @@ from castmates.modelled.hardware import modelled_hardware
 from castmates.modelled.stage import ModelledStage
 from castmates.modelled.world import World
 from castmates.runner.outcome import Outcome
+from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.pace import SETTLES
 from castmates.runner.rounds.round import MOST_LEFT_OUT, Rounds
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.warm_up import warm_up
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
+
+
+def test_nobody_runs_while_a_stretch_is_judged(rounds, monkeypatch):
+    """The runner sits on a member's CPU, or beside one."""
+    moving = []
+    monkeypatch.setattr(Ledger, "judge_stretch", lambda *_: moving.append(set(rounds.stage._moving)))
+    rounds.measure(1)
+    assert moving == [set()] * len(moving) != []
 
 
 @pytest.fixture
