@@ -1,7 +1,7 @@
 """How long slices are: found for a launch from what its members did while they warmed up."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from castmates.study.spec import Design, Scene
@@ -21,6 +21,14 @@ class Steps:
     of_scene: Mapping[str, float]  # by scene, of who ends its slices: the lead, or who is alone
     of_member: Mapping[str, float]  # the longest that was seen; infinite where one was not seen to make any
     switch: float
+
+    def with_those_of(self, scenes: Iterable[tuple[str, str, float]]) -> "Steps":
+        """These, and those of more scenes: each with who ends its slices, and how long a step of that one took."""
+        of_scene, of_member = dict(self.of_scene), dict(self.of_member)
+        for scene, who, step in scenes:
+            of_scene[scene] = step
+            of_member[who] = max(step, of_member.get(who, 0.0))
+        return Steps(of_scene, of_member, self.switch)
 
 
 @dataclass(frozen=True)

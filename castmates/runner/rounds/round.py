@@ -1,10 +1,12 @@
 """One round of a launch: its stretches, the cycles of each, and the slices of these."""
 
 import gc
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
@@ -13,6 +15,7 @@ from castmates.runner.rounds.pace import Pace, Steps, pace_of
 from castmates.runner.rounds.settling import Settling, is_not_settled
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
 from castmates.study.schedule import Stretch, stretches
 from castmates.study.spec import Member, Scene
@@ -96,7 +99,19 @@ class Rounds:
         if known != (settling.seconds, settling.others):
             self._learned = True
             self._judge_anew()
+        self._learn_steps(windows)
         return too_short
+
+    def _learn_steps(self, windows: Sequence[Window]) -> None:
+        """Learn how long steps take in scenes that nobody warmed up in: those under partitions.
+
+        A lead with little cache takes longer, and would else have too few steps in slices that were made for more.
+        """
+        new = [window for window in windows if window.scene.name not in self.steps.of_scene and window.slices]
+        if not new:
+            return
+        self.steps, before = self.steps.with_those_of(map(_step_in, new)), self.steps
+        self._learned |= self.steps.of_member != before.of_member
 
     def _judge_anew(self) -> None:
         """Judge all windows with what is left of their slices, now that more is left out."""
@@ -155,6 +170,17 @@ class Rounds:
         self._slices += 1
         each.round, each.number, each.length_s = number, self._slices, self.pace.length_s
         return each
+
+
+def _step_in(window: Window) -> tuple[str, str, float]:
+    """A scene, who ends its slices, and how long a step of that one took; as long as was looked at, if none was seen.
+
+    Slices that were rejected because of too few steps are looked at too: they have the longest.
+    """
+    who = window.scene.active[0]
+    longest = max(each.seconds for each in window.slices)
+    known = [step for each in window.slices if (step := step_of(each.since_switch[who], math.inf)) < math.inf]
+    return window.scene.name, who, median(known) if known else longest
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """What a round teaches about the settle time, and what becomes of the rounds before it."""
 
+from dataclasses import replace
+
 import pytest
 
 from castmates.modelled.cast import Played, processes
@@ -9,11 +11,11 @@ from castmates.modelled.world import World
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.measure import measure_rounds
-from castmates.runner.rounds.pace import SETTLES
+from castmates.runner.rounds.pace import SETTLES, STEPS
 from castmates.runner.rounds.round import MOST_LEFT_OUT, Rounds
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.warm_up import warm_up
-from tests.unit.modelled.makers import QUIET, STUDY, project_of
+from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
 def test_nobody_runs_while_a_stretch_is_judged(rounds, monkeypatch):
@@ -26,7 +28,25 @@ def test_nobody_runs_while_a_stretch_is_judged(rounds, monkeypatch):
 
 @pytest.fixture
 def rounds(tmp_path):
-    block = project_of(tmp_path, STUDY + QUIET).plan().blocks[0]
+    return rounds_of(project_of(tmp_path, STUDY + QUIET).plan().blocks[0])
+
+
+def test_slices_have_enough_steps_under_the_narrowest_mask_too(tmp_path):
+    """Else the lead lacks steps where it has little cache, and its windows are rejected where it loses most."""
+    made = rounds_of(project_of(tmp_path, STUDY + SWEEPS + QUIET).plan().blocks[0])
+    lead = made.outcome.block.company.lead.name
+    warm = made.steps.of_member[lead]
+    made.steps = replace(made.steps, of_member={**made.steps.of_member, lead: 0.3 * warm})  # as if quick without masks
+    made.learn(made.measure(1))
+    made.prepare()
+    assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.block.company.scenes}
+    masked = [step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("alone")]
+    narrow = max(masked)
+    assert made.steps.of_member[lead] == narrow > 0.5 * warm
+    assert made.pace.length_s - made.pace.settle_s >= STEPS * narrow
+
+
+def rounds_of(block):
     world = World(block.design.model, processes(block.company, {}), block.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=1000)]
     hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
