@@ -119,6 +119,9 @@ class LedgerFacts(Facts):
 
     windows: Mapping[str, int] = {}
     rejected: Mapping[str, int] = {}
+    stretches: int = 0
+    stretches_rejected: int = 0  # with all their windows, for what one watched slice showed
+    stretches_because: Mapping[str, int] = {}
     slices: Mapping[str, int] = {}
     slices_rejected: Mapping[str, int] = {}
     slices_dropped: Mapping[str, int] = {}  # whose cycle lost another one

@@ -46,7 +46,7 @@ class Ledger:
         _drop_broken_cycles(windows)
         of_all = list(dict.fromkeys(reason for window in windows for reason in self.proofs(window.watched)))
         for window in windows:
-            window.reasons = [*of_all, *self._judge_window(window)]
+            window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
 
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[str]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
@@ -185,16 +185,20 @@ def _drop_broken_cycles(windows: Sequence[Window]) -> None:
         each.dropped = each.cycle in broken and not each.reasons
 
 
-def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:
+def summary(windows: Sequence[Window]) -> dict[str, object]:
     """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
     of_windows = [(window.scene.kind, _kinds(window.reasons)) for window in rejected]
+    of_stretches = {(window.round, window.watched.stretch): _kinds(window.of_stretch) for window in windows}
     slices = [each for window in windows for each in window.all_slices]
     of_slices = [(each.scene.kind, _kinds(each.reasons)) for each in slices if each.reasons]
     return {
         "windows": dict(Counter(window.scene.kind for window in windows)),
         "rejected": dict(Counter(window.scene.kind for window in rejected)),
         "because": _by_kind(of_windows),
+        "stretches": len(of_stretches),
+        "stretches_because": dict(Counter(kind for kinds in of_stretches.values() for kind in kinds)),
+        "stretches_rejected": sum(bool(kinds) for kinds in of_stretches.values()),
         "slices": dict(Counter(each.scene.kind for each in slices)),
         "slices_rejected": dict(Counter(kind for kind, _ in of_slices)),
         "slices_dropped": dict(Counter(each.scene.kind for each in slices if each.dropped)),

@@ -9,6 +9,8 @@ from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.sums import add_counts, add_samples
 from castmates.study.spec import Scene
 
+NEGLIGIBLE = 0.01  # of the time that slices were open
+
 
 @dataclass
 class Window:
@@ -21,6 +23,7 @@ class Window:
     round: int = 0
     position: int = 0  # of its first slice among those of the round's windows
     reasons: list[str] = field(default_factory=list)  # why it does not count
+    of_stretch: list[str] = field(default_factory=list)  # those of them that spoil all windows of its stretch
 
     def slices_of(self, name: str) -> list[Slice]:
         """Those that give this member's progress, as far as they count."""
@@ -79,7 +82,17 @@ class Window:
             for each in self.slices_of(name):
                 named.setdefault(name, []).append([count for count in each.counts if count.subject == name])
         of_watched = [self._as_watched(count) for count in self.watched.counts if count.kind == "metric"]
-        return [count for parts in named.values() for count in add_counts(parts)] + of_watched
+        sums = [self._with_lead_in(name, count) for name, parts in named.items() for count in add_counts(parts)]
+        return sums + of_watched
+
+    def _with_lead_in(self, name: str, count: Count) -> Count:
+        """What was counted also in time that was found to be unsteady later, and that the rate leaves out."""
+        slices = self.slices_of(name)
+        late_s, open_s = sum(each.begin_ns(name) - each.open_ns for each in slices) / 1e9, self.total(name).open_s
+        if count.value is None or late_s <= NEGLIGIBLE * open_s:
+            return count
+        also = f"counted in {open_s:.3f} s, {late_s:.3f} s of which the rate leaves out"
+        return replace(count, note=f"{count.note}; {also}" if count.note else also)
 
     def _as_watched(self, count: Count) -> Count:
         """What was counted in the watched slice alone; nothing, where that one does not count."""

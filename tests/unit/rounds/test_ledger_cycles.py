@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.protocols import Sample
-from castmates.runner.rounds.ledger import Ledger
+from castmates.report.facts import LedgerFacts
+from castmates.report.text.health import stretches_sentence
+from castmates.runner.rounds.ledger import Ledger, summary
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.study.budget_keys import Limits
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, beats, cpu_time, scene_of, slice_of, window_of
@@ -145,6 +147,24 @@ def test_what_a_watched_slice_proves_spoils_every_window_of_the_stretch(metric, 
     judged(windows)
     assert all(window.reasons == [reason] for window in windows.values())
     assert all(each.counted for window in windows.values() for each in window.slices), "no slice is to blame"
+
+
+def test_findings_that_spoil_a_whole_stretch_are_recorded_apart():
+    """One slice showed it; the number of windows that it spoiled is the number of scenes, and no more evidence."""
+    clean, spoilt = stretch(), stretch()
+    for number, windows in enumerate((clean, spoilt), start=1):
+        for window in windows.values():
+            window.round = number
+    spoilt["corun:m"].watched.allowed = {LEAD: {0, 1}}
+    record = summary([*judged(clean).values(), *judged(spoilt).values()])
+    assert (record["stretches"], record["stretches_rejected"]) == (2, 1)
+    assert record["stretches_because"] == {"off its CPUs": 1}
+    assert sum(record["rejected"].values()) == len(SCENES)
+    facts = LedgerFacts.model_validate(record)
+    assert stretches_sentence([facts, facts]) == (
+        "2 of 4 stretches of rounds lost all their windows to a finding in a single slice: off its CPUs (2)."
+    )
+    assert stretches_sentence([LedgerFacts()]) == ""
 
 
 def test_who_is_found_off_its_cpus_was_there_for_who_knows_how_long():

@@ -114,6 +114,15 @@ def test_counts_are_those_of_the_slices_that_give_the_progress():
     assert [one for one in found if one.kind == "metric"] == [share]
 
 
+def test_counts_of_time_that_the_rate_leaves_out_bear_a_note():
+    """They were counted from the opening edge on; the rate begins where it was found to be steady, later."""
+    usual = [slice_of(begin, counts=[Count(LEAD, "cycles", 1.0, "counted", "perf")]) for begin in (0, 500, 1000)]
+    window = window_of(usual)
+    assert [count.note for count in window.counts()] == [""]
+    _leave_out(window, 0.06)
+    assert [count.note for count in window.counts()] == ["counted in 0.240 s, 0.120 s of which the rate leaves out"]
+
+
 def test_what_only_the_watched_slice_reads_is_the_windows():
     dear = Sample(0, "procstat", LEAD, "major_faults", 4.0)
     usual = three()
