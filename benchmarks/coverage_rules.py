@@ -86,7 +86,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
     seen: Looks = {}
     for count in counts:
         now = part_of(made.plan, {block.path for block in made.plan.blocks if block.number <= count})
-        table = rows(now, made.windows[made.windows["block"] <= count], against_solo(now))
+        table = rows(made.windows[made.windows["block"] <= count], against_solo(now))
         for study, own in table.groupby("platform", observed=True):
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():

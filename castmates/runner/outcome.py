@@ -32,7 +32,8 @@ class Outcome:
     runner_cpus: list[int] = field(default_factory=list)
     prepared: prepare.Record = field(default_factory=dict)
     settling: Settling | None = None
-    pace: Pace | None = None
+    pace: Pace | None = None  # of the last round
+    paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read

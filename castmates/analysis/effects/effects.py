@@ -16,8 +16,9 @@ from castmates.study.spec import UNMANAGED, Plan
 def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> pd.DataFrame:
     """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
     contrasts = mix_contrasts(plan)
-    table = rows(plan, windows, contrasts)
-    table = table.assign(**growth_columns(planned(windows, plan), contrasts, table))
+    own = planned(windows, plan)
+    table = rows(own, contrasts)
+    table = table.assign(**growth_columns(own, contrasts, table))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
-from castmates.report.facts import Settled
+from castmates.report.facts import LedgerFacts, Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.words import (
@@ -39,6 +39,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Sensitivity", results.sensitivity[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Measurements", rejection_sentence(results.blocks, results.windows)),
+        ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),
         ("Precision", reached_words(results.looks)),
@@ -67,6 +68,19 @@ def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
+    """How many stretches of rounds lost all their windows to a finding in one slice; "" where none did."""
+    rejected = sum(ledger.stretches_rejected for ledger in ledgers)
+    if not rejected:
+        return ""
+    because = Counter[str]()
+    for ledger in ledgers:
+        because.update(ledger.stretches_because)
+    kinds = listed([f"{kind} ({count})" for kind, count in because.most_common()])
+    of_all = f"{rejected} of {counted(sum(ledger.stretches for ledger in ledgers), 'stretch')} of rounds"
+    return f"{of_all} lost all {'its' if rejected == 1 else 'their'} windows to a finding in a single slice: {kinds}."
 
 
 def control(row: Row) -> dict[str, Any]:

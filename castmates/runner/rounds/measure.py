@@ -24,13 +24,15 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     number, last = 0, design.rounds + design.spare_rounds
     while outcome.rounds < design.rounds and number < last:
         number += 1
+        rounds.prepare()
         windows = rounds.measure(number)
         outcome.windows += windows
         if too_short := rounds.learn(windows):
             # What was measured in shorter slices does not count, and does not use up the rounds.
             for window in outcome.windows:
-                window.reasons.append(too_short)
+                window.reasons.insert(0, too_short)  # before what shorter slices may have caused
             last = number + design.rounds + design.spare_rounds
+            rounds.prepare()
             say(rounds.about())
         outcome.rounds = _clean_rounds(outcome.windows)
         say(f"round {number}: {_summary(windows)}")
