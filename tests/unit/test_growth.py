@@ -94,7 +94,7 @@ def test_fewer_than_three_launches_show_no_growth_of_all_losses_together():
 
 @pytest.mark.parametrize(
     ("low", "high", "words"),
-    [(0.3, 1.4, "may be up to about 0.7 points too small"), (-1.4, -0.2, "do not grow")],
+    [(0.3, 1.4, "may be up to about 0.7 points too small"), (-1.4, -0.2, "Losses do not grow")],
 )
 def test_the_upper_end_is_the_possible_bias(low, high, words):
     sentence = later_sentence([Growth("measured", 12, (low + high) / 2, low, high)])

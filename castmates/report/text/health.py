@@ -152,9 +152,9 @@ def later_sentence(found: Sequence[Growth]) -> str:
         where = f" ({one.platform})" if len(found) > 1 else ""
         change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
         parts.append(
-            f"All losses against solo together are {change} in the later halves of slices than in the earlier ones "
-            f"{interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
-            + (f"They may be up to about {number(one.bias)} points too small." if one.bias else "They do not grow.")
+            f"Over all losses against solo, leads are slowed down by {change} in the later halves of slices than in "
+            f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
+            + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
         )
     return " ".join(parts)
 
