@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.campaign import TARGET
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.machine import ROOT
-from benchmarks.precision import Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
+from benchmarks.precision import DRAWS, Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -22,7 +22,6 @@ from castmates.errors import CastmatesError
 BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
 MARGIN = 1.0  # points within which effects agree
-DRAWS = 4000
 MODELLED = Path("config/studies/modelled-cat-sweep.yaml")
 MODELLED_COMPANY = "ranking", ["stream", "database"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import sweeps
 from benchmarks.commands import COMMANDS, Command
 from benchmarks.common import run
 from benchmarks.machine import ROOT, RUNS
@@ -67,15 +68,18 @@ def main() -> None:
 
 def write(folder: Path = FOLDER, output: Path = PAGE, commands: Sequence[Command] = COMMANDS) -> None:
     """Write the page from what is kept."""
-    replace_text(output, page({command.name: kept(command.name, folder) for command in commands}, commands))
+    runs = {command.name: kept(command.name, folder) for command in commands}
+    replace_text(output, page(runs, commands, sweeps.kept(folder / sweeps.PLACE.name)))
 
 
-def page(runs: Mapping[str, Sequence[Run]], commands: Sequence[Command] = COMMANDS) -> str:
+def page(
+    runs: Mapping[str, Sequence[Run]], commands: Sequence[Command] = COMMANDS, swept: Sequence[sweeps.Sweep] = ()
+) -> str:
     """The whole page."""
     measured = [(command, repetitions(runs[command.name])) for command in commands if runs.get(command.name)]
     absent = [command for command in commands if not runs.get(command.name)]
     parts = [INTRO, *_aims([claim for _, one in measured for claim in claims(one)]), *_absent(absent)]
-    return "\n".join([*parts, *(_section(command, one) for command, one in measured)])
+    return "\n".join([*parts, *sweeps.section(swept), *(_section(command, one) for command, one in measured)])
 
 
 def repetitions(runs: Sequence[Run]) -> list[Run]:

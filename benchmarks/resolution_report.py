@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import blocks
 from benchmarks.campaign import OURS, ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
 from benchmarks.common import Report, percent
-from benchmarks.precision import Floats, Mean, Paired, Way, equivalence, interval, minus, points
+from benchmarks.precision import DRAWS, Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -16,7 +16,6 @@ from castmates.workloads.environments import NATIVE
 
 MARGIN = 1.0  # percentage points within which two ways agree
 AIM_NATIVE, AIM_SLOW_START = 3.0, 10.0  # times fewer machine-seconds
-DRAWS = 4000
 BARE = f"{OURS}, without our controls"
 
 

@@ -21,7 +21,8 @@ class Outcome:
     reason: str = ""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     launch_seconds: float | None = None  # None where not everyone got ready
-    measure_seconds: float = 0.0
+    warm_up_seconds: float = 0.0
+    measure_seconds: float = 0.0  # of the rounds alone
     total_seconds: float = 0.0
     rounds: int = 0  # without a rejected window
     windows: list[Window] = field(default_factory=list)

@@ -219,6 +219,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+            "warm_up": round(outcome.warm_up_seconds, 3),
             "measure": round(outcome.measure_seconds, 3),
             "total": round(outcome.total_seconds, 3),
         },

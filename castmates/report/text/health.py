@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.report.facts import LedgerFacts, Settled
 from castmates.report.results import Results, records
@@ -42,6 +43,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),
+        ("Later halves of slices", later_sentence(pooled_growth(results.plan, results.windows))),
         ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
@@ -156,6 +158,20 @@ def growth_sentence(rows: Sequence[Row]) -> str:
         f"Slower in the later halves of slices than in the earlier ones, so that the loss is underestimated: "
         f"{listed(marked)}. A longer budget.settle makes slices longer."
     )
+
+
+def later_sentence(found: Sequence[Growth]) -> str:
+    """How much more is lost in the later halves of slices, all losses together, and how wrong losses may be by it."""
+    parts = []
+    for one in found:
+        where = f" ({one.platform})" if len(found) > 1 else ""
+        change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
+        parts.append(
+            f"Over all losses against solo, leads are slowed down by {change} in the later halves of slices than in "
+            f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
+            + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
+        )
+    return " ".join(parts)
 
 
 def _largest_excess(rows: Sequence[Row]) -> str:
