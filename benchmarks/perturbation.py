@@ -1,8 +1,8 @@
 """What our looking costs: adjacent slices with nothing, and with what a block collects in usual and watched ones.
 
-The lead alone, and the first lead's antagonist alone, on the CPU that the runner may share; several launches, which are the
-sample. A block has both kinds of slices, so that its cost is their sum, weighted by how many there are of each. The
-upper ends of its 95 % intervals are to be below 0.5 % of the rate.
+The lead alone, and the first lead's antagonist alone, on the CPU that the runner may share; several launches, which
+are the sample. A block has both kinds of slices, so that its cost is their sum, weighted by how many there are of
+each. The upper ends of its 95 % intervals are to be below 0.5 % of the rate.
 """
 
 import argparse
