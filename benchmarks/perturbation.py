@@ -239,8 +239,8 @@ def _no_garbage_collection() -> Iterator[None]:
 def _tell(found: Sequence[Turns], options: argparse.Namespace, report: Report) -> None:
     report.text(
         "Turns of three adjacent slices in random order, of the length and with the settle time with which a block "
-        "begins. In each the member is released, settles, and runs to the first step after the slice's length. *Usual*: "
-        "perf events and all else that works inside slices are attached, and everything at the edges of slices "
+        "begins. In each the member is released, settles, and runs to the first step after the slice's length. "
+        "*Usual*: perf events and all else that works inside slices are attached, and everything at the edges of slices "
         "is read. *Watched*: everything is read, also the monitor of the cache where there is one and series, for as "
         "long as they need. *Nothing*: all of this is off. Before each, everything is attached anew, and all members "
         f"are frozen for {1e3 * PAUSE:.0f} ms or longer. A block's loss is the sum of both kinds, weighted by the "
