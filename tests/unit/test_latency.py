@@ -73,9 +73,7 @@ def test_too_few_steps_are_refused_with_a_sentence():
 
 def test_where_many_launches_have_too_few_the_others_are_no_fair_sample():
     found = table(rounds=1, count=lambda block: 10 if block == 1 else 90)
-    assert found.loc[("bert@0", "solo", "p95"), "refused"] == (
-        "p95 needs 72 steps in a launch; 1 of 4 have fewer"
-    )
+    assert found.loc[("bert@0", "solo", "p95"), "refused"] == ("p95 needs 72 steps in a launch; 1 of 4 have fewer")
     assert found.loc[("bert@0", "solo", "p50"), "refused"] == ""
 
 
