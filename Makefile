@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,0)
 
 .DEFAULT_GOAL := help
-# What a sweep is asked for besides its file.
+# Options of a sweep besides its file.
 MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
 
 .PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \

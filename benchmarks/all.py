@@ -29,7 +29,7 @@ def main() -> None:
     failed = measure(commands, options.runs, options.page)
     later = [command.name for command in COMMANDS if _lacks_repetitions(command, options.runs)]
     if later:
-        say(f"to be repeated by the same command, an hour after the last time: {', '.join(later)}")
+        say(f"repeat with the same command, an hour after the last time: {', '.join(later)}")
     if failed:
         raise CastmatesError(f"failed (see above), and not on the page: {', '.join(failed)}.")
 
@@ -91,7 +91,7 @@ def _minutes(command: Command, folder: Path) -> float:
 
 
 def started(command: Command) -> Run:
-    """Run a benchmark in a process of its own, and return what it wrote when it ended well."""
+    """Run a benchmark in a separate process, and return its output if it ended well."""
     code = code_of(command.module)
     whole = [sys.executable, "-m", f"benchmarks.{command.module}", *shlex.split(command.words)[1:]]
     with scratch() as place:
@@ -103,7 +103,7 @@ def started(command: Command) -> Run:
         try:
             process.wait()
         except BaseException:
-            process.terminate()  # never killed: it has processes of its own to end
+            process.terminate()  # never killed: it has to end its own processes
             process.wait()
             raise
         if process.returncode != 0 or not file.exists():

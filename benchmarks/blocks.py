@@ -43,7 +43,7 @@ class Measured:
 
 
 def study_of(file: Path, seed: int, **budget: object) -> Study:
-    """The study whose catalogue, limits and budget are used, its budget changed where a value is not None."""
+    """The study that provides catalogue, limits and budget; the budget is changed where a value is not None."""
     try:
         study = read(Study, file.read_text(encoding="utf-8"), str(file))
     except OSError as problem:
@@ -79,14 +79,14 @@ def only(plan: Plan, *blocks: Block) -> Plan:
 
 
 def numbered(plan: Plan, number: int) -> Block:
-    """Another block of the plan's company, with a seed of its own."""
+    """Another block of the plan's company, with another seed."""
     first = plan.blocks[0]
     seed = block_seed(first.seed, first.company.id, number)
     return first.model_copy(update={"number": number, "seed": seed})
 
 
 def measure(plan: Plan, number: int, folder: Path) -> Measured:
-    """Measure a block of the plan as the workflow does, in a process of its own; its output goes to `folder`."""
+    """Measure a block of the plan as the workflow does, in a separate process; its output goes to `folder`."""
     block = numbered(plan, number)
     place = folder / block.path
     place.mkdir(parents=True)
@@ -133,7 +133,7 @@ def control_seconds(measured: Measured) -> float:
 
 
 def doubts(measured: Sequence[Measured]) -> list[str]:
-    """What a report must say against its own figures."""
+    """What limits a report's own figures."""
     waited, windows = sum(one.waited for one in measured), sum(one.record["windows"] for one in measured)
     rejected = sum(one.record["windows_rejected"] for one in measured)
     said = [f"Of our {windows} windows {rejected} were rejected."]

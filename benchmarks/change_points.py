@@ -11,7 +11,7 @@ from benchmarks.common import Report, run
 from castmates.analysis.statistics import change_points
 from castmates.analysis.statistics.change_points import Floats
 
-KINDS = ("white", "heavy tails (t, 3)", "memory 0.3", "memory 0.6", "memory 0.8", "windows with levels of their own")
+KINDS = ("white", "heavy tails (t, 3)", "memory 0.3", "memory 0.6", "memory 0.8", "windows with their own levels")
 SIZES = ((60, 60), (60, 12), (120, 24), (400, 40))  # points, windows
 STEPS = (2.0, 4.0, 6.0)  # heights of a known change, in standard deviations of a point
 NEAR = 0.03  # of the series: a change that is found so near counts as found

@@ -32,6 +32,7 @@ COMMANDS = (
     Command("kernel_peers", "kernel_peers --minutes 7", 7),
     Command("dial", "dial --minutes 3", 3),
     Command("coverage", "coverage", 20),
+    Command("noise", "noise --seconds 60 --figure docs/images/noise", 5),
     Command("old_and_new-modelled", "old_and_new --modelled --minutes 3 --launches 40", 3),
     Command("old_and_new-dlrm", "old_and_new --lead dlrm-train --minutes 15", 15.5, hours=3),
     Command("old_and_new-mobilenetv2", "old_and_new --lead mobilenetv2-infer --minutes 15", 15.5, hours=3),

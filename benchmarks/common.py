@@ -44,12 +44,12 @@ def arguments_of(doc: str | None, minutes: float) -> argparse.ArgumentParser:
     """A parser with what every benchmark understands."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--minutes", type=float, default=minutes, help="time box; the first portion is always finished")
-    parser.add_argument("--seed", type=int, default=20261121, help="of every random order and of the bootstrap")
+    parser.add_argument("--seed", type=int, default=20261121, help="seed of every random order and of the bootstrap")
     return parser
 
 
 def say(message: str) -> None:
-    """Show whoever waits."""
+    """Show progress to the user."""
     print(f"{datetime.now():%H:%M:%S} {message}", file=sys.stderr, flush=True)
 
 
@@ -82,7 +82,7 @@ class TimeBox:
 
 @contextmanager
 def scratch(in_memory: bool = False) -> Iterator[Path]:
-    """A folder that goes with us; if we are killed, the next block removes it."""
+    """A folder that is removed at the end; if this process is killed, the next block removes it."""
     place = "/dev/shm" if in_memory and os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place) as folder:
         yield Path(folder)
@@ -129,7 +129,7 @@ class Report:
         self._lines += ["", *markdown_table(header, rows)]
 
     def found(self, *findings: Finding) -> None:
-        """Add key figures; what each comes to stands at the end of the section."""
+        """Add key figures; the result of each is at the end of the section."""
         self._findings += findings
 
     def run(self) -> Run:
@@ -151,7 +151,7 @@ class Report:
         )
 
     def print(self) -> None:
-        """Print all of it on standard output, and write it to the file that is asked for, if one is."""
+        """Print all of it on standard output, and write it to the requested file, if there is one."""
         run = self.run()
         print(run.markdown(), flush=True)
         if file := os.environ.get(runs.VARIABLE):

@@ -61,13 +61,13 @@ def main() -> None:
 
 
 def ways() -> list[str]:
-    """What there is to be tried here."""
+    """What can be tested here."""
     return ["getrusage", "perf", *([] if papi.why_not() else ["papi"]), *(["perf stat"] if which("perf") else [])]
 
 
 @contextmanager
 def sleepers(count: int) -> Iterator[None]:
-    """So many more threads, which wait."""
+    """Additional threads, which wait."""
     over = threading.Event()
     threads = [threading.Thread(target=over.wait, daemon=True) for _ in range(count)]
     for one in threads:
@@ -204,9 +204,9 @@ def print_switches(report: Report, switched: dict[tuple[int, bool], list[float]]
     """The third table."""
     base = switched[0, False]
     report.text(
-        "What counters cost those who are counted: a context switch between two threads that wake each other over "
-        "pipes on one CPU, in µs of their CPU time, under so many kernel events of each thread; medians, the last two "
-        "of the differences and ratios to the time without in the same turn."
+        "The cost of counters for the counted program: a context switch between two threads that wake each other over "
+        "pipes on one CPU, in µs of their CPU time, with this many kernel events of each thread; medians, the last two "
+        "of the differences and ratios to the time without events in the same turn."
     )
     rows = []
     for (count, inherited), each in sorted(switched.items()):

@@ -1,4 +1,4 @@
-"""Work that is counted in all ways at once, in a process of its own: pages are touched, two threads spin."""
+"""Work that is counted in all ways at once, in a separate process: pages are touched, two threads spin."""
 
 import json
 import mmap
@@ -15,7 +15,7 @@ BLOCK = b"\0" * 1_000_000
 
 
 def main(pages: int, seconds: float) -> None:
-    """Do it and print what each way says, as JSON."""
+    """Do it and print the result of each way, as JSON."""
     begin, over = threading.Event(), threading.Event()
 
     def other() -> None:
@@ -23,7 +23,7 @@ def main(pages: int, seconds: float) -> None:
         work(pages - pages // 2, seconds)
         over.set()
 
-    threading.Thread(target=other, daemon=True).start()  # there before anybody counts
+    threading.Thread(target=other, daemon=True).start()  # started before anything is counted
     with ExitStack() as closing:
         opened: dict[str, Counters] = {}
         for way in ("perf", *([] if papi.why_not() else ["papi"])):
@@ -56,7 +56,7 @@ def work(pages: int, seconds: float) -> None:
 
 
 def usage() -> tuple[int, int]:
-    """Faults and ns on a CPU, as the kernel tells the process."""
+    """Faults and ns on a CPU, as the kernel reports them to the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_minflt + used.ru_majflt, time.process_time_ns()
 

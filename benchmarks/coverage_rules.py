@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common import Report
-from benchmarks.simulated_cast import LEAD, Counts, two_mixes
-from benchmarks.simulated_slices import GAP, SLICE, SWITCH, Machine, Studies, simulate
+from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
+from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, against_solo, enough, widths_of
 from castmates.analysis.effects.rows import rows
@@ -17,7 +17,7 @@ from castmates.study.budget_keys import Budget
 from castmates.study.looks import part_of
 from castmates.study.rounds import FIRST_LAUNCHES, Cost, cautious_rounds
 
-ROUND = 7 * 12 * (SLICE + SWITCH) + GAP  # seconds
+ROUND = 7 * SHORT.cycles * (SHORT.slice + SWITCH) + GAP  # seconds
 LAUNCHES = {"native": 2.0, "Model Garden": 15.0}  # seconds
 MOST_ROUNDS = 10  # what the rule gives at most at these costs
 LONG = 10_000.0
@@ -86,7 +86,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
     seen: Looks = {}
     for count in counts:
         now = part_of(made.plan, {block.path for block in made.plan.blocks if block.number <= count})
-        table = rows(now, made.windows[made.windows["block"] <= count], against_solo(now))
+        table = rows(made.windows[made.windows["block"] <= count], against_solo(now))
         for study, own in table.groupby("platform", observed=True):
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():

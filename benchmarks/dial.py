@@ -1,4 +1,4 @@
-"""What the dials hold: the rate of `bandwidth` and `capacity` against the one asked for, in shares of the highest."""
+"""How well the dials hold: the rate of `bandwidth` and `capacity` against the wanted one, in shares of the highest."""
 
 import argparse
 import random
@@ -28,7 +28,7 @@ COMMANDS = {
 
 @dataclass
 class Dial:
-    """What was measured of one dial."""
+    """The measurements of one dial."""
 
     name: str
     command: list[str]
@@ -79,7 +79,7 @@ def _round(dial: Dial, chance: random.Random, measure: Callable[[Sequence[str]],
 
 
 def describe(report: Report, seconds: float, dials: Sequence[Dial]) -> None:
-    """The table, and what each dial comes to."""
+    """The table, and the result of each dial."""
     report.text(
         f"Held rate / wanted rate over {seconds:g} s: the median of the rounds; in brackets lowest and highest. "
         "In each round the highest rate of a dial is measured first, and shares of it are held in random order "

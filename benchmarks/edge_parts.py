@@ -1,4 +1,4 @@
-"""Measures a block as scripts/measure_block.py does, with the freezer that is asked for, and notes its CPU time."""
+"""Measures a block as scripts/measure_block.py does, with the requested freezer, and records its CPU time."""
 
 import json
 import os

@@ -32,7 +32,7 @@ SETTLE = 0.0  # so that the first step after a switch is seen
 
 @dataclass(frozen=True)
 class Launch:
-    """What one block showed."""
+    """The results of one block."""
 
     edges: Floats  # ms from the end of a slice until the next scene is let go
     between: Floats  # those of them that lie between two cycles, where everyone is looked after
@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=3)
     parser.add_argument("--lead", default="chase")
     parser.add_argument("--antagonists", nargs="+", default=["stream"])
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study that provides the budget")
     parser.add_argument("--rounds", type=int, default=4, help="of each block")
     return parser.parse_args()
 
@@ -132,10 +132,10 @@ def _tell(found: dict[str, list[Launch]], report: Report) -> None:
     lengths = [1e3 * one.slice for launches in found.values() for one in launches]
     report.text(
         f"Blocks with each freezer in turns, slices of {min(lengths):.0f} to {max(lengths):.0f} ms. An edge lasts from "
-        "the moment at which a slice is closed until the members of the next one have been let go, by the runner's own "
-        "records of two slices of a stretch that are not watched. When a member that was let go really runs is not "
-        "recorded; the lead's first heartbeat after it is an upper bound, to which the rest of an interrupted step "
-        "belongs. Between two cycles the runner also looks after everyone. Each launch gives its median and "
+        "the moment at which a slice is closed until the members of the next one are released, by the runner's own "
+        "records of two slices of a stretch that are not watched. When a released member really runs is not "
+        "recorded; the lead's first heartbeat after it is an upper bound, which includes the rest of an interrupted "
+        "step. Between two cycles the runner also checks all members. Each launch gives its median and "
         "percentile, which are averaged."
     )
     if CGROUP not in found:

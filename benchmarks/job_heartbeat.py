@@ -102,7 +102,7 @@ def _enough(values: Floats) -> None:
 
 
 def describe(report: Report, launches: Sequence[Mapping[str, Floats]], options: argparse.Namespace) -> None:
-    """What each launch gives, which are the sample; within launches, for information, all pairs as one."""
+    """The result of each launch, which are the sample; within launches, for information, all pairs as one."""
     source = "records" if options.records else "memory"
     report.text(
         f"`{options.model} {options.size} {options.mode}`, batches from {source}, one thread. Stretches of "

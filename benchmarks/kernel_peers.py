@@ -1,7 +1,7 @@
 """Our kernels against programs made for the same purpose, in turns: stream's bandwidth and chase's latency.
 
 Peers: likwid-bench and stress-ng (Debian: apt-get install likwid stress-ng), and lat_mem_rd of lmbench (Debian's
-non-free). One that is not installed is said to be missing.
+non-free). One that is not installed is listed as missing.
 """
 
 import argparse
@@ -61,7 +61,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=8)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of one run of ours and of likwid-bench")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="length of one run of our kernels and of likwid-bench"
+    )
     return parser.parse_args()
 
 
@@ -70,7 +72,7 @@ def _nothing() -> Found:
 
 
 def peers_of_mode(root: Path = Path("/")) -> dict[str, tuple[str, ...]]:
-    """likwid-bench's tests for each mode of ours, as far as the processor has their instructions."""
+    """likwid-bench's tests for each of our modes, as far as the processor has their instructions."""
     wide = "avx512f" in read_pairs(root / "proc/cpuinfo").get("flags", "").split()
     return {mode: (*tests, *(AVX512_PEERS[mode] if wide else ())) for mode, tests in PEERS_OF_MODE.items()}
 
@@ -134,7 +136,7 @@ def describe_latencies(report: Report, found: Found) -> None:
     """Ours beside the peer, by round."""
     report.text(
         "ns a load, one chain, median of the rounds; the peer (`lat_mem_rd -t`: random order, lines of 64 bytes) ran "
-        "between two runs of ours. Beyond L2 the cache is shared with neighbours whom we do not see, so there is no "
+        "between two runs of ours. Beyond L2 the cache is shared with neighbours that we cannot see, so there is no "
         "aim."
     )
     rows = []

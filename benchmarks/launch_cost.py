@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def launched(tree: Path, plan: Plan, number: int, folder: Path) -> Launch:
-    """Measure a block of the plan by this checkout, in a process of its own."""
+    """Measure a block of the plan by this checkout, in a separate process."""
     block = numbered(plan, number)
     place = folder / tree.name / block.path
     place.mkdir(parents=True)
@@ -149,7 +149,7 @@ def before_ready(place: Path, plan: Plan) -> dict[str, float]:
 
 
 def snakemakes_shares(folder: Path, lead: str, antagonists: Sequence[str], launches: int) -> list[float]:
-    """The seconds between the jobs of a sweep over such launches, whose shells note the times."""
+    """The seconds between the jobs of a sweep over these launches; their shells record the times."""
     if launches < 2:
         return []
     name = f"a-benchmark-{os.getpid()}"

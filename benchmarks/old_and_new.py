@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.campaign import TARGET
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.machine import ROOT
-from benchmarks.precision import Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
+from benchmarks.precision import DRAWS, Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -22,13 +22,12 @@ from castmates.errors import CastmatesError
 BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
 MARGIN = 1.0  # points within which effects agree
-DRAWS = 4000
 MODELLED = Path("config/studies/modelled-cat-sweep.yaml")
 MODELLED_COMPANY = "ranking", ["stream", "database"]
 
 
 def main() -> None:
-    """Measure a launch each way until the time is over, then print what it came to."""
+    """Measure a launch each way until the time is over, then print the results."""
     options = _options()
     title = f"{options.lead} beside {', '.join(options.antagonists)}"
     report = Report(f"Old against new: {title}{', modelled' if options.modelled else ''}", "old_and_new")
@@ -50,7 +49,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=15)
-    parser.add_argument("--lead", default="dlrm-train", help="the workload whose loss is studied")
+    parser.add_argument("--lead", default="dlrm-train", help="the lead")
     parser.add_argument("--antagonists", nargs="+", default=["stream", "chase", "compute"], help="a mix with each")
     parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="in both trees; its budgets")
     parser.add_argument("--rounds", type=int, help="of the new way, where its study leaves them to the first launches")

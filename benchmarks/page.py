@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import sweeps
 from benchmarks.commands import COMMANDS, Command
 from benchmarks.common import run
 from benchmarks.machine import ROOT, RUNS
@@ -16,14 +17,14 @@ from castmates.files import replace_text
 PAGE = ROOT / "docs" / "benchmarks.md"
 INTRO = f"""# What the instrument itself can do
 
-`make benchmarks` writes this page from the runs that it keeps in `{RUNS}`; nothing here is written by hand.
-Each section is of the newest run of its command, on the machine, at the commit and in the hour that its head names;
-earlier runs of the same command and the same way of measuring stand beside it as repetitions. Absolute times are of
-that machine and hour: read the ratios, whose two sides were taken in turns within one run.
+`make benchmarks` writes this page from the runs that it keeps in `{RUNS}`; do not edit it by hand.
+Each section has the newest run of its command; its head names the machine, the commit and the hour. Earlier runs of
+the same command and the same way of measuring are shown beside it as repetitions. Absolute times apply to that
+machine and hour only: read the ratios. Both sides of a ratio alternated within one run.
 
-A verdict needs a 95 % interval over launches, rounds or repetitions. An aim is *met* where all of the interval lies
-inside it, *missed* where all of it lies outside, and *unresolved* otherwise. Without an interval there is *one run, no
-verdict*. A claim stands when every repetition shows it.
+A verdict needs a 95 % interval over launches, rounds or repetitions. An aim is *met* if the whole interval lies
+inside it, *missed* if the whole interval lies outside, and *unresolved* otherwise. Without an interval it is *one
+run, no verdict*. A claim holds if every repetition shows it.
 """
 DIFFER = "repetitions differ"
 GROUPS = (Verdict.MET, Verdict.MISSED, Verdict.UNRESOLVED, DIFFER, Verdict.NONE)
@@ -31,7 +32,7 @@ GROUPS = (Verdict.MET, Verdict.MISSED, Verdict.UNRESOLVED, DIFFER, Verdict.NONE)
 
 @dataclass(frozen=True)
 class Claim:
-    """What the newest run says of an aim, and what every run says of it."""
+    """What the newest run shows of an aim, and what every run shows."""
 
     title: str
     finding: Finding
@@ -67,15 +68,18 @@ def main() -> None:
 
 def write(folder: Path = FOLDER, output: Path = PAGE, commands: Sequence[Command] = COMMANDS) -> None:
     """Write the page from what is kept."""
-    replace_text(output, page({command.name: kept(command.name, folder) for command in commands}, commands))
+    runs = {command.name: kept(command.name, folder) for command in commands}
+    replace_text(output, page(runs, commands, sweeps.kept(folder / sweeps.PLACE.name)))
 
 
-def page(runs: Mapping[str, Sequence[Run]], commands: Sequence[Command] = COMMANDS) -> str:
+def page(
+    runs: Mapping[str, Sequence[Run]], commands: Sequence[Command] = COMMANDS, swept: Sequence[sweeps.Sweep] = ()
+) -> str:
     """The whole page."""
     measured = [(command, repetitions(runs[command.name])) for command in commands if runs.get(command.name)]
     absent = [command for command in commands if not runs.get(command.name)]
     parts = [INTRO, *_aims([claim for _, one in measured for claim in claims(one)]), *_absent(absent)]
-    return "\n".join([*parts, *(_section(command, one) for command, one in measured)])
+    return "\n".join([*parts, *sweeps.section(swept), *(_section(command, one) for command, one in measured)])
 
 
 def repetitions(runs: Sequence[Run]) -> list[Run]:
@@ -85,7 +89,7 @@ def repetitions(runs: Sequence[Run]) -> list[Run]:
 
 
 def claims(runs: Sequence[Run]) -> list[Claim]:
-    """What is claimed about each aim of the newest run; a run that lacks it, or had another aim, says nothing of it."""
+    """What is claimed about each aim of the newest run; a run that lacks it, or had another aim, is left out."""
     found = []
     for finding in runs[-1].findings:
         same = [one for run in runs for one in run.findings if (one.what, one.aim) == (finding.what, finding.aim)]
@@ -103,7 +107,7 @@ def anchor(title: str) -> str:
 def _aims(found: Sequence[Claim]) -> Iterable[str]:
     if not found:
         return
-    yield "## What the aims come to\n"
+    yield "## Aims and results\n"
     for group in GROUPS:
         members = [claim for claim in found if claim.standing == group]
         if members:
@@ -117,11 +121,11 @@ def _aims(found: Sequence[Claim]) -> Iterable[str]:
 def _absent(commands: Sequence[Command]) -> Iterable[str]:
     if commands:
         names = ", ".join(f"`{command.name}`" for command in commands)
-        yield f"**Not measured yet**: {names} (`make benchmarks` measures what is missing).\n"
+        yield f"**Not measured yet**: {names} (`make benchmarks` measures them).\n"
 
 
 def _section(command: Command, runs: Sequence[Run]) -> str:
-    """The newest run in full, and all of them beside each other."""
+    """The newest run in full, and all of them side by side."""
     return "\n".join([runs[-1].markdown(), *_repeated(runs), *_still_due(command, runs), ""])
 
 
@@ -134,7 +138,7 @@ def _repeated(runs: Sequence[Run]) -> list[str]:
         for one in runs[-1].findings
     ]  # fmt: skip
     heads = [f"{run.begun:%Y-%m-%d %H:%M}, {run.commit}" for run in runs]
-    return ["", f"Repeated, {len(runs)} runs; a claim stands when every one shows it.", "",
+    return ["", f"Repeated, {len(runs)} runs; a claim holds if every one shows it.", "",
             *markdown_table(["", *heads, "in every run"], rows)]  # fmt: skip
 
 
@@ -148,7 +152,7 @@ def _cell(run: Run, finding: Finding) -> str:
 def _still_due(command: Command, runs: Sequence[Run]) -> list[str]:
     if len(runs) >= command.hours:
         return []
-    return ["", f"It is to be repeated in {command.hours} separate hours; {len(runs)} so far."]
+    return ["", f"To be repeated in {command.hours} separate hours; {len(runs)} so far."]
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from castmates.errors import CastmatesError
 
 PATIENCE = 300  # seconds
 FIRST_GUESS = 5e10  # bytes a second
-ARRAYS_PER_L3 = 12  # stress-ng makes each of three arrays four times as large as the L3 that it is told
+ARRAYS_PER_L3 = 12  # stress-ng makes each of three arrays four times as large as the given L3
 SMALLEST_L3 = 4096  # that it takes
-STRESS_NG_SECONDS = 6  # it tells no rate of a run that took less than 4.5
+STRESS_NG_SECONDS = 6  # it gives no rate for a run of less than 4.5
 QUICK = {"ENOUGH": "3000", "TIMING_O": "0", "LOOP_O": "0"}  # lmbench: 3 ms a measurement, no calibration
 
 
@@ -45,7 +45,7 @@ class Likwid:
 
 
 def stress_ng_stream(amount: int, cpu: int) -> float | None:
-    """GB/s of stress-ng's stream stressor, reads and writes together; None too where it takes no such size."""
+    """GB/s of stress-ng's stream stressor, reads and writes together; None also if it does not accept this size."""
     program, size = _find("stress-ng"), amount // ARRAYS_PER_L3
     if program is None or size < SMALLEST_L3:
         return None

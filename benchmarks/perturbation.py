@@ -1,7 +1,8 @@
-"""What our looking costs: adjacent slices with everything that a block collects and with nothing, in random order.
+"""What our looking costs: adjacent slices with nothing, and with what a block collects in usual and watched ones.
 
-The lead alone, and the first lead's antagonist alone, on whose CPU the runner may sit; several launches, which are the
-sample. The upper ends of the 95 % intervals are to be below 0.5 % of the rate.
+The lead alone, and the first lead's antagonist alone, on the CPU that the runner may share; several launches, which
+are the sample. A block has both kinds of slices, so that its cost is their sum, weighted by how many there are of
+each. The upper ends of its 95 % intervals are to be below 0.5 % of the rate.
 """
 
 import argparse
@@ -11,7 +12,8 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -30,33 +32,53 @@ from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
-from castmates.runner.rounds.pace import Pace, pace_of
-from castmates.runner.rounds.slices import measure_slice
+from castmates.runner.rounds.pace import Pace, first_settle, pace_of
+from castmates.runner.rounds.slices import measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.staging import LiveStage, on_stage
 from castmates.study.spec import UNMANAGED, Block, Company, Scene
 
 AIM = Aim(most=0.5)  # per cent
-TOGETHER = 20  # pairs between two looks after everyone, and between two looks at the time
-PAUSE = 0.03  # seconds that everyone stands still before a slice; longer where attaching takes longer
+TOGETHER = 15  # turns between two looks after everyone, and between two looks at the time
+PAUSE = 0.03  # seconds that all members are frozen before a slice; longer where attaching takes longer
+
+
+class Arm(StrEnum):
+    """What is read in a slice."""
+
+    NOTHING = "nothing"
+    USUAL = "usual"  # what is cheap, in every slice of a block
+    WATCHED = "watched"  # everything, in the last slice of each scene in a stretch
+
+
+LOOKED_AT = (Arm.USUAL, Arm.WATCHED)
+
+
+def _by_arm() -> dict[Arm, list[float]]:
+    return {arm: [] for arm in Arm}
 
 
 @dataclass
-class Pairs:
-    """Slices of one launch without and with all that is collected, in the order in which pairs were measured."""
+class Turns:
+    """Slices of one launch, one of each arm in a turn, in the order in which turns were measured."""
 
     what: str
     slice: float = 0.0  # seconds
-    rates: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # with it?
-    runner: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # its share of a CPU
-    still: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})  # seconds before the slice
+    share: float = 0.0  # of a block's slices that are watched
+    rates: dict[Arm, list[float]] = field(default_factory=_by_arm)
+    runner: dict[Arm, list[float]] = field(default_factory=_by_arm)  # its share of a CPU
+    still: dict[Arm, list[float]] = field(default_factory=_by_arm)  # seconds before the slice
 
-    @property
-    def losses(self) -> Floats:
-        """Of each pair in which both rates are known, in log units: noise of the slices does not shift their mean."""
-        losses = np.log(self.rates[False]) - np.log(self.rates[True])
+    def losses(self, arm: Arm) -> Floats:
+        """Of each turn in which both rates are known, in log units: noise of the slices does not shift their mean."""
+        losses = np.log(self.rates[Arm.NOTHING]) - np.log(self.rates[arm])
         return np.asarray(losses[np.isfinite(losses)])
+
+    def loss(self) -> float:
+        """What a block's slices of both kinds lose together."""
+        usual, watched = (float(np.mean(self.losses(arm))) for arm in LOOKED_AT)
+        return (1 - self.share) * usual + self.share * watched
 
 
 def main() -> None:
@@ -64,7 +86,7 @@ def main() -> None:
     options = _options()
     report = Report("Perturbation: what our looking costs", "perturbation")
     study = blocks.study_of(options.study, options.seed)
-    found: list[Pairs] = []
+    found: list[Turns] = []
     minutes = options.minutes / options.launches / (len(options.leads) + 1)
     with scratch() as folder:
         plans = [blocks.company_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
@@ -75,32 +97,39 @@ def main() -> None:
                     members = [block.company.lead.name, *([block.company.members[1].name] if number == 0 else [])]
                     pace = _pace(stage, block)
                     for name in members:
-                        found.append(pairs_of(stage, block, name, pace, TimeBox(minutes)))
+                        found.append(turns_of(stage, block, name, pace, TimeBox(minutes)))
     _tell(found, options, report)
     report.print()
 
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=10)
-    parser.add_argument(
-        "--leads", nargs="+", default=["chase", "mobilenetv2-infer"], help="each in launches of its own"
-    )
+    parser.add_argument("--leads", nargs="+", default=["chase", "mobilenetv2-infer"], help="each in separate launches")
     parser.add_argument("--launches", type=int, default=5, help="of each lead")
-    parser.add_argument("--antagonist", default="compute", help="the workload on whose CPU the runner may sit")
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
+    parser.add_argument("--antagonist", default="compute", help="the workload that may share its CPU with the runner")
+    parser.add_argument(
+        "--study", type=Path, default=Path("config/config.yaml"), help="study that provides the catalogue"
+    )
     return parser.parse_args()
 
 
 def _pace(stage: Stage, block: Block) -> Pace:
-    """The length of slices that a block of this company would begin with."""
-    return pace_of(block.design, warm_up(stage, block), block.company.lead.name, block.design.settle, 0.0)
+    """What a block of this company would begin with."""
+    steps, lead = warm_up(stage, block), block.company.lead.name
+    return pace_of(block.design, steps, lead, first_settle(block.design, steps, lead), stage.hardware.watch_s)
 
 
-def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) -> Pairs:
-    """One member alone, in slices with everything that a block collects and with nothing."""
+def watched_share(pace: Pace) -> float:
+    """Which share of a scene's slices is watched: the last of a window, or one more where that one has to be longer."""
+    stays_usual = pace.length_s - pace.settle_s >= pace.watch_s and not pace.slow
+    return 1 / (pace.cycles if stays_usual else pace.cycles + 1)
+
+
+def turns_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) -> Turns:
+    """One member alone, in slices in which nothing is read, what is cheap, and everything."""
     member = next(each for each in block.company.members if each.name == name)
-    place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a CPU of its own"
-    pairs = Pairs(f"{member.workload} alone, {place}", pace.length_s)
+    place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a separate CPU"
+    turns = Turns(f"{member.workload} alone, {place}", pace.length_s, watched_share(pace))
     scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
     rng = random.Random(f"{block.seed}/{name}")
     everything = stage.hardware
@@ -110,40 +139,46 @@ def pairs_of(stage: Stage, block: Block, name: str, pace: Pace, box: TimeBox) ->
         for _ in box.portions():
             gc.collect()
             for _ in range(TOGETHER):
-                for on in rng.sample([False, True], 2):
-                    _measure(stage, scene, pace, on, everything, pairs)
+                for arm in rng.sample(list(Arm), len(Arm)):
+                    _measure(stage, block, scene, pace, arm, everything, turns)
             stage.look_after()
     finally:
         stage.hardware = everything
-    return pairs
+    return turns
 
 
-def _measure(stage: Stage, scene: Scene, pace: Pace, on: bool, everything: Hardware, pairs: Pairs) -> None:
-    """One slice, before which everyone stands still for as long, whether it is watched or not.
+def _measure(
+    stage: Stage, block: Block, scene: Scene, pace: Pace, arm: Arm, everything: Hardware, turns: Turns
+) -> None:
+    """One slice, before which all members are frozen for the same time, whatever is read in it.
 
-    What works inside of slices is attached before either, and taken off again at once where it is not to be there: a
-    pause, and what attaching does to caches, would else be taken for the cost of what is attached.
+    What works inside of slices is attached before any of them, and taken off again at once where it is not to be
+    there: a pause, and what attaching does to caches, would else be taken for the cost of what is attached.
     """
     begin = time.monotonic()
     stage.switch([])
     _attach(everything, stage)
-    if not on:
+    if arm == Arm.NOTHING:
         _take_off(everything)
-    stage.hardware = everything if on else Hardware.none()
+    stage.hardware = Hardware.none() if arm == Arm.NOTHING else everything
     stage.rest_until(stage.now_ns() + int((PAUSE - (time.monotonic() - begin)) * 1e9))
     ready, busy = time.monotonic(), time.process_time()
-    each = measure_slice(stage, scene, pace)
+    if arm == Arm.WATCHED:  # for as long as its series need; nobody is waited for
+        members = {member.name: member for member in block.company.members}
+        each = measure_watched(stage, scene, replace(pace, slow=frozenset()), members, block.design, 1)
+    else:
+        each = measure_slice(stage, scene, pace)
     took, busy = time.monotonic() - ready, time.process_time() - busy
-    if on:
+    if arm != Arm.NOTHING:
         stage.switch([])
         _take_off(everything)
-    pairs.rates[on].append(each.progress(scene.active[0]).rate)
-    pairs.runner[on].append(busy / took)
-    pairs.still[on].append(ready - begin)
+    turns.rates[arm].append(each.progress(scene.active[0]).rate)
+    turns.runner[arm].append(busy / took)
+    turns.still[arm].append(ready - begin)
 
 
 def _attach(hardware: Hardware, stage: Stage) -> None:
-    """Attach what costs something inside of slices, read or not, while everyone stands still."""
+    """Attach what costs something inside of slices, read or not, while all members are frozen."""
     held = stage.held()
     for collector in filter(works_inside, hardware.collectors):
         collector.attach({name: each.pid for name, each in held.items()})
@@ -165,14 +200,15 @@ def _watched(block: Block, folder: Path) -> Iterator[Stage]:
     members = block.company.members
     with company_on_stage(block.company, folder, placebos=True) as stage:
         cpus = sorted({cpu for member in members for cpu in member.cpus})
-        hardware = Hardware.choose(cpus, CacheRequest(rate=0), say, block.design.counters)
+        request = CacheRequest(rate=block.design.monitor, driver=block.design.driver, purpose="a benchmark")
+        hardware = Hardware.choose(cpus, request, say, block.design.counters)
         with stage.watched(hardware, [member.name for member in members]), _no_garbage_collection():
             yield stage
 
 
 @contextmanager
 def company_on_stage(company: Company, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
-    """Launch a company's members, and placebos if asked to, and hold them frozen, as a block does."""
+    """Launch a company's members, with placebos on request, and hold them frozen, as a block does."""
     everyone = {cpu for member in company.members for cpu in member.cpus}
     names = {member.name for member in company.members}
     try:
@@ -200,31 +236,43 @@ def _no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _tell(found: Sequence[Pairs], options: argparse.Namespace, report: Report) -> None:
+def _tell(found: Sequence[Turns], options: argparse.Namespace, report: Report) -> None:
     report.text(
-        "Pairs of adjacent slices in random order, each as a block measures it: the member is let go, settles, and "
-        "runs to the first step after the slice's length. With everything: perf events and what else works inside of "
-        "slices are attached, and what is read at the edges of every slice is read. With nothing: none of it is there. "
-        f"Before either everything is attached anew, and everyone stands still for {1e3 * PAUSE:.0f} ms or longer. "
-        "Watched slices, of which a stretch has one in each scene, are not in this. "
-        f"{options.launches} launches of each lead; each gives the mean of its pairs."
+        "Turns of three adjacent slices in random order, of the length and with the settle time with which a block "
+        "begins. In each the member is released, settles, and runs to the first step after the slice's length. *Usual*: "
+        "perf events and all else that works inside slices are attached, and everything at the edges of slices "
+        "is read. *Watched*: everything is read, also the monitor of the cache where there is one and series, for as "
+        "long as they need. *Nothing*: all of this is off. Before each, everything is attached anew, and all members "
+        f"are frozen for {1e3 * PAUSE:.0f} ms or longer. A block's loss is the sum of both kinds, weighted by the "
+        f"share of its slices that are watched. {options.launches} launches of each lead; each gives one value."
     )
     rows = []
-    for what in dict.fromkeys(pairs.what for pairs in found):
-        launches = [pairs for pairs in found if pairs.what == what and len(pairs.losses) > 1]
-        everything = points(mean_of(np.concatenate([pairs.losses for pairs in launches])))
-        runner = [percent(float(np.mean([np.mean(one.runner[on]) for one in launches])), 2) for on in (True, False)]
-        count = sum(len(pairs.losses) for pairs in launches)
-        length = 1e3 * float(np.mean([pairs.slice for pairs in launches]))
-        within = f"{everything.value:+.3f} % ± {everything.half_width:.3f}"
-        still = [f"{1e3 * np.median([one for each in launches for one in each.still[on]]):.0f}" for on in (True, False)]
-        rows.append([what, f"{length:.0f}", str(len(launches)), str(count), within, *runner, *still])
+    for what in dict.fromkeys(turns.what for turns in found):
+        launches = [one for one in found if one.what == what and all(len(one.losses(arm)) > 1 for arm in LOOKED_AT)]
+        if not launches:
+            continue
+        within = [_within(launches, arm) for arm in LOOKED_AT]
+        runner = [percent(float(np.mean([np.mean(one.runner[arm]) for one in launches])), 2) for arm in Arm]
+        still = [f"{1e3 * np.median([one for each in launches for one in each.still[arm]]):.0f}" for arm in Arm]
+        length, share = np.mean([(one.slice, one.share) for one in launches], axis=0).tolist()
+        count = sum(len(one.rates[Arm.NOTHING]) for one in launches)
+        about = [what, f"{1e3 * length:.0f}", percent(share, 0), str(len(launches)), str(count)]
+        rows.append([*about, *within, ", ".join(runner), ", ".join(still)])
         if len(launches) > 1:
-            loss = points(mean_of(np.array([pairs.losses.mean() for pairs in launches])))
+            loss = points(mean_of(np.array([one.loss() for one in launches])))
             report.found(verdicts.of_mean(f"{what}: loss of rate by what is collected", loss, "%", "launches", AIM))
-    header = ["what", "slice, ms", "launches", "pairs", "loss, pairs as units (95 % within these launches)"]
-    header += ["the runner's CPU time in a slice, with everything", "with nothing"]
-    report.table([*header, "still before, ms, with everything", "with nothing"], rows)
+            for arm in LOOKED_AT:
+                alone = points(mean_of(np.array([one.losses(arm).mean() for one in launches])))
+                report.found(verdicts.of_mean(f"{what}: of {arm} slices alone", alone, "%", "launches"))
+    header = ["what", "slice, ms", "watched slices", "launches", "turns"]
+    header += [f"loss in {arm} slices, turns as units (95 % within these launches)" for arm in LOOKED_AT]
+    arms = ", ".join(Arm)
+    report.table([*header, f"the runner's CPU time in a slice: {arms}", f"still before, ms: {arms}"], rows)
+
+
+def _within(launches: Sequence[Turns], arm: Arm) -> str:
+    found = points(mean_of(np.concatenate([one.losses(arm) for one in launches])))
+    return f"{found.value:+.3f} % ± {found.half_width:.3f}"
 
 
 if __name__ == "__main__":

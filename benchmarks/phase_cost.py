@@ -48,7 +48,7 @@ def file(folder: Path, name: str, counters: list[str]) -> Path:
 
 
 def listened(listener: Path | None, calls: Callable[[], None]) -> float:
-    """The ns of a call with, or without, somebody who listens."""
+    """The ns of a call that is recorded, or not."""
     os.environ[VARIABLE] = "" if listener is None else str(listener)
     phases.reopen()
     for _ in repeat(None, 1000):

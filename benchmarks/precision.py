@@ -17,6 +17,9 @@ Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
 
 MOST = 2.0**40  # units; who needs more is never there
+DRAWS = 100_000  # of variances, where an interval is simulated
+AT_ONCE = 2_000  # draws that are held in memory
+DRAWN_SURELY = 0.999  # how surely the ends of a simulated interval are no nearer than the true ones
 EQUIVALENCE_LEVEL = 0.05
 
 
@@ -46,7 +49,7 @@ class Equivalence:
 
     @property
     def verdict(self) -> str:
-        """What may be said of it."""
+        """What it shows."""
         if self.p_value < EQUIVALENCE_LEVEL:
             return "agree"
         if self.low > self.margin or self.high < -self.margin:
@@ -64,7 +67,7 @@ class Way(Protocol):
         """Units that each mix needs for this half-width: a row, or with `rng` a row for each variance that may be."""
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Machine-seconds until every mix has this half-width, likewise."""
+        """Machine-seconds until every mix has this half-width, in the same way."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class Paired:
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """The mix that needs most units decides."""
-        return np.asarray(self.needed(target, rng, times).max(axis=1) * self.costs.mean())
+        worst = _variances(self.differences, rng, times).max(axis=1)
+        return np.asarray(units_needed(worst, target) * self.costs.mean())
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Apart:
     corun_costs: Sequence[Floats]
 
     def effect(self, mix: int) -> Mean:
-        """Estimate by Welch's interval, which does not ask which run is whose partner."""
+        """Estimate by Welch's interval, which ignores the pairs of runs."""
         return minus(mean_of(self.solo), mean_of(self.coruns[mix]))
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
@@ -181,9 +185,13 @@ def half_width(variance: Floats, units: Floats, factor: Floats | float = 1.0) ->
 
 
 def interval(samples: Floats) -> tuple[float, float]:
-    """The middle 95 % of samples."""
-    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
+    """The middle 95 % of what was drawn, widened by what another draw could move its ends by (binomial).
+
+    An end that lies beside an aim by luck of the draw would else decide a verdict.
+    """
+    ordered, tail = np.sort(samples), (1 - CONFIDENCE) / 2
+    outside = max(0, int(stats.binom.ppf((1 - DRAWN_SURELY) / 2, len(ordered), tail)) - 1)
+    return float(ordered[outside]), float(ordered[-1 - outside])
 
 
 def variance_ratio(one: Floats, other: Floats) -> tuple[float, float, float]:
@@ -204,6 +212,9 @@ def _variances(values: Floats, rng: Rng | None, times: int) -> Floats:
     if rng is None:
         return np.asarray(found)
     count = len(values)
-    centred = (values - values.mean(axis=0)) / np.sqrt(count - 1)
-    again = np.var(rng.standard_normal((times, count, count)) @ centred, axis=1, ddof=1)
+    root = np.linalg.qr((values - values.mean(axis=0)) / np.sqrt(count - 1), mode="r")
+    portions = [min(AT_ONCE, times - done) for done in range(0, times, AT_ONCE)]
+    again = np.concatenate(
+        [np.var(rng.standard_normal((portion, count, len(root))) @ root, axis=1, ddof=1) for portion in portions]
+    )
     return np.asarray(np.divide(found**2, again, out=np.zeros_like(again), where=again > 0))

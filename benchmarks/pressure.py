@@ -1,7 +1,7 @@
 """Pressure: how much each antagonist hurts each lead here, our kernels beside stress-ng's stressors in the same launch.
 
 Pairs of windows in random order, the antagonist frozen and running; one after the other within seconds. An antagonist
-has one CPU and stays on it: a stressor that takes the lead's CPU itself is shown, but compared with nobody.
+has one CPU and stays on it: a stressor that takes the lead's CPU itself is shown, but not compared.
 """
 
 import argparse
@@ -32,13 +32,13 @@ LEAST_SHARE = 0.2  # of a window, in which the lead must have had its CPU
 AS_HARD = Aim(least=1.0)  # our strongest is to take as much as theirs
 PATIENCE = 30  # seconds for a stressor that is tried for one
 
-# Kernels that have a CPU of their own; dials at a given rate are left out, for they take only what they are told.
+# Kernels on their own CPU; dials at a given rate are left out, because they take only the given amount.
 OURS = (
     *("stream", "stream-copy", "stream-read", "stream-write", "stream-nontemporal", "chase", "chase-parallel"),
     *("gather", "gups", "stencil", "spmv", "hashjoin", "tree", "search", "integer", "avx", "icache", "tlb"),
     *("sharing-split", "pagefault", "fileio", "compute"),
 )
-# One worker of each; `cache` would wander over all CPUs if it were not told to stay.
+# One worker of each; without its option, `cache` would move over all CPUs.
 STRESSORS: Mapping[str, str] = {
     "cpu": "--cpu 1",
     "matrix": "--matrix 1",
@@ -73,7 +73,7 @@ class Losses:
     elsewhere: set[str] = field(default_factory=set)  # antagonists that were seen on a CPU of the lead
     shares: list[float] = field(default_factory=list)  # of each window, in which the lead had its CPU
     duellists: tuple[str, str] | None = None  # our strongest of these rounds and stress-ng's
-    duel: list[list[float]] = field(default_factory=list)  # what these two took in launches of their own, in log units
+    duel: list[list[float]] = field(default_factory=list)  # what these two took in separate launches, in log units
 
     @property
     def names(self) -> list[str]:
@@ -87,7 +87,7 @@ class Losses:
 
 
 def main() -> None:
-    """Measure both leads in turn, then show who hurts most."""
+    """Measure both leads in turn, then show the strongest antagonists."""
     options = _options()
     report = Report("Pressure: which antagonist hurts most", "pressure")
     stressors, missing = usable(options.stressors)
@@ -114,10 +114,12 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=8)
-    parser.add_argument("--leads", nargs="+", default=["chase", "stream"], help="each in a launch of its own")
+    parser.add_argument("--leads", nargs="+", default=["chase", "stream"], help="each in a separate launch")
     parser.add_argument("--antagonists", nargs="+", default=list(OURS), help="ours, by their names in the catalogue")
     parser.add_argument("--stressors", nargs="*", default=list(STRESSORS), choices=list(STRESSORS), help="stress-ng's")
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="whose catalogue is used")
+    parser.add_argument(
+        "--study", type=Path, default=Path("config/config.yaml"), help="study that provides the catalogue"
+    )
     parser.add_argument("--window", type=float, default=0.25, help="seconds")
     parser.add_argument("--settle", type=float, default=0.08, help="seconds before each window")
     parser.add_argument("--duels", type=int, default=6, help="further launches, of the strongest of both sides alone")
@@ -135,7 +137,7 @@ def usable(stressors: Sequence[str]) -> tuple[list[str], list[str]]:
         try:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            missing.append(f"`{name}` does not end here (told to run for 1 s, it was ended after {PATIENCE} s)")
+            missing.append(f"`{name}` does not end here (with a time of 1 s, it was ended after {PATIENCE} s)")
             continue
         if done.returncode == 0:
             good.append(name)
@@ -161,7 +163,7 @@ def _with_stressors(study: Study, stressors: Sequence[str]) -> Study:
 
 
 def measure(stage: Stage, company: Company, box: TimeBox, options: argparse.Namespace) -> Losses:
-    """Rounds over all antagonists while time lasts; who was strongest on each side."""
+    """Rounds over all antagonists while time lasts; the strongest on each side."""
     losses = Losses(company.lead.workload, company)
     rng = random.Random(f"{options.seed}/{company.lead.workload}")
     for _ in box.portions():
@@ -202,9 +204,9 @@ def _round(
 
 
 def _rate(stage: Stage, losses: Losses, options: argparse.Namespace) -> float:
-    """Units a second of the lead's CPU time: others who take its CPU on a shared machine are no antagonists."""
+    """Units per second of the lead's CPU time: programs that take its CPU on a shared machine are not antagonists."""
     lead = stage.cast[losses.company.lead.name]
-    stage.forget_beats()  # before it settles: the last beat before the window tells what was done by then
+    stage.forget_beats()  # before it settles: the last beat before the window shows what was done by then
     stage.sleep_until(time.monotonic_ns() + int(options.settle * 1e9))
     begin, ran = time.monotonic_ns(), _ran_ns(lead.pid)
     stage.sleep_until(begin + int(options.window * 1e9))
@@ -239,7 +241,7 @@ def _bars(losses: Losses) -> list[Bar]:
 
 
 def strongest(losses: Losses) -> tuple[str, str] | None:
-    """Who of ours and who of stress-ng's hurt most: measured anew afterwards, without the luck of the best."""
+    """Our strongest and stress-ng's strongest: measured anew afterwards, without the luck of the best."""
     known = sorted(
         (
             (float(losses.of(column).mean()), name)
@@ -267,9 +269,9 @@ def duel_of(losses: Losses) -> Finding | None:
 
 
 def compared(losses: Losses) -> str:
-    """Who was compared, and what either takes."""
+    """The two that were compared, and the loss beside each."""
     if losses.duellists is None:
-        return f"`{losses.lead}`: there is nobody to compare with."
+        return f"`{losses.lead}`: there is nothing to compare with."
     table = _known(losses)
     taken = [f"{100 * (1 - np.exp(-column.mean())):.1f} %" for column in table.T] if len(table) else ["no rate"] * 2
     return (
@@ -291,15 +293,15 @@ def describe(report: Report, found: Sequence[Losses], missing: Sequence[str], op
     report.text(
         f"Loss of the lead's rate in per cent, with 95 % intervals within this launch; rounds: {rounds}. Windows of "
         f"{options.window:g} s, {options.settle:g} s after each change; a CPU each for lead and antagonist; `ng-` are "
-        "stress-ng's stressors, one worker each. Rates are by second of the lead's CPU time, so that others who take "
-        f"its CPU are no antagonists: it had it for {shares} of the windows' time."
+        "stress-ng's stressors, one worker each. Rates are per second of the lead's CPU time, so programs that take "
+        f"its CPU are not antagonists: it had it for {shares} of the windows' time."
     )
     bars = [{bar.name: bar for bar in _bars(losses)} for losses in found]
     order = sorted(bars[0], key=lambda name: -max(np.nan_to_num(lead[name].loss, nan=-1e9) for lead in bars))
     rows = [[f"`{name}`", *(_cell(lead[name]) for lead in bars)] for name in order]
     report.table(["antagonist", *(f"loss of `{losses.lead}`" for losses in found)], rows)
     if any(losses.elsewhere for losses in found):
-        report.text("† It put threads onto the lead's CPU: it also took CPU time, and is compared with nobody.")
+        report.text("† It put threads onto the lead's CPU: it also took CPU time, and is not compared.")
     for problem in missing:
         report.text(f"Left out: {problem}.")
     for losses in found:

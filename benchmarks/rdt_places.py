@@ -20,7 +20,7 @@ from tests.lab.kit import build
 from tests.lab.kit.boot import Shape, boot
 
 PLAIN, RESCTRL = "plain files", "resctrl"
-REPETITIONS = 5  # processes on this machine, which are the sample; the lab's milliseconds say nothing
+REPETITIONS = 5  # processes on this machine, which are the sample; the lab's milliseconds mean nothing
 LONGEST = 300.0  # seconds for one place
 FILES = {  # of every group, as the lab's processor has them
     "schemata": "MB:0=100\nL3:0=fff\n",
@@ -47,7 +47,7 @@ INFO = {
 
 
 class PlainTree(KernelTree):
-    """Files that say what resctrl's would, and do nothing."""
+    """Files with the content of resctrl's, and no effect."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -75,11 +75,11 @@ class NoTasks:
     shows_places = True
 
     def threads(self, leaders: Collection[int]) -> Mapping[int, list[int]]:
-        """List nobody."""
+        """List no tasks."""
         return {leader: [] for leader in leaders}
 
     def place(self, tid: int) -> Place | None:  # noqa: ARG002
-        """Know nobody."""
+        """Know no tasks."""
         return None
 
 

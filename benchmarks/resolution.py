@@ -41,7 +41,9 @@ def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=8)
     parser.add_argument("--lead", default="chase", help="the workload whose loss is studied")
     parser.add_argument("--antagonists", nargs="+", default=["stream", "compute"], help="a mix with each of them")
-    parser.add_argument("--budget-of", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument(
+        "--budget-of", type=Path, default=Path("config/config.yaml"), help="study that provides the budget"
+    )
     parser.add_argument("--rounds", type=int, help="instead of the study's")
     parser.add_argument("--window", type=float, help="seconds, instead of the study's")
     parser.add_argument("--settle", type=float, help="seconds, instead of the study's")

@@ -1,4 +1,4 @@
-"""What the resolution benchmark says of its measurements."""
+"""The report of the resolution benchmark."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import blocks
 from benchmarks.campaign import OURS, ROUGH, TARGET, Campaign, Known, every_choice, known_ways, without_controls
 from benchmarks.common import Report, percent
-from benchmarks.precision import Floats, Mean, Paired, Way, equivalence, interval, minus, points
+from benchmarks.precision import DRAWS, Floats, Mean, Paired, Way, equivalence, interval, minus, points
 from benchmarks.usual import Choice
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -16,7 +16,6 @@ from castmates.workloads.environments import NATIVE
 
 MARGIN = 1.0  # percentage points within which two ways agree
 AIM_NATIVE, AIM_SLOW_START = 3.0, 10.0  # times fewer machine-seconds
-DRAWS = 4000
 BARE = f"{OURS}, without our controls"
 
 
@@ -102,9 +101,9 @@ def _tell_seconds(ways: Sequence[Known], bare: Way, seed: int, aim: float, repor
     ]
     report.table([*header, f"times ours, to ±{percent(TARGET, 0)}"], rows)
     report.text(
-        "Extrapolated from the variance that was measured, as if both ways were stopped by an oracle that knows it: no "
-        "way was carried on to that width. The stopping rule that we ship knows "
-        f"no variance: it wants {CONFIRMED_AFTER} more blocks after the first look with a narrow interval, which is "
+        "Extrapolated from the measured variance, as if both ways were stopped by an oracle that knows it: neither "
+        "way was continued to that width. The stopping rule of a study knows "
+        f"no variance: it needs {CONFIRMED_AFTER} more blocks after the first look with a narrow interval, which is "
         "not counted here. In brackets: 95 %, from the number of blocks, runs or turns, for normal scatter."
     )
     cheapest = min((known.name for known in ways[1:]), key=lambda name: ratios[name][0])
@@ -127,7 +126,7 @@ def _seconds(way: Way, seed: int) -> Floats:
 
 
 def _tell_choices(ways: Sequence[Known], report: Report) -> None:
-    """What every warm-up and window would have cost: who plans a study does not know the cheapest beforehand."""
+    """The cost of every warm-up and window: the cheapest is not known when a study is planned."""
     ours = float(ways[0].way.seconds(TARGET)[0])
     seconds = {(known.name, known.choice): float(known.way.seconds(TARGET)[0]) for known in ways[1:]}
     names, choices = list(dict.fromkeys(name for name, _ in seconds)), sorted({one for _, one in seconds}, key=_place)
@@ -155,7 +154,7 @@ def _tell_agreement(ways: Sequence[Known], names: Sequence[str], report: Report)
             rows.append([f"{known.name} - ours", _choice(known), name, *_equivalent(difference)])
     header = ["difference of effects", "warm-up + window", "mix", "points (90 %)", "p (TOST)"]
     report.table([*header, f"within ±{MARGIN:g} point"], rows)
-    report.text("The longest warm-up and window stand for the usual way here: the cheapest was chosen by its variance.")
+    report.text("The longest warm-up and window represent the usual way here: the cheapest was chosen by its variance.")
     report.text(f"**Verdict.** {_agreement(rows)}")
 
 
@@ -171,18 +170,18 @@ def _agreement(rows: Sequence[Sequence[str]]) -> str:
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in ("agree", "not shown", "differ") if one in verdicts)
     return (
         f"Agreement within ±{MARGIN:g} point of the {len(rows)} comparisons: {counts} (`not shown`: the interval is "
-        "too wide to say)."
+        "too wide)."
     )
 
 
 def _tell_sharing(campaign: Campaign, names: Sequence[str], seed: int, report: Report) -> None:
-    """The same mix in a company and in one of its own."""
+    """The same mix in a company and in a separate one."""
     shared, shared_costs = blocks.losses(campaign.plan, campaign.ours)
     together, rows, apart = Paired(shared, shared_costs), [], []
     for mix, name in enumerate(names):
         alone, costs = blocks.losses(campaign.single[mix], campaign.alone[mix])
         if len(costs) < FEWEST_BLOCKS:
-            report.text("Too few blocks were measured to say what sharing a launch saves: give it more minutes.")
+            report.text("Too few blocks were measured to show what sharing a launch saves: give it more minutes.")
             return
         apart.append(Paired(alone, costs))
         here, there = points(together.effect(mix)), points(apart[-1].effect(0))

@@ -1,4 +1,4 @@
-"""How long nobody runs between two runs of a finite command: the next one prepared, against a plain restart.
+"""The gap between two runs of a finite command: the next one prepared, against a plain restart.
 
 The commands run on one CPU beside a busy lead on another, kept by Castmates' own keeper in each of its three ways,
 taken in turns.

@@ -67,7 +67,7 @@ class Run:
 
 
 def main() -> None:
-    """Generate, analyse, draw, tell."""
+    """Generate, analyse, draw, report."""
     parser = arguments_of(__doc__, minutes=30)
     parser.add_argument("--blocks", type=int, nargs="+", default=[1000, 10000], help="studies, each of so many")
     parser.add_argument("--mixes", type=int, default=40, help="leads beside antagonists, each also under partitions")

@@ -195,7 +195,7 @@ def _with(table: pa.Table, column: str, values: Any) -> pa.Table:  # noqa: ANN40
 
 
 def part_of_study(plan: Plan, results: Path, blocks: int, folder: Path) -> Plan:
-    """A smaller study of the same companies in `folder`, whose blocks are links."""
+    """A smaller study of the same companies in `folder`; its blocks are links."""
     kept = sorted(plan.blocks, key=lambda block: (block.number, block.company.id))[:blocks]
     part = plan.model_copy(update={"blocks": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
     make_folder(folder)

@@ -1,4 +1,4 @@
-"""What a change of partition costs: everybody's schemata written, and read back three times, through the driver."""
+"""The cost of a change of partition: all schemata written, and read back three times, through the driver."""
 
 import argparse
 import json
@@ -71,7 +71,7 @@ def report() -> None:
         f" once, and read back again at both edges of a window. {PORTIONS[1]} scenes in a process, of which there are"
         f" {REPETITIONS} on this machine; system calls are the difference between {PORTIONS[1]} scenes and"
         f" {PORTIONS[0]} under strace, Python's own included. The lab emulates its processor in software: its"
-        " milliseconds are the lab's alone, and say nothing about a real machine. The number of system calls holds"
+        " milliseconds are the lab's alone, and mean nothing for a real machine. The number of system calls holds"
         " there too."
     )
     rows = []

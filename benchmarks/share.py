@@ -33,17 +33,16 @@ PARTS = {
 }
 
 
-def breakdown(slices: pd.DataFrame, settle: Mapping[str, Any], after: Mapping[str, float]) -> dict[str, float]:
+def breakdown(slices: pd.DataFrame, after: Mapping[str, float]) -> dict[str, float]:
     """Where a block's seconds after the barrier went, by part.
 
-    `settle` is what its record has of the settle time, `after` the seconds of its rounds and of what came after them.
+    `after` has the seconds of its rounds, and of what came after them.
     """
     each = slices.sort_values(["slice", "role"], ascending=[True, False]).drop_duplicates("slice")  # who ends it
     switched, closed, counted, watched = (
         each[name].to_numpy() for name in ("switch_ns", "close_ns", "counted", "watched")
     )
-    steady = each["member"].map(lambda name: max(settle["seconds"], settle["others"].get(name, 0.0))).to_numpy()
-    begun = (switched + 1e9 * steady).clip(each["open_ns"].to_numpy(), closed)
+    begun = (switched + 1e9 * each["steady_s"].to_numpy()).clip(each["open_ns"].to_numpy(), closed)
     gaps, rounds, stretches = (switched[1:] - closed[:-1]) / 1e9, each["round"].to_numpy(), each["stretch"].to_numpy()
     same_round = rounds[1:] == rounds[:-1]
     same_stretch = same_round & (stretches[1:] == stretches[:-1])
@@ -80,7 +79,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments_of(__doc__, minutes=8)
-    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study whose budget is used")
+    parser.add_argument("--study", type=Path, default=Path("config/config.yaml"), help="study that provides the budget")
     parser.add_argument("--leads", nargs="+", default=["dlrm-train", "mobilenetv2-infer", "chase"])
     parser.add_argument("--antagonists", nargs="+", help="the study's antagonists if left out")
     return parser.parse_args()
@@ -91,7 +90,7 @@ def _measure(plan: Plan, number: int, folder: Path) -> tuple[dict[str, float], d
     launch = launched(ROOT, plan, number, folder)
     place = folder / ROOT.name / blocks.numbered(plan, number).path
     record = json.loads((place / "block.json").read_text())
-    return breakdown(pd.read_parquet(place / "slices.parquet"), record["settle"], launch.seconds), record
+    return breakdown(pd.read_parquet(place / "slices.parquet"), launch.seconds), record
 
 
 def _tell(

@@ -1,7 +1,7 @@
 """Slices of a machine that wanders, for many studies at once: a known truth to hold printed intervals against.
 
 Nothing here is measured. Orders are those of our scheduler, windows are made as the runner makes them, and each study
-stands on a platform of its own, because the analysis pools none: one plan and one table hold them all.
+has a separate platform, because the analysis pools none: one plan and one table hold them all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.signal import lfilter
 
-from benchmarks.simulated_cast import CYCLES, LEAD, ORDERS, Counts, Flags, plan_of, schedule
+from benchmarks.simulated_cast import COMPANIES, LEAD, ORDERS, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
 from castmates.results.columns.block import SLICES, WINDOWS, Columns
 from castmates.study.spec import Company, Plan, Scene
 
-SLICE, SWITCH = 0.06, 0.001  # seconds
+SWITCH = 0.001  # seconds
 GAP = 1.0  # seconds between two rounds
 SPARE_ROUNDS = 1  # for those with rejected windows
 LEAST_CYCLES = 0.5  # that must be left of a window
@@ -27,13 +27,14 @@ STEP, UNEVEN, MOST_STEPS = 0.011, 0.2, 24  # seconds, sd of its log, of a slice
 
 LOSSES = {
     "placebo:1": 0.03, "placebo:1@split-4": 0.07,
-    "corun:lead+first": 0.2, "corun:lead+second": 0.05, "corun:lead+first@split-4": 0.12,
+    "corun:lead+first": 0.2, "corun:lead+second": 0.05, "corun:lead+third": 0.1,
+    "corun:lead+first@split-4": 0.12,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Somebody outside who slows whoever runs, in this share of the slices of each kind of scene."""
+    """A program outside that slows the running members, in this share of the slices of each kind of scene."""
 
     strikes: Mapping[str, float]
     loss: float = 0.3  # of the rate
@@ -52,7 +53,7 @@ class Machine:
     effect_memory: float = 2.0  # seconds
     launch: float = 0.1  # of a co-run's loss, as a share of it: what it differs by between launches
     carry_over: float = 0.0  # what a slice after others loses
-    rejected: float = 0.02  # share of slices, whatever their scene
+    rejected: float = 0.02  # share of slices, of every scene
     spoilt: float = 0.0  # share of windows that are rejected as a whole
     neighbour: Neighbour | None = None
 
@@ -69,30 +70,41 @@ class Studies:
     windows: pd.DataFrame  # the column `platform` numbers the studies
     lasting: Mapping[str, Floats]  # by scene: what the lead loses in each launch in the long run; log, study x launch
     shown: Mapping[str, Floats]  # the same while each round lasted; study x launch x round
-    slices: pd.DataFrame  # both empty unless asked for
+    slices: pd.DataFrame  # both empty unless requested
     beats: pd.DataFrame
 
 
 def simulate(
-    machine: Machine, company: Company, studies: int, launches: int, rounds: int, seed: int, also: Iterable[str] = ()
+    machine: Machine,
+    company: Company,
+    studies: int,
+    launches: int,
+    rounds: int,
+    seed: int,
+    also: Iterable[str] = (),
+    slicing: Slicing = SHORT,
 ) -> Studies:
     """Play so many studies, slice by slice; `also` may ask for `slices` and `beats`."""
     rng = np.random.default_rng(seed)
-    course = _Course(machine, company, (studies, launches, rounds + SPARE_ROUNDS), rng)
+    course = _Course(machine, company, slicing, (studies, launches, rounds + SPARE_ROUNDS), rng)
     rejected, counted = _judged(machine, course, rng)
-    valid = counted.mean(axis=3) >= LEAST_CYCLES
-    valid &= rng.random(valid.shape) >= machine.spoilt
-    played = _played(valid.all(axis=3), rounds)
+    # A window counts by its cycles: a scene that comes twice in a cycle is not judged differently.
+    first = [counted[..., course.first_of(number)].mean(axis=3) for number in range(len(company.scenes))]
+    valid = np.stack(first, axis=-1) >= LEAST_CYCLES
+    valid = np.asarray(valid & (rng.random(valid.shape) >= machine.spoilt))
+    played = _played(np.asarray(valid.all(axis=3)), rounds)
     windows, slices, beats = [], [], []
     for number, scene in enumerate(company.scenes):
         for member in scene.active:
-            counts, loses, holds = (each[..., number] for each in (counted, rejected, valid))
-            own = _Window(scene, member, number, course.rates(number, member), counts, loses, holds, played)
+            slots = course.slices_of(number)
+            counts, loses, holds = counted[..., slots], rejected[..., slots], valid[..., number]
+            rates, cycles, places = course.rates(number, member), course.cycle[slots], course.places[..., slots]
+            own = _Window(scene, member, number, rates, counts, loses, holds, played, cycles, slicing)
             windows.append(own.table())
             if "slices" in also:
-                slices.append(own.slices(course.places[..., number]))
+                slices.append(own.slices(places))
             if "beats" in also and member == LEAD:
-                beats.append(own.beats(course.places[..., number], rng))
+                beats.append(own.beats(places, rng))
     return Studies(
         plan_of(company, launches),
         _with_columns(pd.concat(windows, ignore_index=True), WINDOWS),
@@ -104,32 +116,47 @@ def simulate(
 
 
 class _Course:
-    """What happens in all slices: arrays of studies x launches x rounds x cycles (x scenes)."""
+    """What happens in all slices: arrays of studies x launches x rounds x slices."""
 
     def __init__(
-        self, machine: Machine, company: Company, shape: tuple[int, int, int], rng: np.random.Generator
+        self,
+        machine: Machine,
+        company: Company,
+        slicing: Slicing,
+        shape: tuple[int, int, int],
+        rng: np.random.Generator,
     ) -> None:
-        plan = schedule("one_partition" if any(mix.partitions for mix in company.mixes) else "two_mixes")
+        plan = schedule(next(name for name, make in COMPANIES.items() if make() is company), slicing)
         drawn = rng.integers(0, ORDERS, shape)
-        self.shape, self.company = shape, company
-        self.places, self._after_others, self.stretch = plan.places[drawn], plan.after_others[drawn], plan.stretch
+        self.shape, self.company, self._slicing = shape, company, slicing
+        self.places, self._after_others = plan.places[drawn], plan.after_others[drawn]
+        self.scene, self.cycle, self.stretch = plan.scene, plan.cycle, plan.stretch
         self._machine, self._rng, self._length = machine, rng, plan.length
         self._speed = {member.name: self._wander(machine.memory) for member in company.members}
         strikes = machine.neighbour.strikes if machine.neighbour else {}
-        share = np.array([strikes.get(scene.kind, 0.0) for scene in company.scenes])
+        share = np.array([strikes.get(scene.kind, 0.0) for scene in company.scenes])[self.scene]
         self.struck = rng.random(self.places.shape) < share
         self.lasting: dict[str, Floats] = {}
         self.shown: dict[str, Floats] = {}
 
+    def slices_of(self, number: int) -> Counts:
+        """Which slices are a scene's: one of each cycle, then second ones."""
+        return np.flatnonzero(self.scene == number)
+
+    def first_of(self, number: int) -> Counts:
+        """One slice of each cycle."""
+        return self.slices_of(number)[: self._slicing.cycles]
+
     def rates(self, number: int, member: str) -> Floats:
         """The rate of a member in each slice of a scene."""
-        machine, scene, place = self._machine, self.company.scenes[number], self.places[..., number]
+        machine, scene, slots = self._machine, self.company.scenes[number], self.slices_of(number)
+        place = self.places[..., slots]
         logs = machine.wander * np.take_along_axis(self._speed[member], place, axis=-1)
         logs = logs + machine.noise * self._rng.standard_normal(place.shape)
         rates = np.exp(logs) * (1 - self._losses(scene, member, place))
-        rates *= 1 - machine.carry_over * self._after_others[..., number]
+        rates *= 1 - machine.carry_over * self._after_others[..., slots]
         if machine.neighbour:
-            rates *= 1 - machine.neighbour.loss * self.struck[..., number]
+            rates *= 1 - machine.neighbour.loss * self.struck[..., slots]
         return np.asarray(rates)
 
     def _losses(self, scene: Scene, member: str, place: Counts) -> Floats:
@@ -145,8 +172,9 @@ class _Course:
 
     def _wander(self, memory: float) -> Floats:
         """An Ornstein-Uhlenbeck process of unit variance through a launch, at every slice of its rounds."""
-        gap = round(GAP / (SLICE + SWITCH))
-        kept = np.exp(-(SLICE + SWITCH) / memory)
+        every = self._slicing.slice + SWITCH
+        gap = round(GAP / every)
+        kept = np.exp(-every / memory)
         steps = self._rng.standard_normal((*self.shape[:2], self.shape[2] * (self._length + gap)), dtype=np.float32)
         first = steps[..., :1]  # it has gone on for long
         rest, _ = lfilter([np.sqrt(1 - kept**2)], [1.0, -kept], steps[..., 1:], zi=kept * first)
@@ -159,7 +187,10 @@ def _judged(machine: Machine, course: _Course, rng: np.random.Generator) -> tupl
     rejected = rng.random(course.places.shape) < machine.rejected
     if machine.neighbour:
         rejected |= course.struck & (rng.random(course.places.shape) < machine.neighbour.seen)
-    broken = np.stack([rejected[..., course.stretch == own].any(axis=-1) for own in course.stretch], axis=-1)
+    broken = np.zeros_like(rejected)
+    for stretch, cycle in sorted({*zip(course.stretch, course.cycle, strict=True)}):
+        own = (course.stretch == stretch) & (course.cycle == cycle)
+        broken[..., own] = rejected[..., own].any(axis=-1, keepdims=True)
     return rejected, ~broken
 
 
@@ -181,25 +212,29 @@ class _Window:
     rejected: Flags
     valid: Flags
     played: Flags
+    cycles: Counts  # of each slice, from 0
+    slicing: Slicing
 
     def table(self) -> pd.DataFrame:
         """Windows: total progress over the total time of the slices that count."""
         counts, lost = self.counted.sum(axis=3), self.rejected.sum(axis=3)
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = np.where(self.counted, self.rates, 0.0).sum(axis=3) / counts
-        reasons = np.where(counts < LEAST_CYCLES * CYCLES, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
+        length, slices = self.slicing.slice, len(self.cycles)
+        few = self.counted[..., : self.slicing.cycles].mean(axis=3) < LEAST_CYCLES
+        reasons = np.where(few, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
         values = {
-            "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, CYCLES), "slices_rejected": lost,
-            "slices_dropped": CYCLES - counts - lost, "open_s": counts * SLICE, "progress_s": counts * SLICE,
+            "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, slices), "slices_rejected": lost,
+            "slices_dropped": slices - counts - lost, "open_s": counts * length, "progress_s": counts * length,
             "later": np.ones(rate.shape),
-            "units": rate * counts * SLICE, "reasons": np.where(self.valid, "", reasons),
+            "units": rate * counts * length, "reasons": np.where(self.valid, "", reasons),
         }  # fmt: skip
         return self._placed(self.played, values)
 
     def slices(self, places: Counts) -> pd.DataFrame:
         """Each slice by itself."""
         there = np.broadcast_to(self.played[..., None], self.rates.shape)
-        numbers = np.broadcast_to(np.arange(1, CYCLES + 1), self.rates.shape)
+        numbers = np.broadcast_to(1 + self.cycles, self.rates.shape)
         values = {"rate": self.rates, "counted": self.counted & self.valid[..., None], "cycle": numbers}
         return self._placed(there, values | {"slice": self._slice(places)}).assign(stretch=1)
 
@@ -210,7 +245,7 @@ class _Window:
         times = np.cumsum(lengths / self.rates[..., None], axis=-1)
         times = np.concatenate([np.zeros_like(times[..., :1]), times], axis=-1)
         before = np.concatenate([np.zeros_like(times[..., :1]), times[..., :-1]], axis=-1)
-        there = (before < SLICE) & counted[..., None]
+        there = (before < self.slicing.slice) & counted[..., None]
         shape = there.shape
         values = {
             "t_ns": (times * 1e9).astype(np.int64),

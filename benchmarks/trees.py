@@ -90,7 +90,9 @@ def export(commit: str, folder: Path) -> Path:
     packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False)
     if packed.returncode != 0:
         said = packed.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise CastmatesError(f"the tree of commit {commit} cannot be had ({said[-1]}): a checkout with git is needed.")
+        raise CastmatesError(
+            f"the tree of commit {commit} is not available ({said[-1]}): a checkout with git is needed."
+        )
     subprocess.run(["tar", "-x", "-C", str(folder)], input=packed.stdout, check=True)
     return folder
 

@@ -157,7 +157,7 @@ def _watch(lead: Running, ready_ns: int, windows: Windows) -> int:
 def _kill(running: Sequence[Running]) -> None:
     for one in running:
         with suppress(ProcessLookupError):
-            os.killpg(one.pid, signal.SIGKILL)  # everyone leads a session of its own
+            os.killpg(one.pid, signal.SIGKILL)  # each leads a separate session
     for one in running:
         one.process.wait()
         one.reader.close()

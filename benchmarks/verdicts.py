@@ -1,6 +1,6 @@
-"""What may be said of a figure against its aim: met, missed or unresolved, by its interval; without one, nothing.
+"""The verdict on a figure against its aim: met, missed or unresolved, by its interval; without one, none.
 
-An interval is over launches, rounds or repetitions, and a claim stands when every repetition of the benchmark shows it.
+An interval is over launches, rounds or repetitions, and a claim holds if every repetition of the benchmark shows it.
 """
 
 import math
@@ -16,7 +16,7 @@ FEWEST = 3  # launches, rounds or repetitions; fewer give no interval
 
 
 class Verdict(StrEnum):
-    """What may be said."""
+    """A verdict."""
 
     MET = "met"
     MISSED = "missed"
@@ -65,17 +65,30 @@ class Finding(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def verdict(self) -> Verdict | None:
-        """What may be said against the aim; None without an aim."""
-        return None if self.aim is None else verdict(self.low, self.high, self.aim)
+        """The verdict on the aim, by the ends and by their printed digits; None without an aim.
+
+        Readers see the digits; an interval that decides only by those behind them decides nothing.
+        """
+        if self.aim is None:
+            return None
+        found = verdict(self.low, self.high, self.aim)
+        if self.low is None or self.high is None:
+            return found
+        low, high = map(float, self._printed(self.low, self.high))
+        return found if verdict(low, high, self.aim) == found else Verdict.UNRESOLVED
 
     def figures(self) -> str:
         """The estimate with its interval, to the digits that the interval leaves."""
         if self.low is None or self.high is None:
             return f"{self.value:.{_digits(abs(self.value))}f} {self.unit}"
-        value, low, high = (
-            f"{one:.{_digits((self.high - self.low) / 2)}f}" for one in (self.value, self.low, self.high)
-        )
+        value, low, high = self._printed(self.value, self.low, self.high)
         return f"{value} {self.unit} ({low} to {high})"
+
+    def _printed(self, *values: float) -> list[str]:
+        """These with the digits that the interval leaves."""
+        assert self.low is not None
+        assert self.high is not None
+        return [f"{one:.{_digits((self.high - self.low) / 2)}f}" for one in values]
 
     def judged(self) -> tuple[str, str]:
         """The aim and the verdict; nothing without an aim."""

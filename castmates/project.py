@@ -17,6 +17,7 @@ from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
+from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
@@ -34,8 +35,6 @@ from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
-DEFAULT_STUDY = Path("config/config.yaml")
-OWN_STUDY = Path("study.yaml")  # what `castmates init` writes
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
@@ -150,11 +149,6 @@ def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Pa
             "study=FILE or with --configfile FILE."
         )
     return Path(os.path.relpath(named[0] if named else default_study()))
-
-
-def default_study() -> Path:
-    """The study of a folder when none is named."""
-    return OWN_STUDY if OWN_STUDY.is_file() and not DEFAULT_STUDY.is_file() else DEFAULT_STUDY
 
 
 def load(study_file: Path | str | None = None, blocks: object = None) -> Project:

@@ -1,12 +1,12 @@
-"""The page of the Python API: what mkdocstrings is to read the docstrings of."""
+"""The page of the Python API: the modules whose docstrings mkdocstrings reads."""
 
 from pathlib import Path
 
 # A heading, a sentence, and the modules below it: what scripts and notebooks may use.
 PARTS = {
-    "A study": ("`castmates.load(folder)` reads what a study left.", ["castmates.report.results"]),
+    "A study": ("`castmates.load(folder)` reads the results of a study.", ["castmates.report.results"]),
     "Results on disk": (
-        "Where a study's files lie, and how to read them.",
+        "Where a study's files are, and how to read them.",
         ["castmates.results.folder", "castmates.results.find", "castmates.results.tables", "castmates.results.plans"],
     ),
     "Statistics": (
@@ -33,7 +33,7 @@ PARTS = {
         ["castmates.analysis.comparison.comparison", "castmates.analysis.comparison.means"],
     ),
     "Inside a program": (
-        "What a program that is measured may import; standard library only.",
+        "Modules that a measured program may import; standard library only.",
         ["castmates.workloads.heartbeat", "castmates.workloads.phases"],
     ),
 }

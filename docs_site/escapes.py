@@ -1,4 +1,4 @@
-"""Words in angle brackets in docstrings, for example results/<study>, are no tags of HTML (an extension of Griffe)."""
+"""Words in angle brackets in docstrings, for example results/<study>, are not HTML tags (an extension of Griffe)."""
 
 import re
 from typing import Any

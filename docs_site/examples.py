@@ -1,12 +1,12 @@
-"""Runs the examples of pages such as docs/tutorial.md, and writes what they print into the page.
+"""Runs the examples of pages such as docs/tutorial.md, and writes their output into the page.
 
-`python -m docs_site.examples` renews all, or the pages that are named; `--check` fails where one would change.
+`python -m docs_site.examples` renews all pages, or those given; `--check` fails if one would change.
 A page marks its examples by comments:
 
     <!-- file: NAME -->       the next fenced block is written to this file
-    <!-- run: COMMAND -->     a shell runs it; the next fenced block is what it prints
+    <!-- run: COMMAND -->     a shell runs it; the next fenced block is its output
     <!-- do: COMMAND -->      a shell runs it, and nothing is shown
-    <!-- value: COMMAND -->…<!-- end -->    what stands between the two is what it prints
+    <!-- value: COMMAND -->…<!-- end -->    its output is put between the two
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Links between files of the repository -> links between pages of the site.
 
-In the repository a page links to files, for example `../config/README.md`. In the site some of them stand elsewhere,
+In the repository a page links to files, for example `../config/README.md`. In the site some of them are elsewhere,
 and files that are no pages are not there at all: a link to one becomes the file's name.
 """
 

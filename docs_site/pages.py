@@ -6,7 +6,7 @@ from pathlib import Path
 from docs_site import api, commands, study_keys, tables
 
 ROOT = Path(__file__).parents[1]
-# A file of the repository -> where it stands in the site.
+# A file of the repository -> its place in the site.
 ELSEWHERE = {
     "config/README.md": "configuration.md",
     "CONTRIBUTING.md": "contributing/index.md",
@@ -39,7 +39,7 @@ def source_of(place: str) -> str:
 
 
 def place_of(source: str) -> str | None:
-    """Where a file of the repository stands in the site; None where it is not part of it."""
+    """The place of a file of the repository in the site; None if it is not part of it."""
     if source == "README.md":
         return "index.md"
     if source.startswith("docs/"):

@@ -1,4 +1,4 @@
-"""Draws the picture of README.md, loss against cache ways, from the demo: `make demo`, then `python -m docs_site.picture`."""
+"""Draws the picture of README.md, loss against ways, from the demo: `make demo`, then `python -m docs_site.picture`."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,11 @@ DEMO, STUDY = ROOT / "results" / "demo", ROOT / "config" / "studies" / "demo.yam
 PICTURE = ROOT / "docs" / "images" / "ways.svg"
 TITLE = 26  # height of the line above the curve
 # The colours of the page in its light form: a picture in a README has no style sheet.
-STYLE = """text { font: 12px "DejaVu Sans", Verdana, sans-serif; fill: #1a1a1a } .c { text-anchor: middle } .n { text-anchor: end }
+STYLE = """text { font: 12px "DejaVu Sans", Verdana, sans-serif; fill: #1a1a1a }
+.c { text-anchor: middle } .n { text-anchor: end }
 .small { font-size: 11px; fill: #555 } path { fill: none; stroke: #00569c; stroke-width: 2 } .tick { stroke: #ddd }
+line.knee { stroke: #00569c; stroke-width: 1.5; stroke-dasharray: 2 4 }
+line.reach { stroke-width: 5; opacity: .5; stroke-dasharray: none }
 rect.shared { fill: #b3261e; opacity: .18 } line.shared { stroke: #b3261e; stroke-width: 1.5 }
 .limit { stroke: #1b6e3c; stroke-width: 1.5; stroke-dasharray: 6 4 } .mark line { stroke: #00569c; stroke-width: 2 }
 .mark circle { fill: #00569c; stroke: #fff; stroke-width: 1.5 } .chosen circle { fill: #1b6e3c }"""

@@ -57,7 +57,7 @@ def _table(schema: Schema) -> str:
 
 
 def _default(value: Schema) -> str:
-    """A default that has keys of its own is described where these are."""
+    """A default with its own keys is described where these are."""
     default = value.get("default")
     if default is None or default == "" or default == [] or (isinstance(default, dict) and "$ref" in value):
         return "–"

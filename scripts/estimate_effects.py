@@ -4,7 +4,9 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
+from castmates.analysis.effects.verdicts import effect_level
 from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.results.asked import looks_before
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.records import read_json
@@ -21,7 +23,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="tables made at a time")
     arguments = parser.parse_args()
     folder = StudyFolder(arguments.plan.parent)
-    terms = Terms(arguments.margin, arguments.isolated, read_json(arguments.machine))
+    level = effect_level(looks_before(folder))
+    terms = Terms(arguments.margin, arguments.isolated, read_json(arguments.machine), level)
     write_tables(read_plan(arguments.plan), folder, terms, arguments.output, arguments.jobs)
 
 

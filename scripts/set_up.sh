@@ -13,7 +13,8 @@ sed -n '/^uv==/,/[^\\]$/p' envs/castmates.lock >.venv/uv.txt
 # uv does not read pip's configuration; an index that is chosen there is meant for both.
 index=${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}
 [ -z "$index" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
-"$uv" pip install --python "$python" --require-hashes -r "$lock" >>"$log" 2>&1
+# A lock is whole by itself: what it leaves out is left out on purpose (envs/*.overrides).
+"$uv" pip install --python "$python" --no-deps --require-hashes -r "$lock" >>"$log" 2>&1
 [ "$lock" != envs/castmates.lock ] ||
   "$uv" pip install --python "$python" --no-deps --no-build-isolation --editable . >>"$log" 2>&1
 packages=$(find .venv/lib/python*/site-packages -maxdepth 1 -name '*.dist-info' | wc -l)

@@ -6,6 +6,8 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import replace_text
+from castmates.results.asked import remember_look
+from castmates.results.plans import last_plan
 from castmates.study.decisions import without_decisions
 from castmates.study.plan_text import text_of
 
@@ -16,7 +18,10 @@ def main() -> None:
     parser.add_argument("study", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    plan = project.load(arguments.study).plan()
+    loaded = project.load(arguments.study)
+    plan = loaded.plan()
+    if before := last_plan(arguments.output):
+        remember_look(loaded.results, before, plan)
     replace_text(arguments.output, text_of(without_decisions(plan)))
 
 

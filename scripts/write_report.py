@@ -20,8 +20,9 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=Path, help="the page to write")
     arguments = parser.parse_args()
     folder, results = StudyFolder(arguments.results), read_results(arguments.results, arguments.study)
-    replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(answer(results))))
-    write_page(results, folder.figures, arguments.output)
+    found = answer(results)
+    replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
+    write_page(results, folder.figures, arguments.output, found)
 
 
 castmates.pipeline.script.run(main)

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 
 
 def _default() -> Path:
-    from castmates.project import default_study
+    from castmates.results.named import default_study
 
     return default_study()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castmates.cli.arguments import NEEDED, AsJson, complete_study
-from castmates.cli.screen import console, rows_of, show_json
+from castmates.cli.screen import console, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,26 +53,14 @@ def compare(
         may_write(output)
     several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin)
     if as_json:
-        show_json(_data(several))
+        from castmates.report.comparison.data import as_data
+
+        show_json(as_data(several))
     else:
         _print(several)
     if output is not None:
         for file in write(several, output):
             typer.echo(file, err=as_json)
-
-
-def _data(several: "Several") -> dict[str, object]:
-    """The comparison for scripts: its tables, row by row."""
-    names = [study.letter for study in several.studies]
-    recorded = {row[0]: dict(zip(names, row[1:], strict=True)) for row in [*several.differences, *several.work]}
-    return {
-        "studies": several.studies,
-        "margin": several.margin,
-        "rows": rows_of(several.table),
-        "means": rows_of(several.means),
-        "history": rows_of(several.history),
-        "differences": recorded,
-    }
 
 
 def _print(several: "Several") -> None:

@@ -6,8 +6,8 @@ import typer
 
 
 def grant(
-    user: Annotated[str | None, typer.Option(help="The user who runs sweeps; who called sudo if left out.")] = None,
-    groups: Annotated[int, typer.Option(min=1, max=1000, help="At most how many groups with separate masks.")] = 6,
+    user: Annotated[str | None, typer.Option(help="Who runs sweeps; the user who called sudo if left out.")] = None,
+    groups: Annotated[int, typer.Option(min=1, max=1000, help="Largest number of groups with separate masks.")] = 6,
     default_group: Annotated[
         bool, typer.Option("--default-group", help="Also the masks of all processes that are in no group.")
     ] = False,

@@ -11,7 +11,7 @@ def init(
 ) -> None:
     """Write a commented study of your own, study.yaml, into a folder; nothing is asked, nothing is overwritten."""
     from castmates.pipeline.own_study import write_starter
-    from castmates.project import DEFAULT_STUDY
+    from castmates.results.named import DEFAULT_STUDY
 
     file = write_starter(folder)
     where = "" if folder == Path() else f"cd {folder} && "

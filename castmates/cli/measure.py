@@ -11,9 +11,7 @@ def measure(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="Your program and its arguments, after --.")],
     beside: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES", help="Its neighbours, with commas; one at a time.", autocompletion=complete_workloads
-        ),
+        typer.Option(metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads),
     ] = "stream,chase",
     blocks: Launches = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the study; the program's if left out.")] = "",

@@ -23,12 +23,12 @@ def show_result(study: StudiedOrDefault, as_json: AsJson = False) -> None:
 def print_result(study: Path) -> None:
     """The lines that the end of a sweep shows too, the headline in bold, and where the report is."""
     from castmates.report.answer.answer import answer
-    from castmates.report.answer.lines import answer_lines
+    from castmates.report.answer.lines import WIDTH, answer_lines
 
     results = _results(study)
     found = answer(results)
     where = console()
-    for line in answer_lines(found):
+    for line in answer_lines(found, min(where.width, WIDTH)):
         style = "bold" if line and line in found.headline else None
         where.print(line, style=style, markup=False, soft_wrap=True)
     if results.folder.page_file.is_file():

@@ -92,7 +92,7 @@ class Undone:
             "restored": f"put back to '{change.former}' from '{change.new}'",
             "already": f"is '{change.former}', as it was",
             "foreign": f"is '{self.finding}' by now, neither as found ('{change.former}') nor as castmates set it "
-            f"('{change.new}'): it was changed by something else, so it is left as it is",
+            f"('{change.new}'): somebody else has changed it, so it is left as it is",
             "gone": "is no longer there",
             "restarted": "left to the restart of the machine, which undid it",
             "failed": f"could not be put back to '{change.former}': {self.finding}",

@@ -87,8 +87,8 @@ def parse_readings(text: str) -> list[Reading]:
 def complaint(output: str, errors: str) -> str:
     """Turn what pqos prints when it fails into part of one sentence."""
     lines = [line.strip() for line in (*errors.splitlines(), *output.splitlines())]
-    telling = [line for line in lines if line and not line.startswith(_NOTHING) and not line.endswith("- FAILED!")]
-    chosen = list(dict.fromkeys(line.removeprefix("ERROR: ").rstrip("!. ") for line in telling))[:2]
+    useful = [line for line in lines if line and not line.startswith(_NOTHING) and not line.endswith("- FAILED!")]
+    chosen = list(dict.fromkeys(line.removeprefix("ERROR: ").rstrip("!. ") for line in useful))[:2]
     return "; ".join(chosen) or "it gave no reason"
 
 

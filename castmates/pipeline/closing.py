@@ -5,6 +5,7 @@ from collections import Counter
 
 from castmates.project import Project
 from castmates.results.looks import precision_words
+from castmates.results.named import retry_command
 from castmates.results.records import read_record, useless
 from castmates.study.spec import Plan
 
@@ -36,5 +37,7 @@ def closing_words(project: Project, plan: Plan) -> str:
     reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
     if reasons:
         few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
-        lines.append(f"{few}. `castmates retry` discards them, and the next sweep measures them again.\n")
+        lines.append(
+            f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
+        )
     return "".join(lines)

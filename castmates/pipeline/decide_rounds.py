@@ -29,7 +29,7 @@ def decide_rounds(plan: Plan, company: str, folder: StudyFolder, longest_block: 
     records = [read_record(folder.record_file(block)) for block in ours]
     cost = cost_of(records) if ours[0].design.model is None else None
     if cost is None:  # a modelled machine takes no time, and shows what a real one would do
-        cost = guessed_cost(ours[0].company, ours[0].design.settle, ours[0].design.window)
+        cost = guessed_cost(ours[0].company, ours[0].design.window)
     if kept := [record["spec"]["design"]["rounds"] for record in records if record["spec"]["design"].get("decided")]:
         return _decision(company, max(kept), [], [], cost)
     seen = list(

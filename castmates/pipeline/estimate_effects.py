@@ -17,6 +17,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
@@ -41,6 +42,7 @@ class Terms:
     margin: float  # the study's: a smaller change is none
     isolated: str | None = None  # the isolating partition, where the study names it
     machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
+    level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
@@ -84,7 +86,7 @@ def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
 
 def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Path) -> None:
     """Write the effects, and what is made of them."""
-    effects = estimate_effects(plan, windows, terms.margin)
+    effects = estimate_effects(plan, windows, terms.margin, terms.level)
     controls = estimate_controls(plan, windows, terms.margin)
     attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects)
     stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)

@@ -19,8 +19,8 @@ import yaml
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.project import OWN_STUDY
 from castmates.results.find import is_taken
+from castmates.results.named import OWN_STUDY
 from castmates.study.model import Study, Workload
 from castmates.study.reading import did_you_mean, read
 

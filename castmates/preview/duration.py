@@ -8,7 +8,7 @@ from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.study import after_rounds
-from castmates.study.companies import SHARE, launch_guess
+from castmates.study.companies import launch_guess, round_guess
 from castmates.study.looks import company_of, needed
 from castmates.study.schedule import turns_of
 from castmates.study.spec import Block, Company, Plan
@@ -64,15 +64,15 @@ def seconds_of_block(
 
     `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
     """
-    design = block.design
-    windows = (design.rounds + spare * design.spare_rounds) * turns_of(block.company)
+    design, company = block.design, block.company
+    rounds = design.rounds + spare * design.spare_rounds
     if design.model is not None:
-        return BLOCK_OVERHEAD + MODELLED_WINDOW * windows
-    rounds = windows * design.window / SHARE
+        return BLOCK_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)
     known = {} if known is None else known
-    if block.company.id not in known:
-        known[block.company.id] = _launch(folder, block.company)
-    return BLOCK_OVERHEAD + known[block.company.id] + rounds + after_rounds.seconds(block)
+    if company.id not in known:
+        known[company.id] = _launch(folder, company)
+    measured = rounds * round_guess(company.scenes, company.members, design.window)
+    return BLOCK_OVERHEAD + known[company.id] + measured + after_rounds.seconds(block)
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from castmates.files import cache_folder
 from castmates.preview import rounds
@@ -10,7 +9,7 @@ from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.words import neighbours, workload_of
-from castmates.project import Project, default_study
+from castmates.project import Project
 from castmates.results.looks import precision_words
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
@@ -91,11 +90,6 @@ def outline(project: Project, planned: Plan) -> Outline:
         remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
         notes=plan.notes,
     )
-
-
-def study_argument(file: Path | str) -> str:
-    """The study as an argument of a command: "" where it is found without being named."""
-    return "" if Path(file) == default_study() else f" {file}"
 
 
 def _rows(plan: Plan, blocks: Sequence[Block], amounts: Amounts) -> Iterator[Row]:

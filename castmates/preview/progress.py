@@ -11,9 +11,9 @@ from castmates.pipeline.lock import Running, running_sweep
 from castmates.preview import rounds
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.duration import seconds_between, still_to_measure
-from castmates.preview.outline import study_argument
 from castmates.preview.words import between, minutes_between
 from castmates.project import Project
+from castmates.results.named import study_argument
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from rich.text import Text
 from castmates.english import listed, percent
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
-from castmates.preview.outline import Outline, Row, study_argument
+from castmates.preview.outline import Outline, Row
 from castmates.preview.words import DASH, between, minutes_between
+from castmates.results.named import study_argument
 
 DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns

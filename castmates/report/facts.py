@@ -119,13 +119,24 @@ class LedgerFacts(Facts):
 
     windows: Mapping[str, int] = {}
     rejected: Mapping[str, int] = {}
+    stretches: int = 0
+    stretches_rejected: int = 0  # with all their windows, for what one watched slice showed
+    stretches_because: Mapping[str, int] = {}
     slices: Mapping[str, int] = {}
     slices_rejected: Mapping[str, int] = {}
     slices_dropped: Mapping[str, int] = {}  # whose cycle lost another one
     slices_because: Mapping[str, Mapping[str, int]] = {}
 
 
-class Settled(Facts):
+class Response(Facts):
+    """What slices of one length showed of the time after a change of scene."""
+
+    watched: float = math.nan  # seconds after a change of scene that were looked at
+    curves: Mapping[str, int] = {}  # by member: how many slices it was seen in
+    response: Mapping[str, tuple[float | None, ...]] = {}  # by member: log rate of each part, against the later half
+
+
+class Settled(Response):
     """What a block found out about its settle time."""
 
     seconds: float = math.nan  # waited after a change of scene
@@ -133,8 +144,7 @@ class Settled(Facts):
     slowest: str | None = None  # the member whose rate was the last to be
     unsteady: bool = False  # they never were
     asked: float | None = None  # by the design
-    watched: float = math.nan  # seconds after a change of scene that were looked at
-    response: Mapping[str, tuple[float | None, ...]] = {}  # by member: log rate of each part, against the later half
+    earlier: tuple[Response, ...] = ()  # of slices of other lengths, before the last one was chosen
 
 
 def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:

@@ -20,6 +20,7 @@ from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
+from castmates.results.asked import looks_before
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
@@ -99,6 +100,7 @@ class Results:
     decisions: tuple[Decision, ...] = ()  # on the rounds of companies
     stamps: StudyTable = StudyTable("stamps", STAMPS, later=True)
     """What is stamped on the whole study: origin, control, sensitivity, masks."""
+    extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
         """Name the study; its tables would fill the screen."""
@@ -297,6 +299,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         folder=here,
         study_file=str(study_file or ""),
         decisions=tuple(read_decisions(here)),
+        extended=looks_before(here),
     )
 
 

@@ -1,10 +1,16 @@
-"""How many launches were asked for beyond those of a study's file: kept with its results, for all later commands."""
+"""Launches beyond those that a study had: how many were asked for, and at how many its results were looked at before.
+
+Both are kept with its results: all later commands plan with the number, and the looks make verdicts stricter.
+"""
 
 import json
+from collections import Counter
+from typing import Any
 
 from castmates.files import replace_text
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
+from castmates.study.spec import Plan
 
 
 def asked_blocks(folder: StudyFolder) -> int:
@@ -13,7 +19,35 @@ def asked_blocks(folder: StudyFolder) -> int:
     return blocks if isinstance(blocks, int) else 0
 
 
+def looks_before(folder: StudyFolder) -> tuple[int, ...]:
+    """How many launches there were each time when results were there and more launches were added to them."""
+    looks = read_json(folder.asked_file).get("looks")
+    return tuple(look for look in looks if isinstance(look, int)) if isinstance(looks, list) else ()
+
+
 def remember_blocks(folder: StudyFolder, blocks: int) -> None:
     """Keep the number that is asked for now."""
     if asked_blocks(folder) != blocks:
-        replace_text(folder.asked_file, json.dumps({"blocks": blocks}) + "\n")
+        _keep(folder, blocks=blocks)
+
+
+def remember_look(folder: StudyFolder, before: Plan, now: Plan) -> None:
+    """Keep that results were there, where the plan is to have more launches of a company than the last one had.
+
+    A plan with a precision has all launches that it may need, so its own looks are no such extension.
+    """
+    had, wanted = _launches(before), _launches(now)
+    more = [company for company in had if wanted[company] > had[company]]
+    if not more or not folder.table_file("effects").is_file():
+        return
+    look, looks = max(had[company] for company in more), looks_before(folder)
+    if look not in looks:
+        _keep(folder, looks=[*looks, look])
+
+
+def _launches(plan: Plan) -> Counter[str]:
+    return Counter(block.company.id for block in plan.blocks)
+
+
+def _keep(folder: StudyFolder, **changes: Any) -> None:  # noqa: ANN401 (what JSON can hold)
+    replace_text(folder.asked_file, json.dumps({**read_json(folder.asked_file), **changes}) + "\n")

@@ -20,6 +20,14 @@ def read_plan(file: Path) -> Plan:
     return with_decisions(plan, decided_rounds(StudyFolder(file.parent)))
 
 
+def last_plan(file: Path) -> Plan | None:
+    """The plan that is about to be replaced; None where there is none, or none that this version can read."""
+    try:
+        return _written(file)
+    except CastmatesError:
+        return None
+
+
 def _written(file: Path) -> Plan:
     try:
         return plan_of(file.read_text(encoding="utf-8"))

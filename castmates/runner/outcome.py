@@ -21,7 +21,8 @@ class Outcome:
     reason: str = ""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     launch_seconds: float | None = None  # None where not everyone got ready
-    measure_seconds: float = 0.0
+    warm_up_seconds: float = 0.0
+    measure_seconds: float = 0.0  # of the rounds alone
     total_seconds: float = 0.0
     rounds: int = 0  # without a rejected window
     windows: list[Window] = field(default_factory=list)
@@ -32,7 +33,8 @@ class Outcome:
     runner_cpus: list[int] = field(default_factory=list)
     prepared: prepare.Record = field(default_factory=dict)
     settling: Settling | None = None
-    pace: Pace | None = None
+    pace: Pace | None = None  # of the last round
+    paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read

@@ -143,6 +143,8 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "watched": each.watched,
                 "counted": not window.reasons and any(each is own for own in window.slices_of(name)),
                 "reasons": "; ".join(each.reasons),
+                "length_s": each.length_s,
+                "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
 
 
@@ -217,12 +219,13 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+            "warm_up": round(outcome.warm_up_seconds, 3),
             "measure": round(outcome.measure_seconds, 3),
             "total": round(outcome.total_seconds, 3),
         },
         "rounds": outcome.rounds,
         "settle": outcome.settling and outcome.settling.about(),
-        "pace": outcome.pace and outcome.pace.about(),
+        "pace": outcome.pace and outcome.pace.about() | {"rounds": _paces(outcome)},
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
         "rejected_because": _reasons(outcome.windows),
@@ -241,6 +244,14 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
     } | ({"truth": outcome.truth} if outcome.truth else {})
+
+
+def _paces(outcome: Outcome) -> list[dict[str, Any]]:
+    """The length of slices and the settle time that every round was measured with."""
+    return [
+        {"round": number, "slice": round(pace.length_s, 4), "settle": round(pace.settle_s, 4), "cycles": pace.cycles}
+        for number, pace in outcome.paces.items()
+    ]
 
 
 def _member(process: Running) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from castmates.errors import CastmatesError
 from castmates.study.budget_keys import Budget
 from castmates.study.scenes import scenes_of
-from castmates.study.spec import Member, Mix
+from castmates.study.schedule import turns_of
+from castmates.study.spec import Member, Mix, Scene
 
 MEMORY_SHARE = 0.8  # of the machine's memory that a company may take; the rest is for the system and its file cache
 
@@ -25,18 +26,6 @@ class Room:
     groups: int | None = None  # a member under partitions takes one; None where there is no end of them
 
 
-@dataclass
-class _Draft:
-    """A company while it grows."""
-
-    mixes: list[Mix]
-    scenes: frozenset[str]
-
-    def with_mix(self, mix: Mix, scenes: frozenset[str]) -> "_Draft":
-        """The same company with one mix more."""
-        return _Draft([*self.mixes, mix], self.scenes | scenes)
-
-
 def companies(
     mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room
 ) -> list[list[Mix]]:
@@ -45,35 +34,39 @@ def companies(
     What is in a company does not depend on the companies after it, and taking a whole one away changes no other:
     a plan stays the same while its blocks are measured one by one.
     """
-    drafts: list[_Draft] = []
+    drafts: list[list[Mix]] = []
     for mix in mixes:
         _must_fit(mix, members, room)
-        scenes = frozenset(scene.name for scene in scenes_of([mix], members))
         for place, company in enumerate(drafts):
-            larger = company.with_mix(mix, scenes)
-            if _may_share(larger, members, budget, rounds, room):
-                drafts[place] = larger
+            if _may_share([*company, mix], members, budget, rounds, room):
+                drafts[place] = [*company, mix]
                 break
         else:
-            drafts.append(_Draft([mix], scenes))
-    return [company.mixes for company in drafts]
+            drafts.append([mix])
+    return drafts
 
 
-def _may_share(company: _Draft, members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
+def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
     """Whether one launch serves all these mixes; a mix counts once, however many partitions are tried on it."""
-    started = _members_of(company.mixes, members)
-    grouped = room.groups is None or len(started) <= room.groups or not any(mix.partitions for mix in company.mixes)
+    started = _members_of(mixes, members)
+    grouped = room.groups is None or len(started) <= room.groups or not any(mix.partitions for mix in mixes)
     return (
-        len({mix.antagonists for mix in company.mixes if mix.antagonists}) <= budget.company
+        len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.company
         and grouped
-        and _fits(company.mixes, members, room)
-        and _seconds(len(company.scenes), started, budget, rounds) <= budget.longest_block
+        and _fits(mixes, members, room)
+        and _seconds(mixes, members, budget, rounds) <= budget.longest_block
     )
 
 
-def _seconds(scenes: int, members: Iterable[Member], budget: Budget, rounds: int) -> float:
+def _seconds(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
     """What a block is expected to take, no window stretched and no round repeated."""
-    return launch_guess(members) + scenes * rounds * budget.window / SHARE
+    started = _members_of(mixes, members)
+    return launch_guess(started) + rounds * round_guess(scenes_of(mixes, members), started, budget.window)
+
+
+def round_guess(scenes: Iterable[Scene], members: Iterable[Member], window: float) -> float:
+    """Seconds that a round of these scenes takes, before any was measured; every plan and preview uses this guess."""
+    return turns_of(scenes, members) * window / SHARE
 
 
 def launch_guess(members: Iterable[Member]) -> float:

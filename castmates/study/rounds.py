@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 
 from castmates.study.budget_keys import Budget
-from castmates.study.companies import launch_guess
-from castmates.study.schedule import turns_of
+from castmates.study.companies import launch_guess, round_guess
 from castmates.study.spec import Company
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
@@ -62,14 +61,14 @@ def best_rounds(ratio: float, cost: Cost, fitting: float) -> int:
     return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
 
 
-def guessed_cost(company: Company, settle: float, window: float) -> Cost:
+def guessed_cost(company: Company, window: float) -> Cost:
     """What the blocks of a company are expected to cost before any was measured."""
-    return Cost(launch_guess(company.members), turns_of(company) * (settle + window))
+    return Cost(launch_guess(company.members), round_guess(company.scenes, company.members, window))
 
 
 def first_rounds(company: Company, budget: Budget) -> int:
     """The rounds of a company's first launches: the best ones for a usual company, enough to show a variance."""
-    return cautious_rounds(guessed_cost(company, budget.settle, budget.window), budget.longest_block)
+    return cautious_rounds(guessed_cost(company, budget.window), budget.longest_block)
 
 
 def cautious_rounds(guess: Cost, longest_block: float) -> int:

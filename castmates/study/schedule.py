@@ -7,10 +7,10 @@ compared with twice: its error is in all of their losses.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from castmates.study.spec import REST, Block, Company, Scene, Share
+from castmates.study.spec import REST, Block, Company, Member, Scene, Share
 
 MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
 
@@ -51,31 +51,35 @@ def stretches(block: Block, round_number: int) -> list[Stretch]:
     seed = f"{block.seed}/{round_number}"
     parts = [
         Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
-        for number, (shares, scenes) in enumerate(_together(block.company))
+        for number, (shares, scenes) in enumerate(_together(block.company.scenes, block.company.members))
     ]
     random.Random(seed).shuffle(parts)
     return parts
 
 
-def turns_of(company: Company) -> int:
-    """How many slices a company's cycles have, all stretches together."""
-    return sum(Stretch((), tuple(scenes), "").turns for _, scenes in _together(company))
+def turns_of(scenes: Iterable[Scene], members: Iterable[Member]) -> int:
+    """How many slices the cycles of these scenes have, all stretches together."""
+    return sum(Stretch((), tuple(part), "").turns for _, part in _together(scenes, members))
 
 
 def stretch_of(company: Company) -> dict[str, int]:
     """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
-    return {scene.name: number for number, (_, scenes) in enumerate(_together(company)) for scene in scenes}
+    return {
+        scene.name: number
+        for number, (_, scenes) in enumerate(_together(company.scenes, company.members))
+        for scene in scenes
+    }
 
 
-def _together(company: Company) -> list[tuple[list[Share], list[Scene]]]:
+def _together(scenes: Iterable[Scene], members: Iterable[Member]) -> list[tuple[list[Share], list[Scene]]]:
     """Put scenes together that can alternate without a change of masks: a member of several has one share in all.
 
     Who is frozen takes nothing, so that its share may stand; the rest of the machine is never frozen. Members on one
     CPU have one share too: pqos gives it to the CPU.
     """
-    cpus = {member.name: member.cpus for member in company.members}
+    cpus = {member.name: member.cpus for member in members}
     parts: list[_Part] = []
-    for scene in company.scenes:
+    for scene in scenes:
         shares = {share.member: share for share in scene.shares}
         wants: dict[str | int, Amount] = {}
         for name in (*scene.active, REST):

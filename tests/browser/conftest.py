@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from castmates.report.comparison.compare import compare_studies
+from castmates.report.comparison.folder import write
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.page.page import page, shown, write_page
 from castmates.report.results import read_results
 from tests.browser import chromium
 from tests.browser.devtools import Browser, Page
 from tests.lab.kit.common import NoLab
+from tests.unit import study_folder
+from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.results_maker import make
 
 STUDY = "name: study\ntitle: A made-up study\nquestion: What is lost?\nleads: [dlrm-train]\nantagonists: [stream]\n"
@@ -61,6 +65,29 @@ def large(tmp_path_factory):
     output = folder / "index.html"
     output.write_text(page(results, dict.fromkeys(shown(results), "<svg></svg>")))
     return output
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory):
+    """The page of two studies."""
+    place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
+    a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
+    b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
+    write(compare_studies([a, b], None), place / "out")
+    return place / "out" / "index.html"
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory):
+    """The page of three studies, with their history."""
+    place, plan = tmp_path_factory.mktemp("several"), made(atoms(), blocks=3)
+    months = ["2026-01-05T10:00:00+00:00", "2026-02-05T10:00:00+00:00", "2026-04-05T10:00:00+00:00"]
+    studies = [
+        study_folder.write(place / f"study-{number}", plan, windows(plan, noise=0.002 + 0.001 * number), started=month)
+        for number, month in enumerate(months)
+    ]
+    write(compare_studies(studies, None), place / "out")
+    return place / "out" / "index.html"
 
 
 def _program(config):

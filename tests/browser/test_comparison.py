@@ -2,32 +2,6 @@
 
 import pytest
 
-from castmates.report.comparison.compare import compare_studies
-from castmates.report.comparison.folder import write
-from tests.unit import study_folder
-from tests.unit.partition_maker import atoms, made, windows
-
-
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    place, plan = tmp_path_factory.mktemp("compared"), made(atoms(), blocks=3)
-    a = study_folder.write(place / "one", plan, windows(plan, noise=0.002))
-    b = study_folder.write(place / "two", plan, windows(plan, noise=0.003), host="there")
-    write(compare_studies([a, b], None), place / "out")
-    return place / "out" / "index.html"
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    place, plan = tmp_path_factory.mktemp("several"), made(atoms(), blocks=3)
-    months = ["2026-01-05T10:00:00+00:00", "2026-02-05T10:00:00+00:00", "2026-04-05T10:00:00+00:00"]
-    studies = [
-        study_folder.write(place / f"study-{number}", plan, windows(plan, noise=0.002 + 0.001 * number), started=month)
-        for number, month in enumerate(months)
-    ]
-    write(compare_studies(studies, None), place / "out")
-    return place / "out" / "index.html"
-
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, compared, width):
@@ -59,3 +33,18 @@ def test_everything_has_a_name_and_the_table_sorts(tab, compared):
     values = tab.ask(f"[...document.querySelector('tbody').rows].map(row => Number(row.cells[{column}].dataset.value))")
     assert values == sorted(values)
     assert len(set(values)) > 3
+
+
+@pytest.mark.parametrize(
+    ("page", "figure"), [("compared", "comparison"), ("several", "comparison"), ("several", "history")]
+)
+def test_its_figures_are_text_on_the_pages_ground_with_values(tab, request, page, figure):
+    tab.open(request.getfixturevalue(page), 1280, dark=True)
+    drawing = f"#figure-{figure} .drawing"
+    ground, letters = tab.ask(
+        f"[getComputedStyle(document.querySelector('{drawing}')).backgroundColor,"
+        f" document.querySelectorAll('{drawing} text').length]"
+    )
+    assert ground != "rgb(255, 255, 255)"
+    assert letters > 5
+    assert tab.ask(f"document.querySelectorAll('{drawing} .value').length") >= 3

@@ -42,6 +42,14 @@ def test_it_loads_nothing_says_nothing_and_does_not_overflow(tab, usual, width, 
     assert tab.ask(f"{wide} > innerWidth + 0.5).map(one => one.outerHTML.slice(0, 80))") == []
 
 
+def test_a_long_command_wraps_on_a_phone(tab, usual):
+    tab.open(usual, 390)
+    command = "castmates retry studies/a-long-name.yaml &amp;&amp; castmates sweep studies/a-long-name.yaml --blocks 35"
+    next_step = f"<p class=next><strong>To settle it:</strong> more. <code>{command}</code></p>"
+    tab.ask(f"document.querySelector('.result').insertAdjacentHTML('beforeend', '{next_step}')")
+    assert tab.ask("document.documentElement.scrollWidth") == 390
+
+
 def test_light_and_dark_differ_and_so_do_drawings(tab, usual):
     tab.open(usual)
     page, ink, card = tab.ask(COLOURS)

@@ -178,7 +178,9 @@ def test_the_command_line_checks_and_lists(tmp_path):
     )
     found = said("--json", catalogue=catalogue)
     assert [(row["workload"], row["installed"]) for row in json.loads(found)] == [("lines", True), ("gone", False)]
-    assert "gone: apt-get install such" in said("list", catalogue=catalogue)
+    listed = said("list", catalogue=catalogue)
+    assert "  gone   gone   not here\n" in listed
+    assert "sudo apt-get install such\n" in listed
     found = said("check", "--installed", "--seconds", "0.2", "--json", catalogue=catalogue)
     assert {one["workload"]: one["verdict"] for one in json.loads(found)} == {"lines": "kept", "gone": "not here"}
     assert "apt-get install such" in said("check", "gone", status=1, catalogue=catalogue)

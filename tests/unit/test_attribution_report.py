@@ -1,6 +1,7 @@
 """Sentences and drawings of the parts of a loss agree with the table, and claim no more than the intervals allow."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.report.figures import attribution as attribution_figure
-from castmates.report.page.page import environment
-from castmates.report.results import Results, records
+from castmates.report.page.page import environment, page, shown
+from castmates.report.results import Results, read_results, records
 from castmates.report.text import attribution
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from tests.unit.partition_maker import atoms, made, windows
+from tests.unit.results_maker import make
 from tests.unit.test_figure_partitions import _block, texts
 
 NAN = math.nan
@@ -134,7 +136,24 @@ def test_two_launches_speak_of_themselves():
 
 
 def attribution_section(one):
-    return environment().get_template("attribution.html.j2").render(attribution=attribution.rows(one), first="")
+    return (
+        environment()
+        .get_template("attribution.html.j2")
+        .render(attribution=attribution.rows(one), told_apart=attribution.same_for_all(one), first="")
+    )
+
+
+def test_without_partitions_the_figure_is_folded_below_a_line_and_the_reason_stands_once(tmp_path, chosen):
+    plain = read_results(make(tmp_path / "study", ["a", "b"], ["x", "y"]))
+    html = page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
+    (line, folded) = re.search(r"<summary>([^<]*loop[^<]*)</summary>(.*?)</details>", html, re.DOTALL).groups()
+    assert re.fullmatch(r"What each loss consists of: an idle loop .* costs \S+ to \S+ points, its work the rest", line)
+    assert 'id="figure-attribution"' in folded
+    table = attribution_section(plain)
+    assert table.count("no partition gives the lead and its antagonists ways of their own") == 1
+    assert "How it was told apart</th>" not in table
+    assert "How it was told apart</th>" in attribution_section(chosen), "pairs differ in it"
+    assert attribution_figure.in_short(chosen) == ""
 
 
 def test_a_part_that_may_be_biased_has_a_dagger():
@@ -193,4 +212,4 @@ def test_what_pairs_have_in_common_is_said_once():
     said = " ".join(" ".join(texts(attribution_figure.draw(one)[0])).split())
     assert said.count("no partition gives the lead") == 1
     page = attribution_section(one)
-    assert page.count("no partition gives the lead") == 2, "once a pair, beside its total"
+    assert page.count("no partition gives the lead") == 1, "in the caption"

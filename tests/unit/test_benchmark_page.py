@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from benchmarks import all as everything
-from benchmarks import page, runs
+from benchmarks import page, runs, sweeps
 from benchmarks.commands import COMMANDS, Command
 from benchmarks.common import Report
 from benchmarks.machine import ROOT, Moment, machine
@@ -67,7 +67,7 @@ def test_a_page_has_the_newest_run_in_full_and_all_of_them_beside_each_other():
 )
 def test_a_claim_stands_when_every_repetition_shows_it(highs, group, shown):
     text = page.page({"restart_gap": [run_of(GAP, finding(high=high), hour=n) for n, high in enumerate(highs)]}, [GAP])
-    lists = section_of(text, "What the aims come to")
+    lists = section_of(text, "Aims and results")
     assert lists.startswith(f"\n**{group}**: 1 of 1.")
     assert shown in lists
     assert "- [What gap gives](#what-gap-gives)\n  - a loss: " in lists
@@ -77,7 +77,7 @@ def test_without_an_interval_there_is_no_verdict_and_without_an_aim_no_claim():
     bare = Finding(what="bare", value=3.0, unit="s", count=1, of="launches", aim=Aim(most=9))
     aimless = Finding(what="aimless", value=3.0, unit="s", low=2.0, high=4.0, count=5, of="launches")
     text = page.page({"restart_gap": [run_of(GAP, bare, aimless)]}, [GAP])
-    lists = section_of(text, "What the aims come to")
+    lists = section_of(text, "Aims and results")
     assert lists.startswith("\n**One run, no verdict**: 1 of 1.")
     assert "aimless" not in lists
     assert "| aimless | 3.0 s (2.0 to 4.0) | 5 launches |  |  |" in text
@@ -103,7 +103,7 @@ def test_what_was_not_measured_is_on_the_page_by_its_name():
 
 
 def test_repetitions_that_are_still_due_are_named():
-    assert "to be repeated in 3 separate hours; 1 so far" in page.page({"share": [run_of(SHARE)]}, [SHARE])
+    assert "To be repeated in 3 separate hours; 1 so far" in page.page({"share": [run_of(SHARE)]}, [SHARE])
 
 
 def test_whoever_is_killed_half_way_loses_one_run_and_goes_on_with_it(tmp_path, code):
@@ -227,4 +227,52 @@ def test_every_benchmark_is_on_the_page_and_every_command_is_one():
 def test_the_page_is_what_the_kept_runs_give():
     """Nobody writes on it by hand: `python -m benchmarks.page` renews it."""
     kept = {command.name: runs.kept(command.name) for command in COMMANDS}
-    assert page.PAGE.read_text() == page.page(kept)
+    assert page.PAGE.read_text() == page.page(kept, swept=sweeps.kept())
+
+
+def swept(folder, ratio_high=1.022, verdict="slower"):
+    """The results of a sweep, as far as they are kept."""
+    (folder / "tables").mkdir(parents=True)
+    effect = "{mix},lead,solo,{where},{loss},{low},{high},{verdict}"
+    rows = [
+        effect.format(mix="a+b", where="unmanaged", loss=20.4, low=19.1, high=21.7, verdict=verdict),
+        effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="equivalent"),
+        effect.format(mix="a+c", where="split-4", loss=77.0, low=1.0, high=17.0, verdict="slower"),
+    ]
+    head = "mix,role,baseline,partition,degradation_pct,degradation_low,degradation_high,verdict"
+    (folder / "tables" / "effects.csv").write_text("\n".join([head, *rows]) + "\n")
+    (folder / "tables" / "controls.csv").write_text(
+        "lead,control,ratio,ratio_low,ratio_high,blocks,p_holm,verdict,mix\n"
+        f"a,A/A,1.0,0.99,{ratio_high},6,0.9,passes,\na,positive,1.2,1.1,1.3,6,0.001,sensitive,a+b\n"
+    )
+    (folder / "tables" / "blocks.csv").write_text(
+        "started,total_seconds\n2026-11-23T03:00:00+00:00,30\n2026-11-23T03:08:00+00:00,60\n"
+    )
+    (folder / "machine.json").write_text(
+        '{"git": {"described": "abc", "modified": false}, "cpu_model": "X", "kernel": "6.18"}'
+    )
+    return folder
+
+
+def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tmp_path):
+    first = sweeps.keep(swept(tmp_path / "one"), 0.03, tmp_path / "kept")
+    first.rename(first.with_name("earlier"))
+    sweeps.keep(swept(tmp_path / "two", ratio_high=1.01, verdict="unclear"), 0.03, tmp_path / "kept")
+    found = sweeps.kept(tmp_path / "kept")
+    text = page.page({}, swept=found)
+    assert "2 fresh sweeps" in text
+    assert "| a+b | 20.4 ± 1.3, slower | 20.4 ± 1.3, unclear |" in text
+    assert "a+c | 0.2 ± 1.2, equivalent" in text
+    assert "77.0" not in text, "partitions are no pairs"
+    assert "| **median half-width** | 1.2 points | 1.2 points |" in text
+    assert "1.000 (0.990 to 1.022): at 2 % inconclusive, at 3 % passes" in text
+    assert "1.000 (0.990 to 1.010): passes at 2 % and at 3 %" in text
+    assert "positive, a+b | 1.200 (1.100 to 1.300): sensitive |" in text
+    assert "commit abc: X, Linux 6.18; 2 launches in 9.0 minutes" in text
+
+
+def test_what_is_no_sweep_is_not_kept(tmp_path):
+    with pytest.raises(CastmatesError, match="not the results of a sweep that is done"):
+        sweeps.keep(tmp_path, 0.03, tmp_path / "kept")
+    assert sweeps.kept(tmp_path / "kept") == []
+    assert sweeps.section([]) == []

@@ -115,3 +115,17 @@ def test_the_time_of_each_further_block_is_without_what_every_study_takes():
     assert (more.value, more.unit) == (pytest.approx(5.0, abs=0.1), "ms")
     assert found["tables to page of 10000 blocks on 2 cores"].verdict == "missed"
     assert found["memory for 10000 blocks on 2 cores"].verdict == "met"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.458, 3.9962, Verdict.UNRESOLVED),  # printed as 0.5 to 4.0, which holds the aim
+        (0.458, 3.8, Verdict.MISSED),
+        (3.9962, 7.5, Verdict.UNRESOLVED),  # digits are rounded up to the aim, which alone meets nothing
+        (4.1, 7.5, Verdict.MET),
+    ],
+)
+def test_an_interval_that_decides_only_behind_its_printed_digits_decides_nothing(low, high, said):
+    found = Finding(what="", value=2.0, unit="×", low=low, high=high, count=13, of="launches", aim=Aim(least=4))
+    assert found.verdict == said

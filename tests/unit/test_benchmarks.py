@@ -92,6 +92,14 @@ def test_the_interval_holds_the_seconds_of_the_true_spread_also_with_few_units(c
     assert 0.9 <= held / 200 <= 0.99
 
 
+def test_the_ends_of_a_drawn_interval_are_hardly_ever_nearer_than_those_of_the_distribution():
+    rng = np.random.default_rng(5)
+    ends = np.array([precision.interval(rng.standard_normal(4000)) for _ in range(300)])
+    true = stats.norm.ppf([0.025, 0.975])
+    assert np.mean((ends[:, 0] <= true[0]) & (ends[:, 1] >= true[1])) >= 0.99
+    assert np.median(ends, axis=0) == pytest.approx(true, abs=0.2), "and no wider than that takes"
+
+
 def test_a_ratio_of_variances_is_as_uncertain_as_its_launches_are_few():
     rng = np.random.default_rng(9)
     ratio, low, high = precision.variance_ratio(rng.normal(0, 3, 7), rng.normal(0, 2, 7))

@@ -10,6 +10,8 @@ import pytest
 from benchmarks import edges, perturbation, share, usual
 from benchmarks.blocks import Measured, control_seconds
 from benchmarks.campaign import Campaign
+from castmates.runner.rounds.pace import Steps, pace_of
+from tests.unit.windows_maker import DESIGN
 
 NS = 10**9
 
@@ -42,9 +44,11 @@ def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
     table = pd.concat([beside, table]).assign(reasons="")  # who does not end the slice decides nothing
     table.loc[table["slice"] == 3, "reasons"] = "steal: 5 %"
     after = {"rounds": 4.0, "cost windows": 0.3, "dismissal": 0.2, "clean-up": 0.1, "record": 9.0}
-    parts = share.breakdown(table, {"seconds": 0.02, "others": {"other": 0.05}}, after)
+    # What is left out is each slice's own: found late, it is less of those that were measured before.
+    table["steady_s"] = np.where(table["member"] == "other", 0.05, np.where(table["round"] == 2, 0.03, 0.02))
+    parts = share.breakdown(table, after)
     assert sum(parts.values()) == pytest.approx(4.6)
-    assert (parts["counted"], parts["settle"]) == pytest.approx((3 * 0.08 + 0.05, 3 * 0.02 + 0.05))
+    assert (parts["counted"], parts["settle"]) == pytest.approx((2 * 0.08 + 0.07 + 0.05, 2 * 0.02 + 0.03 + 0.05))
     assert (parts["rejected"], parts["dropped"], parts["watched"]) == pytest.approx((0.1, 0.1, 0.3))
     assert (parts["edges"], parts["stretches"], parts["rounds"]) == pytest.approx((0.08, 0.22, 0.9))
     assert parts["warm-up"] == pytest.approx(4.0 - 2.1)
@@ -96,7 +100,26 @@ def test_turns_of_the_usual_way_take_every_arm_once_in_random_order():
 
 
 def test_noise_alone_is_no_perturbation_in_either_direction():
-    pairs = perturbation.Pairs("")
-    for on, rates in zip((False, True), np.random.default_rng(8).normal(0, 0.2, (2, 20_000)), strict=True):
-        pairs.rates[on] += np.exp(rates).tolist()
-    assert np.mean(pairs.losses) == pytest.approx(0.0, abs=0.006)
+    turns = perturbation.Turns("", share=0.4)
+    rng = np.random.default_rng(8)
+    for arm in perturbation.Arm:
+        turns.rates[arm] += np.exp(rng.normal(0, 0.2, 20_000)).tolist()
+    assert turns.loss() == pytest.approx(0.0, abs=0.006)
+
+
+def test_a_block_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
+    turns = perturbation.Turns("", share=0.25)
+    for arm, rate in zip(perturbation.Arm, (1.0, 0.99, 0.9), strict=True):
+        turns.rates[arm] += [rate] * 3
+    assert turns.loss() == pytest.approx(-0.75 * np.log(0.99) - 0.25 * np.log(0.9))
+
+
+@pytest.mark.parametrize(
+    ("length", "watch", "slow", "share"),
+    [(0.12, 0.0, [], 1 / 5), (0.12, 0.3, [], 1 / 6), (0.12, 0.0, ["a"], 1 / 6), (0.52, 0.3, [], 1.0)],
+)
+def test_the_share_of_watched_slices_is_that_of_a_block(length, watch, slow, share):
+    steps = Steps({"solo": 0.001}, {"lead": 0.001, "a": 0.2 if slow else 0.001}, 0.0001)
+    design = DESIGN.model_copy(update={"slice": length, "window": 0.5, "steps": 10})
+    pace = pace_of(design, steps, "lead", 0.02, watch)
+    assert perturbation.watched_share(pace) == pytest.approx(share)

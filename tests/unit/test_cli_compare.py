@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.comparison import folder
-from castmates.report.comparison.compare import compare_studies
-from castmates.report.comparison.data import as_data
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned
@@ -213,10 +211,12 @@ def test_a_copy_among_several_is_refused(three):
         raise compare(*three[:2], three[1]).exception
 
 
-def test_the_data_are_plain(three):
-    data = as_data(compare_studies(three, None))
+def test_scripts_get_sentences_and_rows_of_all_studies(three):
+    data = json.loads(compare(*three, "--json").output, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert [study["letter"] for study in data["studies"]] == ["A", "B", "C"]
-    json.dumps(data, allow_nan=False)
+    assert {row["letter"] for row in data["rows"]} == {"B", "C"}
+    assert data["sentences"]
+    assert [row["letter"] for row in data["means"]] == ["A", "B", "C"]
 
 
 def test_nothing_in_common_is_refused(folders, tmp_path):

@@ -1,11 +1,16 @@
 """The figures of several studies: a line per study, dates in order, and lines that join one machine only."""
 
 import math
+from dataclasses import replace
 
 import pytest
+from matplotlib.colors import to_hex
 
+from castmates.report.comparison import figure as comparison_figure
 from castmates.report.comparison import history_figure, several_figure
 from castmates.report.comparison.compare import compare_studies
+from castmates.report.figures.neighbours import looks_in_order, neighbours_of
+from castmates.report.figures.style import looks_of
 from tests.unit import study_folder
 from tests.unit.windows_maker import company, mix, plan, written
 
@@ -59,3 +64,28 @@ def test_studies_that_are_close_in_time_are_set_apart_evenly(tmp_path):
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["A\n2026-01-01", "B\n2026-01-01", "C\n2026-02-01"]
     assert list(axes.get_xticks()) == [0, 1, 2]
     assert "their distances are not" in figure.texts[0].get_text()
+
+
+def coloured(figure):
+    """The colours and markers of all points of a figure."""
+    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() not in ("None", "", None)]
+    return {(to_hex(line.get_color()), line.get_marker()) for line in lines}
+
+
+def test_a_neighbour_has_the_colour_that_it_has_in_the_baselines_own_figures(apart, tmp_path):
+    """The order of the plan decides, not that of the rows."""
+    wanted = looks_of(("stream", "chase"), shift=1)
+    assert set(looks_in_order(neighbours_of(ONE), ["chase"]).values()) == {wanted["chase"]}
+    times = (("one", "2026-01-01T10:00:00+00:00"), ("two", "2026-02-01T10:00:00+00:00"))
+    two = compare_studies([study(tmp_path / name, 0.1, when, "here") for name, when in times], None)
+    for drawn in (several_figure.draw(apart), history_figure.draw(apart), comparison_figure.draw(two.pairs[0])):
+        assert set(wanted.values()) <= coloured(drawn[0])
+    for several, draw in (
+        (apart, several_figure.draw),
+        (two, lambda several: comparison_figure.draw(several.pairs[0])),
+    ):
+        turned = [replace(pair, table=pair.table[::-1].reset_index(drop=True)) for pair in several.pairs]
+        only = [replace(pair, table=pair.table[pair.table["antagonists"] == "chase"]) for pair in several.pairs]
+        assert coloured(draw(replace(several, pairs=turned))[0]) == coloured(draw(several)[0])
+        assert wanted["chase"] in coloured(draw(replace(several, pairs=only))[0])
+        assert wanted["stream"] not in coloured(draw(replace(several, pairs=only))[0])

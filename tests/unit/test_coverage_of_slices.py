@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks import coverage, coverage_rules
-from benchmarks.coverage import MACHINES, SLOW, STRUCK, STRUCK_ALIKE, WANDERING
-from benchmarks.simulated_cast import CYCLES, LEAD, one_partition, schedule, two_mixes
+from benchmarks.coverage import FEW, MACHINES, SLOW, STRUCK, STRUCK_ALIKE, WANDERING
+from benchmarks.simulated_cast import LEAD, LONG, SHORT, one_partition, schedule, three_mixes, two_mixes
 from benchmarks.simulated_slices import Machine, simulate
 from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
 
@@ -29,6 +29,15 @@ def test_intervals_between_launches(machine, launches):
     found = coverage.effects(MACHINES[machine], launches, STUDIES, SEED)
     assert all(LOW <= found[name] <= HIGH for name in (*BETWEEN, "system, lowest", "system, highest")), found
     assert found["falsely flagged"] <= 0.07
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    ("machine", "cut", "launches"), [("10 %, 3 s", "2 cycles", 6), ("10 %, 1 s, much rejected", "3 cycles", 3)]
+)
+def test_intervals_between_launches_where_slices_are_few_and_long(machine, cut, launches):
+    found = coverage.effects(MACHINES[machine], launches, STUDIES, SEED, FEW[cut])
+    assert all(LOW <= found[name] <= HIGH for name in (*BETWEEN, "system, lowest", "system, highest")), found
 
 
 @pytest.mark.simulation
@@ -102,16 +111,41 @@ def test_intervals_where_precision_stopped_the_study():
         assert 11 <= blocks <= 20
 
 
-@pytest.mark.parametrize("which", [two_mixes, one_partition])
-def test_simulated_rounds_are_those_of_the_scheduler(which):
-    made, scenes = schedule(which.__name__), which().scenes
-    assert made.places.shape[1:] == (CYCLES, len(scenes))
+@pytest.mark.parametrize(
+    ("which", "slicing", "twice"),
+    [(two_mixes, SHORT, 0), (one_partition, SHORT, 0), (three_mixes, LONG, 1), (three_mixes, FEW["3 cycles"], 2)],
+)
+def test_simulated_rounds_are_those_of_the_scheduler(which, slicing, twice):
+    made, scenes = schedule(which.__name__, slicing), which().scenes
+    solo = [scene.name for scene in scenes].index("solo")
+    counts = np.bincount(made.scene)
+    assert counts.tolist() == [slicing.cycles + (twice if number == solo else 0) for number in range(len(scenes))]
+    assert made.places.shape[1] == len(made.scene) == len(made.cycle) == len(made.stretch)
     assert made.places.max() < made.length
     for one in made.places[:20]:
         assert len(np.unique(one)) == one.size, "no two slices at a time"
+    for cycle in range(slicing.cycles - 1):
+        for stretch in set(made.stretch):
+            here, later = (
+                made.places[:, (made.stretch == stretch) & (made.cycle == number)] for number in (cycle, cycle + 1)
+            )
+            assert (here.max(axis=1) < later.min(axis=1)).all(), "cycles lie one after the other"
     assert len(set(made.stretch)) == 1 + any(mix.partitions for mix in which().mixes)
-    solo = [scene.name for scene in scenes].index("solo")
-    assert made.after_others[..., solo].mean() == pytest.approx(5 / 6 if which is two_mixes else 3 / 4, abs=0.03)
+
+
+def test_a_second_slice_of_a_solo_follows_others_as_often_as_the_scheduler_lets_it():
+    made = schedule(two_mixes.__name__, SHORT)
+    solo = [scene.name for scene in two_mixes().scenes].index("solo")
+    assert made.after_others[:, made.scene == solo].mean() == pytest.approx(5 / 6, abs=0.03)
+
+
+def test_a_solo_that_comes_twice_is_judged_by_its_cycles_as_others_are():
+    made = simulate(replace(Machine(), rejected=0.02), three_mixes(), 40, 4, 3, SEED, slicing=LONG)
+    windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("alone")]
+    assert windows.loc[windows["scene"] == "solo", "slices"].unique().tolist() == [3]
+    valid = windows.groupby(["platform", "block", "round"], observed=True)["valid"].agg(["min", "max"])
+    assert (valid["min"] == valid["max"]).all(), "who shares cycles loses them together"
+    assert 0 < (~valid["min"]).mean() < 0.2
 
 
 @cache

@@ -233,7 +233,7 @@ def test_perf_event_paranoid(server, level, root, state):
     ("scopes", "frozen", "state", "found"),
     [
         ({}, True, "yes", "by control group (and by thread and cpu)"),
-        ({}, False, "yes", "by thread, inherited by all that they start; not by control group: members have no"),
+        ({}, False, "yes", "by thread, inherited by all that they start; not by control group: programs have no"),
         ({"cgroup": "Access is limited. Consider more."}, True, "yes", "not by control group: Access is limited"),
         (dict.fromkeys(PERF["scopes"], "Access is limited."), True, "no", "Access is limited"),
         (None, True, "unknown", "not tried"),

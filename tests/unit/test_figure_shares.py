@@ -134,7 +134,7 @@ def test_sentences_name_ways_loss_others_and_the_next_step():
     (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none
     (few,) = recommendation.context(results(atoms(), blocks=2))["sentences"]
-    assert "2 launches cannot tell" in few
+    assert "2 launches cannot show" in few
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 8)), max_size=10))

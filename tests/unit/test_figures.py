@@ -135,9 +135,9 @@ def test_what_speaks_against_the_study_stands_in_the_corner_and_nothing_is_below
     stamped, _ = FIGURES[figure].module.draw(few)
     warned, _ = FIGURES[figure].module.draw(dataclasses.replace(results))
     said = [[text.get_text() for text in one.texts] for one in (plainly, stamped, warned)]
-    assert [words.count("unstable") for words in said] == [0, 0, 1]
-    assert [words.count("too few blocks for the controls") for words in said] == [0, 1, 0]
-    corner = next(text for text in warned.texts if text.get_text() == "unstable").get_window_extent()
+    assert [words.count("not steady") for words in said] == [0, 0, 1]
+    assert [words.count("too few launches to know the noise") for words in said] == [0, 1, 0]
+    corner = next(text for text in warned.texts if text.get_text() == "not steady").get_window_extent()
     others = [axes.get_tightbbox() for axes in warned.axes]
     assert not any(corner.overlaps(other) for other in others)
 
@@ -241,7 +241,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
         ("foreign load: others took 9% of CPU 2 (limit 5%), mostly children of make (pid 7); swapping: 3 pages",
          ["make", "swapping"]),
         ("too few cycles: 2 of 8 are left (limit 50%; foreign load, steal)", ["too few cycles left"]),
-        ("neighbours: others took 20% of the CPU time around cache l3:0 (limit 10%), by a process that is not visible here",
+        ("neighbours: others took 20% of the CPU time around l3:0 (limit 10%), by a process that is not visible here",
          ["not visible"]),
         ("foreign load: others took 9% of CPU 2 (limit 5%), mostly interrupts", ["interrupts"]),
         ("", []),

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from castmates.report.text.health import growth_sentence
+from castmates.analysis.effects.growth import Growth, pooled_growth
+from castmates.report.text.health import growth_sentence, later_sentence
 from castmates.results.columns.study import EFFECTS, frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_effects import LEAD, ONE, effects, row, simple
@@ -57,3 +58,45 @@ def test_hardly_anything_is_marked_where_nothing_grows():
 def test_without_windows_nothing_is_marked():
     table = effects(frame([], {**EFFECTS, **written(ONE, simple).dtypes.to_dict()}))
     assert not table["still_growing"].any()
+
+
+def test_all_losses_together_show_a_growth_that_no_row_shows():
+    windows = grown(MANY, 0.008, spread=0.02)
+    assert not effects(windows, MANY)["still_growing"].any()
+    (found,) = pooled_growth(MANY, windows)
+    assert found.launches == 72
+    assert 0 < found.low < 100 * math.expm1(0.008) < found.high
+    assert found.bias == pytest.approx(found.high / 2)
+
+
+def test_the_interval_of_all_losses_together_covers_their_growth():
+    """Launches differ, and the losses of a launch share its solo: neither rows nor rounds are units."""
+    study = plan([company("c", *(mix(LEAD, f"beside{number}@1") for number in range(3)))], blocks=5)
+    one, rng, studies = grown(study, 0.0), np.random.default_rng(11), 1000
+    beside, solo = one["scene"].str.startswith("corun"), one["scene"] == "solo"
+    launches, rounds = one["block"].to_numpy() - 1, one.groupby(["block", "round"]).ngroup().to_numpy()
+    of_launch = rng.normal(-0.02, 0.02, (studies, 5))[:, launches]
+    of_solo = rng.normal(0, 0.02, (studies, rounds.max() + 1))[:, rounds]
+    logs = np.where(beside, of_launch, 0.0) + np.where(solo, of_solo, 0.0) + rng.normal(0, 0.01, (studies, len(one)))
+    windows = one.loc[one.index.repeat(studies)].assign(
+        platform=np.tile([f"{number:04d}" for number in range(studies)], len(one)), later=np.exp(logs.T.ravel())
+    )
+    found, true = pooled_growth(study, windows), 100 * math.expm1(0.02)
+    assert len(found) == studies
+    assert_told("health page", "low", float(np.mean([each.low < true < each.high for each in found])))
+
+
+def test_fewer_than_three_launches_show_no_growth_of_all_losses_together():
+    few = plan([company("c", mix(LEAD, "beside@1"))], blocks=2)
+    assert pooled_growth(few, grown(few, 0.05)) == []
+    assert later_sentence([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(0.3, 1.4, "may be up to about 0.7 points too small"), (-1.4, -0.2, "Losses do not grow")],
+)
+def test_the_upper_end_is_the_possible_bias(low, high, words):
+    sentence = later_sentence([Growth("measured", 12, (low + high) / 2, low, high)])
+    assert words in sentence
+    assert "12 launches" in sentence

@@ -84,6 +84,22 @@ def test_the_course_after_a_change_is_the_mean_of_the_blocks_that_have_one(folde
     assert any(axes.get_title("left") == health_rows.SETTLING for axes in health.draw(results)[0].axes)
 
 
+def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folder):
+    """A launch whose slices became longer has its first curve too, and one that never learned counts beside it."""
+    places = sorted(folder.glob("blocks/*/*/block.json"))
+    for place, earlier in zip(places[:2], (True, False), strict=True):
+        record = json.loads(place.read_text())
+        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        short = {"watched": 0.06, "curves": {lead: 3}, "response": {lead: [-0.1, -0.04, 0.0]}}
+        long = {"watched": 0.12, "curves": {lead: 1}, "response": {lead: [-0.06, 0.02, 0.0]}}
+        record["settle"] = {"seconds": 0.02, **(long | {"earlier": [short]} if earlier else short)}
+        place.write_text(json.dumps(record))
+    rows = health_rows.rows(read_results(folder)).query("panel == @health_rows.SETTLING")
+    assert rows["place"].tolist() == pytest.approx([10, 30, 50, 70, 90, 110])
+    mean = [(-0.1 * 6 - 0.06) / 7, (-0.04 * 6 - 0.06) / 7, 0.02 / 7, 0.02, 0.0, 0.0]
+    assert rows["value"].tolist() == pytest.approx([100 * math.expm1(log) for log in mean])
+
+
 def test_failed_blocks_are_told_of(tmp_path):
     some = read_results(make(tmp_path / "some", leads=["a"], antagonists=["b"], blocks=5, failed=2))
     assert any("2 of 5 launches failed" in text.get_text() for text in health.draw(some)[0].texts)

@@ -22,6 +22,7 @@ from castmates.preview.progress import progress
 from castmates.preview.progress import screen as progress_screen
 from castmates.preview.screen import chances_table, headline, screen
 from castmates.results.looks import went_on
+from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
 from tests.needs import lacks
@@ -129,7 +130,7 @@ def test_the_first_screen_fits_the_terminal_and_nothing_is_cut_off(folder, width
     words = text.split()
     assert words[: len(headline(known).split()) + 1] == ["s", *headline(known).split()]
     assert words.count("\N{BLACK CIRCLE}") == 2
-    assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(project.default_study())
+    assert "castmates sweep study.yaml" in " ".join(words) or known.file == str(default_study())
 
 
 def test_programs_with_too_many_neighbours_for_a_matrix_are_listed_instead(folder):
@@ -178,7 +179,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     before = loaded.plan()
     assert any(mix.partitions for mix in before.mixes)
     assert not found(loaded).remembered
-    assert "Nothing here shares out" not in said(loaded)
+    assert "cannot be partitioned now" not in said(loaded)
     loaded.results.path.mkdir(parents=True)
     loaded.results.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
     measure(loaded, [before.blocks[0].path])

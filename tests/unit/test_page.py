@@ -130,7 +130,7 @@ def test_the_first_screen_has_the_tables_numbers(usual):
     row = f"{slower['degradation_pct']:.1f} % {slower['degradation_low']:.1f} … {slower['degradation_high']:.1f} loss"
     assert row in text
     assert text.index(row) < text.index("Pairs in detail", text.index(row)) < text.index("Reference", text.index(row))
-    assert f"{int(results.blocks['windows_rejected'].sum())} of 180 windows" in text
+    assert f"{int(results.blocks['windows_rejected'].sum())} of 180 measurements" in text
     assert "Seed 41" in text
     assert "The blocks come from" not in text
 
@@ -156,7 +156,7 @@ def test_the_page_is_one_file_and_every_link_leads_to_a_file(usual, written, dra
 def test_a_study_whose_blocks_all_failed_says_so(tmp_path):
     text = words_of(make(tmp_path / "study", failed=5, machine={}))
     assert "Nothing was measured: every launch failed." in text
-    assert "10 of 10 blocks failed: dlrm-train ended with status 1 before it was ready" in text
+    assert "10 of 10 launches failed: dlrm-train ended with status 1 before it was ready" in text
     assert "facts were not recorded" in text
     assert "nan" not in text.lower().split()
 
@@ -165,12 +165,12 @@ def test_one_block_speaks_of_its_own_launch_only(tmp_path):
     text = words_of(make(tmp_path / "study", leads=["dlrm-train"], antagonists=["stream"], blocks=1))
     assert "Too few launches for an answer" in text
     assert "the interval covers this launch only" in text
-    assert "The only block was measured." in text
+    assert "The only launch was measured." in text
 
 
 def test_an_empty_study_has_a_page(tmp_path):
     text = words_of(make(tmp_path / "study", leads=[]))
-    assert "There are no blocks." in text
+    assert "There are no launches." in text
     assert "No numbers" in text
 
 
@@ -206,10 +206,10 @@ def changed_plan(folder, change):
 def test_every_design_is_listed_with_its_number_of_blocks(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], blocks=3)
     text = words_of(folder)
-    assert text.count("Design of") == text.count("Design of the blocks (times in seconds)") == 1
+    assert text.count("Design of") == text.count("Design of the launches (times in seconds)") == 1
     changed_plan(folder, lambda plan: plan["blocks"][2]["design"].update(window=7.25))
     text = words_of(folder)
-    assert text.index("Design of 2 blocks") < text.index("Design of 1 block (") < text.index("7.25")
+    assert text.index("Design of 2 launches of a (") < text.index("Design of 1 launch of a (") < text.index("7.25")
     assert text.count("Design of") == 2
 
 
@@ -269,7 +269,7 @@ def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     launch = '<td class="n" data-value="nan">–</td>'
     assert html.count(f'{launch}\n    {launch}{launch}\n    <td class="n" data-value="61.0">61.0</td>') == 1
-    assert html.count("<code>castmates retry</code>") == 2, "in the card and in the health panel"
+    assert html.count("<code>castmates retry STUDY.yaml</code>") == 2, "in the card and in the health panel"
     assert "discards it, so that the next sweep measures it again." in parsed(html).text()
 
 
@@ -289,16 +289,19 @@ def judged(verdict, control="A/A", lead="dlrm-train"):
     return change
 
 
+SEEN, MISSED, NOT_TRIED = "a known loss was seen", "a known loss was missed", "no known loss measured"
+
+
 @pytest.mark.parametrize(
     ("change", "good", "bad"),
     [
-        (judged("passes"), ["trustworthy", "sensitive"], []),
-        (judged("unstable"), ["sensitive"], ["unstable"]),
-        (judged("unstable", "negative", "compute"), ["sensitive"], ["unstable"]),
-        (judged("inconclusive"), ["sensitive"], ["inconclusive"]),
-        (judged("too few blocks"), ["sensitive"], ["too few blocks for the controls"]),
-        (judged("no sensitivity shown here", "positive", "chase"), ["trustworthy"], ["no sensitivity shown here"]),
-        (judged("no data", "positive", "chase"), ["trustworthy"], ["sensitivity not measured"]),
+        (judged("passes"), ["noise within the margin", SEEN], []),
+        (judged("unstable"), [SEEN], ["not steady"]),
+        (judged("unstable", "negative", "compute"), [SEEN], ["not steady"]),
+        (judged("inconclusive"), [SEEN], ["noise may exceed the margin"]),
+        (judged("too few blocks"), [SEEN], ["too few launches to know the noise"]),
+        (judged("no sensitivity shown here", "positive", "chase"), ["noise within the margin"], [MISSED]),
+        (judged("no data", "positive", "chase"), ["noise within the margin"], [NOT_TRIED]),
     ],
 )
 def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
@@ -306,13 +309,13 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     reader = parsed(html)
     for expected, state in ((good, "good"), (bad, "bad")):
-        shown = re.findall(rf'<span class="stamp {state}">([^<]*)</span>', html)
+        shown = re.findall(rf'<span class="stamp {state}" title="[^"]+">([^<]*)</span>', html)
         assert shown == expected
-    words = ["measured", *(word for word, _ in stamps(results))]
+    words = ["measured", *(pill.word for pill in stamps(results))]
     assert f'@page {{ @top-right {{ content: "{" · ".join(words)}"' in html, "on every sheet of paper"
     sentence = f"This study is stamped: {', '.join(words[1:])}."
-    assert reader.text().count(sentence) == 1 + 1, "the table of effects, the foot; no figure"
-    assert caveat(results) == " · ".join(word for word in bad if word != "sensitivity not measured")
+    assert reader.text().count(sentence) == 1, "the foot; no table, no figure"
+    assert caveat(results) == " · ".join(word for word in bad if word != NOT_TRIED)
 
 
 def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
@@ -327,8 +330,8 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
     folder = edited(make(tmp_path / "study", failed=1), "windows", change)
     results = read_results(folder)
     panel = dict(health.summary(results))
-    assert panel["Spare rounds"] == "2 of 8 spare rounds used, in 2 of 8 blocks."
-    assert panel["Blocks"].startswith("2 of 10 blocks failed: dlrm-train ended with status 1")
+    assert panel["Spare rounds"] == "2 of 8 spare rounds used, in 2 of 8 launches."
+    assert panel["Launches"].startswith("2 of 10 launches failed: dlrm-train ended with status 1")
     assert (
         panel["Settle time"]
         == "0.30 s waited after a change of scene; rates were steady after 0.11 s, stream most often the last."
@@ -391,8 +394,8 @@ def test_no_flag_is_told_with_the_largest_excess():
     one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
-        "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points (x in x+a against "
-        "solo)."
+        "None is flagged; the largest excess of rejected measurements over the baseline is 4.1 points "
+        "(x in x+a against solo)."
     )
     assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
 
@@ -402,7 +405,7 @@ def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
     never = Settled(seconds=2.0, slowest="a@1", unsteady=True, asked=0.3)
     said = health.settle_sentence({("c", 1): good, ("c", 2): never, ("c", 3): good, ("d", 1): never})
     assert "rates were steady after 0.10 s" in said
-    assert said.endswith("within the longest settle time in 2 of 4 blocks: c/2 and d/1.")
+    assert said.endswith("within the longest settle time in 2 of 4 launches: c/2 and d/1.")
 
 
 def test_a_settle_time_that_most_blocks_raised_is_proposed():
@@ -410,7 +413,7 @@ def test_a_settle_time_that_most_blocks_raised_is_proposed():
     said = health.settle_sentence(
         {("c", number): Settled(seconds=seconds, steady_after=0.5, asked=0.3) for number, seconds in waited.items()}
     )
-    assert said.endswith("2 of 3 blocks had to raise it: raise budget.settle to 0.63.")
+    assert said.endswith("2 of 3 launches had to raise it: raise budget.settle to 0.63.")
 
 
 def test_old_records_without_a_settle_time_leave_its_columns_out(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from castmates.analysis.effects.stamps import study_verdict
 from castmates.report.text import design as plan
-from castmates.report.text.latency import refusals
+from castmates.report.text.latency import _scene, refusals
 from castmates.study.decisions import with_decisions
 from tests.unit import makers
 from tests.unit.test_controls import judged
@@ -19,9 +19,10 @@ from tests.unit.test_controls import judged
 )
 def test_in_how_many_scenes(refused, scenes, said):
     rows = [
-        {"member": "a@0", "quantile": "p95", "scene": f"s{n}", "refused": "few" * (n < refused)} for n in range(scenes)
-    ]
-    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is missing in {said}; in s0: few."]
+        {"member": "a@0", "workload": "a", "quantile": "p95", "refused": "few" * (n < refused), "kind": "corun",
+         "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"} for n in range(scenes)
+    ]  # fmt: skip
+    assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is left out in {said}; beside s0: few."]
 
 
 def test_a_design_is_told_in_words():
@@ -37,10 +38,10 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
     one = makers.study(["a"], ["b"])
     made = makers.plan(one)
     ((heading, pairs),) = plan.designs(with_decisions(made, {made.companies[0].id: 9}))
-    assert heading == "Design of the blocks (times in seconds)"
-    assert dict(pairs)["rounds"] == "3 (in 2 blocks), 9 (in 3 blocks)"
+    assert heading == "Design of the launches (times in seconds)"
+    assert dict(pairs)["rounds"] == "3 (in 2 launches), 9 (in 3 launches)"
     assert "decided" not in dict(pairs)
-    assert dict(plan.designs(made)[0][1])["rounds"] == "not decided (in 3 blocks), 3 (in 2 blocks)"
+    assert dict(plan.designs(made)[0][1])["rounds"] == "not decided (in 3 launches), 3 (in 2 launches)"
     fixed = makers.plan(makers.study(["a"], ["b"], budget={"rounds": 4}))
     assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
@@ -48,3 +49,17 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
 def test_several_leads_with_too_few_blocks_agree_with_their_verb():
     said = study_verdict(judged("too few blocks", "too few blocks"))[1]
     assert "there are fewer of dlrm and bert;" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("solo", "solo", "", "unmanaged", "a"), "solo"),
+        (("placebo", "placebo:1@split-4", "", "split-4", "a"), "placebo on 1, under split-4"),
+        (("corun", "corun:a+b+c@split-4", "a@0+b@1+c@2", "split-4", "a"), "beside b and c, under split-4"),
+        (("corun", "corun:a+b", "a@0+b@1", "unmanaged", "b"), "beside a"),
+        (("alone", "alone:b@1", "", "unmanaged", "b"), "alone"),
+    ],
+)
+def test_a_scene_in_words(row, said):
+    assert _scene(dict(zip(("kind", "scene", "mix", "partition", "workload"), row, strict=True))) == said

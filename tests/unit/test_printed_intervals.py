@@ -13,7 +13,12 @@ from castmates.results import columns
 from tests.unit.printed_intervals import assert_told, listed, row_of
 
 HERE = Path(__file__).parent
-KNOWN_ELSEWHERE = {"costs", "trial of masks", "figure topdown, the largest"}  # no table of columns has these
+KNOWN_ELSEWHERE = {
+    "costs",
+    "trial of masks",
+    "figure topdown, the largest",
+    "health page",
+}  # no table of columns has these
 
 
 def modules(package):

@@ -7,7 +7,8 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.chosen_study import study_of
-from castmates.project import DEFAULT_STUDY, chosen_study
+from castmates.project import chosen_study
+from castmates.results.named import DEFAULT_STUDY
 
 
 def test_both_ways_to_choose_a_study_give_the_same_path():

@@ -82,6 +82,19 @@ def test_what_is_left_out_is_never_more_than_the_longest_settle_time():
     assert (settling.seconds, settling.about()["unsteady"]) == (0.15, True)
 
 
+def test_curves_of_slices_that_were_too_short_stay_on_record():
+    """Those are the launches that settle slowly, whose curves are worth most."""
+    settling = settling_of(0.05, 2.0)
+    settling.learn(round_of(0.4, 1.5))
+    before = settling.about()
+    settling.watch(2 * WATCHED)
+    about = settling.about()
+    assert (about["watched"], about["curves"], about["response"]) == (2 * WATCHED, {}, {})
+    (earlier,) = about["earlier"]
+    assert earlier == {key: before[key] for key in ("watched", "curves", "response")}
+    assert earlier["curves"] == {"lead@0": 9}
+
+
 def test_what_is_not_wanted_is_not_looked_for():
     settling = settling_of(0.05, 0.0)
     assert settling.learn(round_of(0.4, 1.5)) == ""

@@ -40,8 +40,8 @@ def test_stamps_and_captions_begin_with_it(unmeasured):
     platform, results = unmeasured
     word = f"{platform} (not measured)"
     assert caveat(results) == word
-    assert stamped(results).startswith(f"This study is stamped: {word}, trustworthy")
-    assert not [name for name, state in stamps(results) if state == GOOD]
+    assert stamped(results).startswith(f"This study is stamped: {word}, noise within the margin")
+    assert not [pill for pill in stamps(results) if pill.state == GOOD]
     first = f"{platform.capitalize()} (not measured). "
     assert first_words(results) == first
     for name in FIGURES:
@@ -53,7 +53,7 @@ def test_stamps_and_captions_begin_with_it(unmeasured):
 def test_the_page_says_it_first_and_has_no_green(unmeasured):
     platform, results = unmeasured
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
-    found = re.findall(r'<span class="stamp ([a-z]+)">([^<]*)</span>', html)
+    found = re.findall(r'<span class="stamp ([a-z]+)"[^>]*>([^<]*)</span>', html)
     assert found[0] == ("other", f"{platform} (not measured)")
     assert "good" not in [state for state, _ in found]
     assert '<body class="sided unmeasured">' in html, "where CSS takes the green from the tables' verdicts"
@@ -62,7 +62,7 @@ def test_the_page_says_it_first_and_has_no_green(unmeasured):
     numbers = [text for text in captions_of_tables if not text.startswith("Who plays")]
     assert len(numbers) >= 5
     assert all(text.startswith(f"{platform.capitalize()} (not measured). ") for text in numbers)
-    assert f'content: "{platform} (not measured) · trustworthy' in html, "on every sheet of paper"
+    assert f'content: "{platform} (not measured) · noise within the margin' in html, "on every sheet of paper"
 
 
 def test_the_table_of_stamps_says_it_first_and_calls_nothing_good(unmeasured):

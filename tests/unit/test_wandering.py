@@ -37,6 +37,17 @@ def test_neighbours_differ_by_what_the_rate_wanders_in_between():
     assert rows[0.06].half_width_pct < rows[1.0].half_width_pct
 
 
+def test_windows_on_both_sides_of_a_gap_are_no_neighbours():
+    """Twice as fast after five windows without progress: no pair of neighbours shows that."""
+    every = 200_000_000 + int(GAP * 1e9)
+    stalls, goes_on = 90 * every, 95 * every
+    first = [(time, number) for number, time in enumerate(range(0, stalls + 1, 1_000_000))]
+    then = [(time, len(first) + number) for number, time in enumerate(range(goes_on + 1, 2 * goes_on, 500_000))]
+    (row,) = [row for row in wandering("stalls", [*first, (goes_on, len(first) - 1), *then]) if row.seconds == 0.2]
+    assert row.scatter < 0.01
+    assert row.pairs == (90 - 1) + (95 - 1) - 1
+
+
 def test_windows_with_few_steps_or_few_neighbours_are_left_out():
     lengths = [row.seconds for row in wandering("slow", beats(0.1, 0.05, 1.0))]
     assert lengths == [0.5, 1.0, 2.0]

@@ -44,9 +44,9 @@ def test_rejections_are_counted_and_like_reasons_put_together():
         "too few steps: lead@0 made 8 of 10 in 1.1 s; steal: the hypervisor took 3 % of cpu1",
     )
     said = words.rejection_sentence(blocks({"windows_rejected": 2}), windows)
-    assert said == "2 of 10 windows (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
-    assert words.rejection_sentence(blocks({}), rejected()) == "None of the 10 windows was rejected."
-    assert words.rejection_sentence(blocks(), rejected()) == "No window was measured."
+    assert said == "2 of 10 measurements (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
+    assert words.rejection_sentence(blocks({}), rejected()) == "None of the 10 measurements was rejected."
+    assert words.rejection_sentence(blocks(), rejected()) == "Nothing was measured."
 
 
 def test_a_kind_of_reason_is_counted_once_for_a_window():
@@ -57,31 +57,31 @@ def test_a_kind_of_reason_is_counted_once_for_a_window():
 def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
     assert words.failure_sentence(blocks(failed, failed, {})) == (
-        "2 of 3 blocks failed: stream@1 was never ready. "
+        "2 of 3 launches failed: stream@1 was never ready. "
         "`castmates retry` discards them, so that the next sweep measures them again."
     )
     assert words.failure_sentence(blocks(failed)) == (
-        "1 of 1 block failed: stream@1 was never ready. "
+        "1 of 1 launch failed: stream@1 was never ready. "
         "`castmates retry` discards it, so that the next sweep measures it again."
     )
     assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
-    assert words.failure_sentence(blocks({}, {})) == "All 2 blocks were measured."
-    assert words.failure_sentence(blocks()) == "There are no blocks."
+    assert words.failure_sentence(blocks({}, {})) == "All 2 launches were measured."
+    assert words.failure_sentence(blocks()) == "There are no launches."
     many = [{"status": "failed", "reason": f"reason {letter}"} for letter in "abcde"]
-    assert words.failure_sentence(blocks(*many)).count("; and 2 further reasons, in the table of blocks. `") == 1
+    assert words.failure_sentence(blocks(*many)).count("; and 2 further reasons, in the table of launches. `") == 1
 
 
 def test_blocks_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 blocks failed: it ended. `castmates retry` discards it,")
-    assert said.endswith(" 2 blocks have a rejected window in every round; `castmates retry` discards them too.")
+    assert said.startswith("1 of 4 launches failed: it ended. `castmates retry` discards it,")
+    assert said.endswith(" 2 launches have a rejected measurement in every round; `castmates retry` discards them too.")
     assert words.failure_sentence(blocks(unclean, {})) == (
-        "All 2 blocks were measured. 1 block has a rejected window in every round. "
+        "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
         "`castmates retry` discards it, so that the next sweep measures it again."
     )
     for fine in (blocks(failed, {}), blocks({}, {})):
-        assert "without a rejected window" not in words.failure_sentence(fine)
+        assert "without a rejected measurement" not in words.failure_sentence(fine)
 
 
 def test_what_is_not_measured_is_never_called_measured():

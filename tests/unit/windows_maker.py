@@ -131,6 +131,7 @@ def slices_of(windows: pd.DataFrame) -> pd.DataFrame:
     """The slices of windows that have one each, all in one stretch: what is a round there is a cycle here."""
     one = {"round": 1, "stretch": 1, "cycle": windows["round"], "slice": windows["window"]}
     seen = {"switch_ns": windows["switch_ns"].fillna(windows["open_ns"]), "watched": True, "counted": windows["valid"]}
+    one |= {"length_s": 1.0, "steady_s": 0.0}
     return windows.assign(**one, **seen)[list(SLICES)].astype(dict(SLICES))
 
 

@@ -78,7 +78,7 @@ def test_a_new_title_reaches_the_report_and_measures_nothing(finished, wide, pro
     jobs = project.run("--dry-run").stdout
     assert "write_report" in jobs
     assert "measure_block" not in jobs
-    assert "<h1>Another &lt;title&gt;</h1>" in (wide[0].results / "report/index.html").read_text()
+    assert '<p class="name">Another &lt;title&gt;</p>' in (wide[0].results / "report/index.html").read_text()
 
 
 def test_removed_workloads_leave_the_tables_and_nothing_is_measured(wide, tmp_path):

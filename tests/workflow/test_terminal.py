@@ -1,5 +1,6 @@
 """What a sweep shows under Snakemake: in a log, on a terminal, at Ctrl-C, with a failed job; modelled studies."""
 
+import json
 import re
 
 import pytest
@@ -63,6 +64,8 @@ def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_
     assert shown.rstrip().endswith((sweeps.results / "report/index.html").as_uri())
     assert no_word_of_snakemakes(shown)
     assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rfind("\x1b[?25l"), "the cursor is there again"
+    assert json.loads((sweeps.results / "asked.json").read_text()) == {"blocks": 5, "looks": [3]}
+    assert "Launches were added after a look at the results with 3 launches" in " ".join(shown.split())
     again = sweeps.run()
     assert "nothing is left to do" in again.stderr
     assert " Report file://" in again.stderr

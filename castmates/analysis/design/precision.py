@@ -14,6 +14,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.rows import rows
+from castmates.analysis.statistics.pairs import planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import company_of, needed, part_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Plan
@@ -52,7 +53,7 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
 
 def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     """How well each mix is known under each partition; on the worse of several platforms."""
-    return widths_of(rows(plan, windows, against_solo(plan)))
+    return widths_of(rows(planned(windows, plan), against_solo(plan)))
 
 
 def against_solo(plan: Plan) -> pd.DataFrame:

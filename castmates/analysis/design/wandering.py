@@ -26,7 +26,10 @@ class Wandering:
     seconds: float  # of a window
     pairs: int  # of neighbouring windows in the record
     scatter: float  # standard deviation of the log ratio of two neighbours
-    half_width_pct: float  # of a 95 % interval of that ratio, if all of a minute went into pairs of windows
+    # Of a 95 % interval of that ratio, if all of a minute went into pairs of windows and the pairs were independent.
+    # They are not where a rate or an effect wanders for longer than a pair lasts: it compares lengths, and no study
+    # gets intervals from it, whose units are launches.
+    half_width_pct: float
 
 
 def wandering(workload: str, beats: Beats) -> list[Wandering]:
@@ -49,5 +52,6 @@ def _log_ratios(times: Floats, units: Floats, length: float) -> Floats:
     count = math.floor((times[-1] - times[0]) / 1e9 / (length + GAP))
     begins = times[0] + 1e9 * (length + GAP) * np.arange(count)
     done = np.interp(begins + 1e9 * length, times, units) - np.interp(begins, times, units)
-    logs = np.log(done[done > 0])
-    return np.diff(logs)
+    # A window without progress has no rate, and those on both sides of it are no neighbours: neither is paired.
+    differences = np.diff(np.log(np.where(done > 0, done, np.nan)))
+    return np.asarray(differences[np.isfinite(differences)])

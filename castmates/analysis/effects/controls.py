@@ -6,13 +6,14 @@ from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, ow
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import control_verdicts
 from castmates.analysis.statistics.intervals import holm, more_than_none, ratio
+from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CONTROLS
 from castmates.study.spec import Plan
 
 
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per control and platform; all that must not differ on a platform are judged together."""
-    table = rows(plan, windows, control_contrasts(plan))
+    table = rows(planned(windows, plan), control_contrasts(plan))
     positive = table["control"] == POSITIVE
     table["p_value"] = table["p_value"].where(~positive, more_than_none(table))
     # To show a loss is another question than to show none: the positive control is a separate family.

@@ -6,23 +6,24 @@ from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.growth import growth_columns
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.analysis.effects.rows import rows
-from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
 from castmates.analysis.statistics.intervals import holm, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import EFFECTS
 from castmates.study.spec import UNMANAGED, Plan
 
 
-def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
+def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> pd.DataFrame:
     """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
     contrasts = mix_contrasts(plan)
-    table = rows(plan, windows, contrasts)
-    table = table.assign(**growth_columns(planned(windows, plan), contrasts, table))
+    own = planned(windows, plan)
+    table = rows(own, contrasts)
+    table = table.assign(**growth_columns(own, contrasts, table))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED
     table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
-    table["verdict"] = effect_verdicts(table, margin)
+    table["verdict"] = effect_verdicts(table, margin, level)
     return _columns(table, plan.study)[list(EFFECTS)].astype(dict(EFFECTS))
 
 

@@ -1,13 +1,58 @@
 """Whether a loss still grows within slices: then they are too short for it, and it is underestimated."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import estimate, holm, more_than_none
-from castmates.analysis.statistics.pairs import pair
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, estimate, holm, more_than_none, over_launches
+from castmates.analysis.statistics.pairs import pair, planned
+from castmates.study.spec import Plan
 
 LEVEL = 0.05
 LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much more the leads of a platform lose in the later halves of slices, all losses against solo together."""
+
+    platform: str
+    launches: int
+    pct: float  # of the slowdown
+    low: float
+    high: float
+
+    @property
+    def bias(self) -> float:
+        """How many points too small a loss may be: a rate over both halves misses half of what they differ by."""
+        return max(self.high, 0.0) / 2
+
+
+def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
+    """The mean over launches, each of which gives one value, the mean over its losses; from three launches on.
+
+    Rows share their launches and their solo, so that only launches are independent. Together they show a growth that
+    is too small to be seen in any one of them.
+    """
+    contrasts = mix_contrasts(plan)
+    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "solo")]
+    halves = planned(windows, plan)
+    pairs = pair(halves.assign(rate=halves["later"]), contrasts)
+    of_rows = pairs.groupby(["platform", *BLOCK, "row"], observed=True)["difference"].mean()
+    values = of_rows.groupby(level=["platform", *BLOCK], observed=True).mean().to_frame("value")
+    found = over_launches(values.assign(rounds=1, variance=np.nan, successive=np.nan), by=["platform"])
+    found = found[found["blocks"] >= FEWEST_BLOCKS]
+    found = found.reset_index()
+    found[["pct", "low", "high"]] = 100 * np.expm1(found[["log", "log_low", "log_high"]])
+    names = ["pct", "low", "high"]
+    return [
+        Growth(platform, int(blocks), *values)
+        for platform, blocks, values in zip(
+            found["platform"], found["blocks"], found[names].to_numpy().tolist(), strict=True
+        )
+    ]
 
 
 def growth_columns(windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.DataFrame) -> dict[str, pd.Series]:

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from castmates.analysis.statistics.intervals import estimate
-from castmates.analysis.statistics.pairs import pair, planned, tally
-from castmates.study.spec import Plan
+from castmates.analysis.statistics.pairs import pair, tally
 
 _COUNTS = (
     "windows_valid",
@@ -24,11 +23,10 @@ _COUNTS = (
 )
 
 
-def rows(plan: Plan, windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
-    """The contrasts with their counts, estimates and intervals, in the contrasts' order."""
-    own = planned(windows, plan)
-    counted = _with_silent_ones(tally(own, contrasts), contrasts, own)
-    table = counted.join(estimate(pair(own, contrasts), by=["row", "platform"]))
+def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The contrasts with their counts, estimates and intervals from a plan's windows, in the contrasts' order."""
+    counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
+    table = counted.join(estimate(pair(windows, contrasts), by=["row", "platform"]))
     table = table.fillna(dict.fromkeys(_COUNTS, 0))
     return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
 

@@ -115,7 +115,12 @@ def _bound(controls: pd.DataFrame) -> str:
     """What the intervals of the controls that pass leave possible at most, either way, in per cent, rounded up."""
     passed = controls[controls["verdict"] == PASSES]
     largest = max((passed["ratio_high"] - 1).abs().max(), (1 - passed["ratio_low"]).abs().max())
-    return f"{math.ceil(round(1000 * largest, 6)) / 10:.1f}"
+    return rounded_up(float(largest))
+
+
+def rounded_up(change: float) -> str:
+    """A change that is the most there can be, in per cent with one decimal, never less than it is."""
+    return f"{math.ceil(round(1000 * change, 6)) / 10:.1f}"
 
 
 def _others(controls: pd.DataFrame) -> str:

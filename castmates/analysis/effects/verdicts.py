@@ -1,5 +1,7 @@
 """Numbers -> a word for each row; the rules are decided here, before anything is measured, and nowhere else."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -7,6 +9,9 @@ from castmates.analysis.effects.contrasts import POSITIVE
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats
 
 EFFECT_LEVEL = 0.05  # of a Holm-adjusted p-value
+# Where launches were added after a look at the results: so small that all later looks together add about half a per
+# cent to the chance of a false loss at the first one (docs/methodology.md, "A second look").
+EXTENDED_LEVEL = 0.0025
 # The controls are judged together and stamp the whole study, hence the stricter level.
 CONTROL_LEVEL = 0.01
 
@@ -19,11 +24,16 @@ PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 
-def effect_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+def effect_level(extended: bool | Sequence[int]) -> float:
+    """Below which Holm-adjusted p-value a loss is proven, in a study that was extended after a look or was not."""
+    return EXTENDED_LEVEL if extended else EFFECT_LEVEL
+
+
+def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
     """Slower, faster, equivalent or unclear, row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
     edge = np.log1p(margin)
     log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
-    significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
+    significant = _floats(estimates, "p_holm") < level
     return _first_that_holds(
         {
             NO_DATA: _floats(estimates, "blocks") == 0,

@@ -34,9 +34,9 @@ def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) 
     own = planned(windows, plan)
     launches = Launches.of(own)
     quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
-    if known.empty or launches.table.empty:
-        return frame([], LATENCY)
     values = of_launches(launches, quantiles).merge(known, on=["company", "scene", "member"])
+    if values.empty:  # nothing is valid of what has a row
+        return frame([], LATENCY)
     return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
 
 

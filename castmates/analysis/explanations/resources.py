@@ -47,7 +47,7 @@ UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second"} | dict.fromkeys(LEVE
 # Of each table of a block: what is read of it here.
 NEEDED = {
     "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value"],
-    "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched"],
+    "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched", "reasons"],
     "counters": [
         "company",
         "block",
@@ -122,7 +122,8 @@ class _Used:
 
     def _read(self, samples: pd.DataFrame, slices: pd.DataFrame) -> Measured:
         """The mean of a monitor's readings while the watched slice was open; a member may hold several caches."""
-        watched = slices[slices["watched"].to_numpy(dtype=bool)]
+        usable = slices["watched"].to_numpy(dtype=bool) & (slices["reasons"] == "").to_numpy(dtype=bool)
+        watched = slices[usable]
         of, known = self._places.find(watched), watched[["open_ns", "close_ns"]].to_numpy(dtype=np.int64)
         self._open[of[of >= 0]], self._close[of[of >= 0]] = known[of >= 0].T
         wanted = samples["metric"].isin(list(READ)) & samples["source"].isin(MONITORS)

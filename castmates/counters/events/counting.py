@@ -174,7 +174,7 @@ class Counters:
             facts[f"event {event.name}"] = f"{event.group}: {_encoded(event) or event.note}"
         for scope in dict.fromkeys(member.scope for member in self._members.values()):
             who = ", ".join(name for name, member in self._members.items() if member.scope == scope)
-            facts[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.SAID[scope]}"
+            facts[f"counted by {scope}" if scope else "not counted"] = f"{who}: {scopes.IN_WORDS[scope]}"
         why_not = {scope: why for member in self._members.values() for scope, why in member.why_not.items()}
         facts |= {f"not by {scope}": why for scope, why in why_not.items()}
         if self._open_ns:

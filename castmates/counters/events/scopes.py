@@ -19,7 +19,7 @@ SCOPES: tuple[ScopeName, ...] = ("cgroup", "thread", "cpu")  # in the order in w
 STILL_S = 5.0
 MAY_LACK = "the member did not stand still while its counters were opened: threads may be missing"
 _TRIED = Event("task-clock", "task-clock", "", (Attr(SOFTWARE, 1),))  # which every kernel counts
-SAID = {
+IN_WORDS = {
     "cgroup": "everything in its control group, on each of its CPUs",
     "thread": "each of its threads and all that they start; opened while they stood still",
     "cpu": "everything that runs on its CPUs, the kernel's and others' work too",

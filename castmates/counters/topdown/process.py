@@ -43,14 +43,14 @@ class PerfProcess:
         self._heard = b""
         self._output: IO[bytes] = io.BytesIO()
         self._errors: IO[bytes] = io.BytesIO()
-        self._tell = self.hears = orders = answers = -1
+        self._orders = self.hears = orders = answers = -1
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 – closed by `end`
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-            orders, self._tell = os.pipe()
+            orders, self._orders = os.pipe()
             self.hears, answers = os.pipe()
-            os.set_blocking(self._tell, False)
+            os.set_blocking(self._orders, False)
             pipes = ["--control", f"fd:{orders},{answers}", "--log-fd", str(self._output.fileno())]
             self._process = subprocess.Popen(
                 [program, "stat", "-D", "-1", *pipes, *words],
@@ -84,7 +84,7 @@ class PerfProcess:
         if self.why:
             return
         try:
-            os.write(self._tell, word.encode() + b"\n")
+            os.write(self._orders, word.encode() + b"\n")
         except OSError:
             self.fail(f"it did not take the command '{word}'")
 
@@ -114,10 +114,10 @@ class PerfProcess:
         if self._process is not None:
             self._stop(self._process)
         text, errors = (_text(file) for file in (self._output, self._errors))
-        for fd in (self._tell, self.hears):
+        for fd in (self._orders, self.hears):
             with suppress(OSError):
                 os.close(fd)
-        self._tell = self.hears = -1
+        self._orders = self.hears = -1
         self.ended = True
         self._output.close()
         self._errors.close()
@@ -170,8 +170,8 @@ def last_words(errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip(" \t\n\\_^'.-")]
     lines = [line for line in lines if not line.startswith(("Events enabled", "Events disabled", "Usage:"))]
     complaints = [line for line in lines if "rror" in line or "annot" in line or "unknown" in line or "ermi" in line]
-    telling = [line for line in complaints if line not in ("Error:",)] or lines
-    return telling[0][:200] if telling else ""
+    useful = [line for line in complaints if line not in ("Error:",)] or lines
+    return useful[0][:200] if useful else ""
 
 
 def _text(file: IO[bytes]) -> str:

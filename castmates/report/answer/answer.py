@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 
 from castmates.report.answer.cards import Card, cards
+from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.headline import below, headline
-from castmates.report.answer.pairs import SUSPECTED, Pair, most_important, pairs
-from castmates.report.answer.settling import MOST, ToSettle, to_settle
+from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED_GAIN, Pair, most_important, pairs
+from castmates.report.answer.settling import MOST, ToSettle, has_precision, to_settle
+from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words
+from castmates.report.text.words import counted, listed
+from castmates.results.named import retry_command
 
 SHOWN = 12  # pairs in the first table
+NAMED = 3  # pairs that no sweep settles
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,9 @@ class Answer:
     all_pairs: int
     curves: list[Curve]
     settle: ToSettle | None
-    settling: str  # in words; "" where nothing is open
-    command: str  # that settles it
+    settling: str  # in words: what settles what is open, or what to do where nothing is left; "" for neither
+    aim: str  # what the command is for; "" where there is none
+    command: str
     cards: list[Card]
 
 
@@ -34,36 +40,74 @@ def answer(results: Results) -> Answer:
     """All of it, from the tables of the study."""
     found = pairs(results)
     settle, under = to_settle(results, found), curves(results, found)
+    settling, aim, command = _settling(results, settle), "To settle it", settle.command if settle else ""
+    if nothing_left(results):
+        aim = "To get a result"
+        settling = f"{remedy(thrown_away(results))}, then discard these launches and measure them again."
+        again = sweep_command(results)
+        command = f"{retry_command(results.study_file)} && {again}" if again else ""
     return Answer(
         origin=first_words(results).strip(),
         question=(results.study.question if results.study else "") or "",
-        headline=headline(results, found, {(curve.lead, curve.mix): curve.with_most for curve in under}),
+        headline=headline(results, found, {curve.place: curve for curve in under}),
         below=below(results, found),
         pairs=most_important(found, SHOWN),
         all_pairs=len(found),
         curves=under,
         settle=settle,
-        settling=_settling(settle, found),
-        command=settle.command if settle else "",
+        settling=settling,
+        aim=aim if command else "",
+        command=command,
         cards=cards(results),
     )
 
 
-def _settling(settle: ToSettle | None, found: list[Pair]) -> str:
+def _settling(results: Results, settle: ToSettle | None) -> str:
     if settle is None:
         return ""
-    what = "them" if settle.pairs > 1 else "it"
     if not settle.feasible:
         return (
-            f"More launches hardly settle {what}: if the losses are as small as they look, more than {MOST} launches "
-            "of each program would be needed. The intervals show how large they can be at most."
+            f"More launches hardly settle {'them' if settle.pairs > 1 else 'it'}: if the losses are as small "
+            f"as they look, more than {MOST} launches of each program would be needed. The intervals show how large "
+            "they can be at most."
         )
-    suspected = any(pair.state == SUSPECTED for pair in found)
-    size = "if the losses are as large as they look" if suspected else "if the losses are as they look"
-    return (
-        f"about {settle.more} more {'launch' if settle.more == 1 else 'launches'} of each program "
-        f"({duration(settle.seconds)}), {size}. Nothing that is measured is lost."
-    )
+    launches = f"{settle.more} more {'launch' if settle.more == 1 else 'launches'} of each program"
+    if settle.planned:
+        missing = f"{counted(settle.more, 'launch')} of each program"
+        first = f"{missing} that the study has planned did not count yet ({duration(settle.seconds)})"
+    elif settle.kind == FEW:
+        first = f"{launches} ({duration(settle.seconds)}); an interval that covers future launches takes at least three"
+    else:
+        first = f"about {launches} ({duration(settle.seconds)}){_of_them(settle)}, {_if(settle.kind)}"
+    return f"{first}. {_how(results, settle)}Nothing that is measured is lost."
+
+
+def _if(kind: str) -> str:
+    if kind == OPEN:
+        return "if the losses are as they look"
+    return f"if the {'gains' if kind == SUSPECTED_GAIN else 'losses'} are as large as they look"
+
+
+def _of_them(settle: ToSettle) -> str:
+    """Which of several pairs so many launches settle, and which no sweep would."""
+    if not settle.hopeless:
+        return ""
+    names = [f"{pair.program} beside {pair.neighbours}" for pair in settle.hopeless[:NAMED]]
+    rest = len(settle.hopeless) - len(names)
+    names += [f"{rest} others"] if rest else []
+    return f" for {settle.settled} of {settle.pairs} pairs ({listed(names)} would take more than {MOST} launches)"
+
+
+def _how(results: Results, settle: ToSettle) -> str:
+    """What to do before the command, or instead of it."""
+    if settle.planned:
+        return ""
+    if has_precision(results):
+        return (
+            f"The study's `precision` decides how many there are: make it smaller and set `most_blocks` to at least "
+            f"{settle.launches} under `budget` first. "
+        )
+    return "" if settle.command else "The study file is not known here: `castmates sweep` takes it. "
 
 
 def duration(seconds: float) -> str:

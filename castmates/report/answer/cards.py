@@ -1,6 +1,7 @@
 """Whether the result can be trusted, in a few cards: are losses seen here, how large is the noise, what was lost."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED
-from castmates.analysis.effects.stamps import TRUSTWORTHY
+from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
 from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
-from castmates.report.answer.settling import sweep_command
+from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.words import as_degradation, counted, interval, listed, number, plain
+from castmates.results.named import retry_command
 
 GOOD, DOUBT, BAD = "good", "doubt", "bad"
 MARKS = {GOOD: "✓", DOUBT: "?", BAD: "!"}
@@ -46,40 +48,33 @@ def cards(results: Results) -> list[Card]:
 def _sees_losses(results: Results) -> Card:
     positive = results.controls[results.controls["control"] == POSITIVE]
     word = results.sensitivity[0]
-    pair = " and ".join(_pair(row) for row in records(positive)) if len(positive) else ""
+    rows = positive[positive["verdict"] == word]
+    pair = listed([_pair(row) for row in records(rows)]) if len(rows) else ""
     if word == SENSITIVE:
-        return Card(
-            GOOD, "The method sees losses here", f"{pair}, which must slow down, did: {_losses(positive)}.", "health"
-        )
+        text = f"{pair}, which must slow down, did: {_losses(rows)}."
+        return Card(GOOD, "The method sees losses here", text, "health")
     if word == INSENSITIVE:
-        text = f"{pair}, which must slow down, did not measurably: {_losses(positive)}. So no news is no proof."
+        text = f"{pair}, which must slow down, did not measurably: {_losses(rows)}. Other losses may be missed too."
         return Card(BAD, "A loss that must be there was missed", text, "health")
+    title = "Not known whether losses are seen"
     if word == TOO_FEW:
-        return Card(
-            DOUBT, "Not known whether losses are seen", f"{pair}, which must slow down, had too few launches.", "health"
-        )
-    return Card(
-        DOUBT,
-        "Not known whether losses are seen",
-        "No pair that must slow down was measured (key `controls`).",
-        "health",
-    )
+        return Card(DOUBT, title, f"{pair}, which must slow down, had too few launches.", "health")
+    if len(positive):
+        planned = listed([_pair(row) for row in records(positive)])
+        return Card(DOUBT, title, f"{planned}, which must slow down, gave no valid measurements.", "health")
+    return Card(DOUBT, title, "No pair that must slow down was measured (key `controls`).", "health")
 
 
 def _noise(results: Results) -> Card:
+    if results.stamp[0] == UNSTABLE:
+        return _unsteady(results)
     again = results.controls[(results.controls["control"] == AGAIN) & results.controls["study_lead"]]
     known = [row for row in records(again) if not math.isnan(row["ratio_low"])]
     if not known or results.stamp[0] in (NO_DATA, TOO_FEW):
         text = "It takes three launches to compare a program with itself."
         return Card(DOUBT, "The noise is not known yet", text, "health")
-    reach = max(max(abs(_change(row[end])) for end in ("ratio_low", "ratio_high")) for row in known)
-    most = max(abs(_change(row["ratio"])) for row in known)
-    size = f"{number(reach)} %"
-    differed = f"The same program measured twice differed by up to {number(most)} %"
-    if results.stamp[0] == UNSTABLE:
-        who = listed([plain(row["lead"]) for row in known if row["verdict"] == UNSTABLE] or [plain(results.leads[0])])
-        text = f"{differed} ({who}), more than chance explains. The machine or the method is not steady."
-        return Card(BAD, "The same program differs from itself", text, "health")
+    size = f"{rounded_up(max(abs(row[end] - 1) for row in known for end in ('ratio_low', 'ratio_high')))} %"
+    differed = f"The same program measured twice differed by up to {number(_most(known))} %"
     should = f"; it should by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
     if results.stamp[0] == TRUSTWORTHY:
         return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
@@ -91,18 +86,39 @@ def _noise(results: Results) -> Card:
     )
 
 
+def _unsteady(results: Results) -> Card:
+    """What differed and must not: a program from itself, or the pair of a negative control from its placebo."""
+    rows = [row for row in records(results.controls) if row["verdict"] == UNSTABLE]
+    again = [row for row in rows if row["control"] == AGAIN]
+    others = [row for row in rows if row["control"] != AGAIN]
+    parts = []
+    if again:
+        who = listed([*dict.fromkeys(plain(row["lead"]) for row in again)])
+        parts.append(f"The same program measured twice differed by up to {number(_most(again))} % ({who})")
+    if others:
+        who = listed([*dict.fromkeys(map(_pair, others))])
+        parts.append(f"{who}, which must not change, did by up to {number(_most(others))} %")
+    title = "The same program differs from itself" if again else "A change that must not be there was seen"
+    steady = "more than chance explains. The machine or the method is not steady."
+    return Card(BAD, title, f"{'. '.join(parts)}, {steady}", "health")
+
+
 def _lost(results: Results) -> Card:
     lost = thrown_away(results)
     if not lost.slices:
         return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
     if not lost.rejected:
-        return Card(GOOD, "Nothing was thrown away", f"None of {lost.slices} slices was disturbed.", "rejected")
+        kept = f"None of {counted(lost.slices, 'short measurement')} was disturbed."
+        return Card(GOOD, "Nothing was thrown away", kept, "rejected")
     state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
     title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
-    windows = f" {lost.windows_lost} of {lost.windows} measurements had too little left." if lost.windows_lost else ""
+    whole = counted(lost.windows, "whole measurement")
+    windows = f" {lost.windows_lost} of {whole} had too little left." if lost.windows_lost else ""
     with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
-    disturbed = f"{lost.rejected} of {lost.slices} slices were disturbed{'' if len(lost.because) == 1 else ':'}"
-    return Card(state, title, f"{disturbed} {reasons(lost)}{with_them}.{windows}", "rejected")
+    were = "was" if lost.rejected == 1 else "were"
+    disturbed = f"{lost.rejected} of {counted(lost.slices, 'short measurement')} {were} disturbed"
+    why = f"{' ' if len(lost.because) == 1 else ': '}{reasons(lost)}" if lost.because else ""  # old ledgers have none
+    return Card(state, title, f"{disturbed}{why}{with_them}.{windows}", "rejected")
 
 
 def _masks(results: Results) -> list[Card]:
@@ -122,7 +138,8 @@ def _failures(results: Results) -> list[Card]:
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
     title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
-    again = f"To measure them again: `castmates retry`, then `{sweep_command(results)}`."
+    sweep = f", then `{command}`" if (command := sweep_command(results)) else ""
+    again = f"To measure them again: `{retry_command(results.study_file)}`{sweep}."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
 
@@ -151,5 +168,6 @@ def _losses(positive: pd.DataFrame) -> str:
     )
 
 
-def _change(ratio: float) -> float:
-    return 100 * (ratio - 1)
+def _most(rows: Iterable[Mapping[str, Any]]) -> float:
+    """The largest change, either way, in per cent."""
+    return max(100 * abs(float(row["ratio"]) - 1) for row in rows)

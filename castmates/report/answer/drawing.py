@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from castmates.report.answer.answer import Answer
 from castmates.report.answer.scale import Scale, scale_of
 from castmates.report.answer.ways import Curve
+from castmates.report.text.words import counted, number
 
 WIDTH = 360.0  # of an interval's drawing
-DEFAULT_MARGIN = 2.0  # per cent, where the study file is not known
-CURVE_WIDTH, CURVE_HEIGHT = 560.0, 230.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 16.0, 40.0
+CURVE_WIDTH, CURVE_HEIGHT = 560.0, 246.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 32.0, 40.0  # the label of the knee stands above
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class CurveDrawing:
     path: str
     shared: tuple[float, float, float] | None  # without a partition: the place of the loss, and of its interval's ends
     limit: float | None
+    knee: tuple[float, float, float] | None  # the place of the knee, and of its interval's ends
     across: tuple[tuple[float, str], ...]  # ticks with their labels
     up: tuple[tuple[float, str], ...]
 
@@ -44,7 +45,7 @@ class CurveDrawing:
 def interval_scale(answer: Answer, margin: float | None) -> Scale:
     """The scale of the result table."""
     values = (value for pair in answer.pairs for value in (pair.low, pair.high, pair.loss))
-    return scale_of(values, 100 * margin if margin is not None else DEFAULT_MARGIN, WIDTH)
+    return scale_of(values, 100 * margin if margin is not None else 0.0, WIDTH)
 
 
 def curve_drawing(curve: Curve) -> CurveDrawing:
@@ -63,7 +64,7 @@ def curve_drawing(curve: Curve) -> CurveDrawing:
     marks = tuple(
         Mark(
             x(point.ways), y(point.loss), *_ends(y, point.low, point.high, point.loss),
-            f"{point.ways} ways: {point.loss:.1f} %", point.ways == curve.enough,
+            f"{counted(point.ways, 'way')}: {number(point.loss)} %", point.partition == curve.chosen,
         )
         for point in curve.points
     )  # fmt: skip
@@ -77,9 +78,18 @@ def curve_drawing(curve: Curve) -> CurveDrawing:
         if math.isnan(curve.shared)
         else (y(curve.shared), *_ends(y, curve.shared_low, curve.shared_high, curve.shared)),
         limit=None if math.isnan(curve.limit) else y(curve.limit),
+        knee=_knee(curve, x, most),
         across=tuple((x(ways), str(ways)) for ways in _whole(most)),
         up=tuple((y(tick), f"{tick:g}".replace("-", "\N{MINUS SIGN}")) for tick in up.ticks),
     )
+
+
+def _knee(curve: Curve, x: Callable[[float], float], most: int) -> tuple[float, float, float] | None:
+    """Its interval reaches to the end of the ways where it has no end."""
+    if curve.knee is None:
+        return None
+    knee, low, high = curve.knee
+    return x(knee), x(low if low is not None else 0.5), x(high if high is not None else most + 0.5)
 
 
 def _ends(y: Callable[[float], float], low: float, high: float, value: float) -> tuple[float, float]:

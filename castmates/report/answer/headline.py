@@ -1,31 +1,51 @@
 """The one sentence that the numbers of a study come to, and what must be known to read it."""
 
+import math
 from collections.abc import Mapping, Sequence
 
-from castmates.analysis.effects.verdicts import UNSTABLE
-from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, Pair
+from castmates.analysis.effects.contrasts import NEGATIVE
+from castmates.analysis.effects.verdicts import INSENSITIVE, UNSTABLE, effect_level
+from castmates.analysis.statistics.power import detectable
+from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.answer.percent import percent
-from castmates.report.answer.settling import spreads
-from castmates.report.results import Results
-from castmates.report.text.words import listed, number
+from castmates.report.answer.settling import spread_of, spreads
+from castmates.report.answer.thrown_away import ThrownAway, nothing_left, thrown_away
+from castmates.report.answer.ways import Curve, Place
+from castmates.report.results import Results, records
+from castmates.report.text.words import as_degradation, listed, number, plain
 
 NAMED = 3  # losses that the headline names one by one
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 Pairs = Sequence[Pair]
+Under = Mapping[Place, Curve]
 
 
-def headline(results: Results, found: Pairs, under: Mapping[tuple[str, str], str]) -> str:
-    """What came out, in one sentence; `under` has what partitions leave of the loss, by lead and mix."""
+def headline(results: Results, found: Pairs, under: Under) -> str:
+    """What came out, in one sentence; `under` has what partitions leave of the losses."""
     if not (results.blocks["status"] == "measured").any():
         return "Nothing was measured: every launch failed." if len(results.blocks) else "Nothing was measured yet."
-    by_state = {state: [pair for pair in found if pair.state == state] for state in (LOSS, SUSPECTED, GAIN, NONE, OPEN)}
-    if losses := by_state[LOSS]:
+    if nothing_left(results):
+        return _nothing_left(thrown_away(results))
+    if losses := of_state(found, LOSS):
         return _losses(worth_naming(losses, results.margin) or losses, found, under)
-    if suspected := by_state[SUSPECTED]:
-        return _suspected(suspected)
-    if by_state[GAIN]:
-        return f"{_many(len(by_state[GAIN]), 'pair').capitalize()} gained speed; no loss is proven."
-    return _without_change(results, found, by_state[NONE], by_state[OPEN])
+    if suspected := of_state(found, SUSPECTED):
+        return _suspected(suspected, "loss")
+    if gains := of_state(found, GAIN):
+        return f"{_many(len(gains), 'pair').capitalize()} gained speed; no loss is proven."
+    if suspected := of_state(found, SUSPECTED_GAIN):
+        return _suspected(suspected, "change")
+    return _without_change(results, found)
+
+
+def mentioned(found: Pairs) -> tuple[str, ...]:
+    """The states that the headline accounts for: the sentence below it has the others."""
+    first = next((state for state in (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN) if of_state(found, state)), "")
+    return (first,) if first else (FEW,) if _only_few(found) else (NONE, OPEN)
+
+
+def of_state(found: Pairs, state: str) -> list[Pair]:
+    """The pairs that came out so."""
+    return [pair for pair in found if pair.state == state]
 
 
 def worth_naming(losses: Pairs, margin: float | None) -> list[Pair]:
@@ -35,8 +55,8 @@ def worth_naming(losses: Pairs, margin: float | None) -> list[Pair]:
 
 def below(results: Results, found: Pairs) -> str:
     """What the headline leaves out: the other pairs, the noise, and why the numbers may mean nothing."""
-    sentences = [_distrust(results), _smaller(results, found), _the_others(results, found), _noise(found)]
-    sentences.append(_failures(results))
+    sentences = [*_distrust(results), _smaller(results, found), _the_others(results, found), _noise(results, found)]
+    sentences += [_extended(results), _failures(results)]
     return " ".join(filter(None, sentences))
 
 
@@ -45,15 +65,12 @@ def count_word(count: int) -> str:
     return WORDS[count] if count < len(WORDS) else str(count)
 
 
-def _losses(losses: Pairs, found: Pairs, under: Mapping[tuple[str, str], str]) -> str:
+def _losses(losses: Pairs, found: Pairs, under: Under) -> str:
     worst = sorted(losses, key=lambda pair: -pair.loss)
-    given_back = f"; {under[place]}" if (place := (worst[0].lead, worst[0].mix)) in under else ""
+    top, given_back = worst[0], _given_back(worst, under)
     if len(losses) == 1:
-        return (
-            f"{worst[0].program} loses {percent(worst[0].loss)} of its speed beside {worst[0].neighbours}{given_back}."
-        )
+        return f"{top.program} loses {percent(top.loss)} of its speed beside {top.neighbours}{given_back}."
     if len(losses) > NAMED:
-        top = worst[0]
         which = "All" if len(losses) == len(found) else f"{len(losses)} of"
         return (
             f"{which} {len(found)} pairs lose speed; most of all {top.program} beside {top.neighbours}: "
@@ -61,35 +78,72 @@ def _losses(losses: Pairs, found: Pairs, under: Mapping[tuple[str, str], str]) -
         )
     if same := _same(losses):
         each = listed([f"{pair.program} {percent(pair.loss)}" for pair in worst])
-        return f"{count_word(len(losses)).capitalize()} programs lose speed beside {same}: {each}."
-    programs = {pair.program for pair in losses}
-    if len(programs) == 1:
+        return f"{count_word(len(losses)).capitalize()} programs lose speed beside {same}: {each}{given_back}."
+    if len({pair.program for pair in losses}) == 1:
         each = listed([f"{percent(pair.loss)} beside {pair.neighbours}" for pair in worst])
-        return f"{programs.pop()} loses {each}."
+        return f"{top.program} loses {each}{given_back}."
     each = listed([f"{pair.program} beside {pair.neighbours} ({percent(pair.loss)})" for pair in worst])
-    return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}."
+    return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}{given_back}."
 
 
-def _suspected(pairs: Pairs) -> str:
-    kind = "one is" if len(pairs) == 1 else f"{count_word(len(pairs))} are"
+def _nothing_left(lost: ThrownAway) -> str:
+    """The count is the card's; a neighbour's own measurement alone may be left."""
+    if lost.windows_lost == lost.windows:
+        return f"No measurement is left: {f'all {lost.windows} were' if lost.windows > 1 else 'it was'} thrown away."
+    return f"No program has a measurement left: {lost.windows_lost} of {lost.windows} were thrown away."
+
+
+def _given_back(worst: Pairs, under: Under) -> str:
+    """How many ways keep these losses within the study's limit, or else what is known of the largest loss."""
+    named = worst if len(worst) <= NAMED else worst[:1]
+    known = [curve for pair in named if (curve := under.get(pair.place)) and curve.keeps]
+    if len(known) == len(named) and len({curve.program for curve in known}) == 1:
+        most = max(known, key=lambda curve: curve.enough)
+        return f"; {most.keeps} {'it' if len(named) == 1 else 'each'} under {most.limit:g} %"
+    if len(known) == len(named):
+        each = listed([f"{curve.enough} for {curve.program} beside {curve.neighbours}" for curve in known])
+        return f"; cache ways that keep the loss under {known[0].limit:g} %: {each}"
+    one = under.get(named[0].place) if len(named) == 1 else None
+    return f"; {one.knee_words or one.with_most}" if one else ""
+
+
+def _suspected(pairs: Pairs, unproven: str) -> str:
+    """What is suspected of losses, or of gains where it is any change that is unproven."""
+    count, gains = count_word(len(pairs)), "" if unproven == "loss" else " gain" if len(pairs) == 1 else " gains"
+    what = f"{count}{gains} {'is' if len(pairs) == 1 else 'are'}"
     if len(pairs) == 1:
         where = f", of {pairs[0].program} beside {pairs[0].neighbours}"
     elif same := _same(pairs):
         where = f", {'both' if len(pairs) == 2 else 'all'} beside {same}"
     else:
         where = ""
-    return f"No loss is proven yet; {kind} suspected{where}."
+    return f"No {unproven} is proven yet; {what} suspected{where}."
 
 
-def _without_change(results: Results, found: Pairs, none: Pairs, unknown: Pairs) -> str:
-    few = [pair for pair in found if pair.state == FEW]
-    if few and len(few) == sum(pair.state != MISSING for pair in found):
+def _only_few(found: Pairs) -> bool:
+    few = of_state(found, FEW)
+    return bool(few) and len(few) == sum(pair.state != MISSING for pair in found)
+
+
+def _without_change(results: Results, found: Pairs) -> str:
+    none, unknown = of_state(found, NONE), of_state(found, OPEN)
+    if _only_few(found):
         return "Too few launches for an answer: these numbers describe the launches that were measured, no others."
-    margin = f"{100 * results.margin:.3g} %" if results.margin is not None else "the margin"
+    within = _margin(results)
     if none and not unknown:
-        return f"No loss: {_all_of(len(none))} stay within {margin} of the speed alone."
+        missed = results.sensitivity[0] == INSENSITIVE
+        start = "No loss was seen, but nor was one that must be there" if missed else "No loss"
+        if len(none) == len(found):
+            return f"{start}: {_all_of(len(none))} within {within} of the speed alone."
+        stay = "it stays" if len(none) == 1 else "they stay"
+        return f"{start} in {len(none)} of {len(found)} pairs: {stay} within {within} of the speed alone."
     if none:
-        return f"No answer yet for {len(unknown)} of {len(found)} pairs; the other {len(none)} stay within {margin}."
+        whole = len(none) + len(unknown) == len(found)
+        if len(none) == 1:
+            stay = "the other stays" if whole else "one stays"
+        else:
+            stay = f"{'the other ' if whole else ''}{len(none)} stay"
+        return f"No answer yet for {len(unknown)} of {len(found)} pairs; {stay} within {within}."
     if unknown:
         return "No answer yet: these launches differ more than the losses that they are to show."
     return "No pair of programs has any numbers."
@@ -97,7 +151,7 @@ def _without_change(results: Results, found: Pairs, none: Pairs, unknown: Pairs)
 
 def _smaller(results: Results, found: Pairs) -> str:
     """How many losses are proven, and so small that the headline leaves them out."""
-    proven = [pair for pair in found if pair.state == LOSS]
+    proven = of_state(found, LOSS)
     named = worth_naming(proven, results.margin)
     count = len(proven) - len(named)
     if not named or not count or results.margin is None:
@@ -107,48 +161,94 @@ def _smaller(results: Results, found: Pairs) -> str:
 
 
 def _the_others(results: Results, found: Pairs) -> str:
-    """How the pairs came out that a headline on losses does not mention."""
-    proven = [pair for pair in found if pair.state == LOSS]
-    if not proven and not any(pair.state == SUSPECTED for pair in found):
-        return ""
-    margin = f"{100 * results.margin:.3g} %" if results.margin is not None else "the margin"
+    """How the pairs came out that the headline does not account for."""
+    within, said = _margin(results), mentioned(found)
     phrases = {
-        SUSPECTED: ("is suspected of a loss", "are suspected of a loss") if proven else None,
-        NONE: (f"stays within {margin}", f"stay within {margin}"),
-        OPEN: ("is open", "are open"),
+        SUSPECTED: ("is suspected of a loss", "are suspected of a loss"),
         GAIN: ("gained speed", "gained speed"),
+        SUSPECTED_GAIN: ("is suspected of a gain", "are suspected of a gain"),
+        NONE: (f"stays within {within}", f"stay within {within}"),
+        OPEN: ("is open", "are open"),
         FEW: ("has too few launches", "have too few launches"),
         MISSING: ("has no data", "have no data"),
     }
-    counts = [
-        f"{count} {phrase[count > 1]}"
-        for state, phrase in phrases.items()
-        if phrase and (count := sum(pair.state == state for pair in found))
-    ]
-    return f"Of the other pairs, {listed(counts)}." if counts else ""
+    counts = {state: len(of_state(found, state)) for state in phrases if state not in said}
+    if sum(counts.values()) == 1 and len(found) > 1:
+        return f"The other pair {next(phrases[state][0] for state, count in counts.items() if count)}."
+    if sum(counts.values()) == len(found):
+        return ""
+    parts = [f"{count} {phrases[state][count > 1]}" for state, count in counts.items() if count]
+    return f"Of the other pairs, {listed(parts)}." if parts else ""
 
 
-def _noise(found: Pairs) -> str:
-    """How far launches differ, where it keeps pairs open."""
-    open_ = [pair for pair in found if pair.state in (SUSPECTED, OPEN)]
+def _noise(results: Results, found: Pairs) -> str:
+    """How far launches differ, where it keeps pairs open, and which losses may hide in that."""
+    open_ = [pair for pair in found if pair.state in (SUSPECTED, SUSPECTED_GAIN, OPEN)]
     known = spreads(open_)
     if not known:
         return ""
     low, high = (number(end, 0 if end >= 9.95 else 1) for end in known)
     by = f"{low} %" if low == high else f"{low} to {high} %"
-    launches = max(pair.launches for pair in open_)
-    return f"Losses differ from launch to launch by {by} on this machine, and {launches} launches do not resolve more."
+    where = " on this machine" if results.platforms == ["measured"] else ""
+    return f"Losses differ from launch to launch by {by}{where}. {_hidden(results, found, open_)}"
 
 
-def _distrust(results: Results) -> str:
-    if results.stamp[0] == UNSTABLE:
-        return "Do not rely on these numbers: the same program measured twice differed (see the cards below)."
-    return ""
+def _hidden(results: Results, found: Pairs, open_: Pairs) -> str:
+    """The loss that so many launches find four times in five, of the pair that differs most."""
+    tried = sum(not math.isnan(spread_of(pair)) for pair in found)
+    level = effect_level(results.extended) / max(1, tried)
+    counted = [pair for pair in open_ if not math.isnan(spread_of(pair))]
+    most = max(math.exp(detectable(spread_of(pair) ** 2, pair.launches, level)) for pair in counted)
+    launches = max(pair.launches for pair in counted)
+    return f"With {launches} launches, losses below about {percent(as_degradation(most))} often stay open."
+
+
+def _extended(results: Results) -> str:
+    """That launches were added to results that had been looked at, and what follows from it."""
+    if not results.extended:
+        return ""
+    *before, last = results.extended
+    looks = listed([*map(str, before), str(last)])
+    return (
+        f"Launches were added after a look at the results with {looks} launches, so a loss counts as proven below "
+        f"p = {effect_level(results.extended):g} (instead of {effect_level(()):g})."
+    )
+
+
+def _distrust(results: Results) -> list[str]:
+    controls = records(results.controls)
+    sentences = []
+    unstable = [row for row in controls if row["verdict"] == UNSTABLE]
+    again = dict.fromkeys(plain(row["lead"]) for row in unstable if row["control"] != NEGATIVE)
+    negative = dict.fromkeys(_with_beside(row["mix"]) for row in unstable if row["control"] == NEGATIVE)
+    if again:
+        sentences.append(
+            f"Do not rely on these numbers: {listed([*again])} measured twice differed (see the cards below)."
+        )
+    if negative:
+        sentences.append(
+            f"Do not rely on these numbers: {listed([*negative])}, which must not change, did (see the cards below)."
+        )
+    missed = dict.fromkeys(_with_beside(row["mix"]) for row in controls if row["verdict"] == INSENSITIVE)
+    if missed:
+        sentences.append(
+            f"The loss of {listed([*missed])} must be there and was not found: other losses may be missed too."
+        )
+    return sentences
+
+
+def _with_beside(mix: str) -> str:
+    lead, _, beside = mix.partition("+")
+    return f"{plain(lead)} beside {plain(beside)}"
 
 
 def _failures(results: Results) -> str:
     failed, all_ = int((results.blocks["status"] == "failed").sum()), len(results.blocks)
     return f"{failed} of {all_} launches failed." if failed else ""
+
+
+def _margin(results: Results) -> str:
+    return f"{100 * results.margin:.3g} %" if results.margin is not None else "the margin"
 
 
 def _same(pairs: Pairs) -> str:
@@ -162,4 +262,4 @@ def _many(count: int, thing: str) -> str:
 
 
 def _all_of(count: int) -> str:
-    return "the pair" if count == 1 else f"all {count_word(count)} pairs"
+    return {1: "the pair stays", 2: "both pairs stay"}.get(count, f"all {count_word(count)} pairs stay")

@@ -7,44 +7,53 @@ from castmates.report.answer.answer import Answer
 from castmates.report.answer.pairs import MISSING, Pair
 from castmates.report.text.words import number
 
-WIDTH = 100  # of sentences
+WIDTH = 100  # of sentences, where no terminal has another one
+NARROWEST = 40
+NOTE = " " * 13  # before what is to be known of a row, on a line below it
 NAME = 24  # letters of a name that a column gives room for
 
 
-def answer_lines(answer: Answer) -> Iterator[str]:
+def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
     """Headline, pairs, ways, what settles the rest and what counts against the result, line by line."""
+    width = max(width, NARROWEST)
     if answer.origin:
         yield answer.origin
-    yield from _sentence(answer.headline)
+    yield from _wrapped(width, answer.headline)
     if answer.below:
-        yield from _sentence(answer.below)
+        yield from _wrapped(width, answer.below)
     if answer.pairs:
         yield ""
         yield "Loss of speed against running alone, 95 % interval"
-        yield from _table(answer)
+        yield from _table(answer, width)
     for curve in answer.curves:
         yield ""
-        yield from _sentence(curve.sentence)
+        yield from _wrapped(width, curve.sentence)
     if answer.settling:
         yield ""
-        yield from _sentence(f"To settle it: {answer.settling}" if answer.command else answer.settling)
+        yield from _wrapped(width, f"{answer.aim}: {answer.settling}" if answer.aim else answer.settling)
         if answer.command:
             yield f"  {answer.command}"
     doubts = [card for card in answer.cards if card.state != "good"]
     if doubts:
         yield ""
     for card in doubts:
-        yield from _sentence(f"{card.mark} {card.title}. {card.text}".replace("`", ""), hang=2)
+        yield from _wrapped(width, f"{card.mark} {card.title}. {card.text}".replace("`", ""), hang=2)
 
 
-def _table(answer: Answer) -> Iterator[str]:
+def _table(answer: Answer, width: int) -> Iterator[str]:
     program = min(NAME, max(len(pair.program) for pair in answer.pairs))
     beside = min(NAME, max(len(pair.neighbours) for pair in answer.pairs))
     before = ""
     for pair in answer.pairs:
         name = "" if pair.program == before else _cut(pair.program, program)
         who = f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}"
-        yield f"{who}  {_numbers(pair)}  {_verdict(pair)}".rstrip()
+        row = f"{who}  {_numbers(pair)}  {pair.words}".rstrip()
+        together = f"{row} ({pair.note})"
+        if not pair.note or len(together) <= width:
+            yield together if pair.note else row
+        else:
+            yield row
+            yield from _wrapped(width, f"{NOTE}{pair.note}", hang=len(NOTE))
         before = pair.program
     if answer.all_pairs > len(answer.pairs):
         yield f"  … and {answer.all_pairs - len(answer.pairs)} more pairs in the report"
@@ -57,13 +66,9 @@ def _numbers(pair: Pair) -> str:
     return f"{number(pair.loss):>5} %  {interval:<15}"
 
 
-def _verdict(pair: Pair) -> str:
-    return f"{pair.words} ({pair.note})" if pair.note else pair.words
-
-
 def _cut(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
-def _sentence(text: str, hang: int = 0) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
+def _wrapped(width: int, text: str, hang: int = 0) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from castmates.analysis.effects.verdicts import NO_DATA, TOO_FEW
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.report.results import Results
 from castmates.report.text.words import nearly, plain, within
 from castmates.study.spec import UNMANAGED
@@ -13,9 +13,10 @@ from castmates.study.spec import UNMANAGED
 Row = Mapping[str, Any]
 
 LOSS, GAIN, NONE, SUSPECTED, OPEN, FEW, MISSING = "loss", "gain", "none", "suspected", "open", "few", "missing"
+SUSPECTED_GAIN = "suspected-gain"  # SUSPECTED is a loss
 STATES = {"slower": LOSS, "faster": GAIN, "equivalent": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
 # Which pairs stand in the first table where there are too many for it.
-IMPORTANCE = (LOSS, SUSPECTED, GAIN, FEW, OPEN, NONE, MISSING)
+IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, FEW, OPEN, NONE, MISSING)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class Pair:
     log_high: float
     words: str  # of the verdict
     note: str = ""
+    platform: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What finds its curve under partitions."""
+        return self.lead, self.mix, self.platform
 
     @property
     def known(self) -> bool:
@@ -66,7 +73,9 @@ def most_important(found: list[Pair], count: int) -> list[Pair]:
 
 
 def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
-    state = SUSPECTED if nearly(row) else STATES.get(row["verdict"], OPEN)
+    state = STATES.get(row["verdict"], OPEN)
+    if nearly(row):
+        state = SUSPECTED if row["degradation_pct"] > 0 else SUSPECTED_GAIN
     few = state == FEW
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
     words, note = _words(results, row, state, tried)
@@ -86,22 +95,31 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         log_high=_log(row["slowdown_high"]),
         words=words,
         note="; ".join(filter(None, [note, *_doubts(row)])),
+        platform=row["platform"],
     )
 
 
 def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str]:
-    gained = row["degradation_pct"] < 0
     margin = f"the change is below {100 * results.margin:.3g} %" if results.margin is not None else ""
+    not_proven = f"not proven: {_reason(results, row, tried)}"
     one = "this launch" if row["blocks"] == 1 else "these launches"
     return {
         LOSS: ("loss", ""),
         GAIN: ("gain", ""),
         NONE: ("no loss", margin),
-        SUSPECTED: (f"suspected {'gain' if gained else 'loss'}", f"not proven: {tried} pairs were tried"),
+        SUSPECTED: ("suspected loss", not_proven),
+        SUSPECTED_GAIN: ("suspected gain", not_proven),
         OPEN: ("can’t tell yet", ""),
         FEW: ("too few launches", f"the interval covers {one} only"),
         MISSING: ("no data", _why_missing(results, row["lead"])),
     }[state]
+
+
+def _reason(results: Results, row: Row, tried: int) -> str:
+    """Why an interval without zero is no proof: of so many pairs one may look like this, or the study was extended."""
+    if tried > 1 and not (results.extended and row["p_holm"] < EFFECT_LEVEL):
+        return f"{tried} pairs were tried"
+    return f"the study was extended, so p must be below {effect_level(results.extended):g}"
 
 
 def _why_missing(results: Results, lead: str) -> str:

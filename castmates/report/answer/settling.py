@@ -1,18 +1,20 @@
 """How many more launches would probably settle what is open, how long they take, and which command measures them."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy import special
 
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import EXTENDED_LEVEL
 from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
-from castmates.analysis.statistics.power import detectable, half_width
-from castmates.report.answer.pairs import OPEN, SUSPECTED, Pair
+from castmates.analysis.statistics.power import POWER, chance_within, detectable
+from castmates.report.answer.commands import sweep_command
+from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.results import Results
+from castmates.results.named import retry_command
 
 MOST = 100  # launches that are proposed
 NEVER = MOST + 1
@@ -22,29 +24,82 @@ NEVER = MOST + 1
 class ToSettle:
     """What would settle the pairs of some kind."""
 
-    pairs: int
+    pairs: int  # that are open
+    settled: int  # of these, with so many launches
     launches: int  # of each program, all together; beyond MOST that is how many do not do
     more: int
     seconds: float
-    command: str
+    command: str  # "" where there is none: too many launches, or the study file is not known
+    kind: str = SUSPECTED  # SUSPECTED, SUSPECTED_GAIN, OPEN or FEW
+    planned: bool = False  # launches that the study has asked for already, and that were not measured
+    hopeless: tuple[Pair, ...] = ()
 
     @property
     def feasible(self) -> bool:
-        """Whether so many launches can be had in a reasonable time."""
-        return self.launches <= MOST
+        """Whether so many launches as can be had in a reasonable time settle any; planned ones are measured anyway."""
+        return self.planned or self.settled > 0
 
 
 def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
-    """What settles the suspected pairs; where none is suspected, the open ones; None where nothing is open."""
-    wanted = [pair for pair in found if pair.state == SUSPECTED] or [pair for pair in found if pair.state == OPEN]
-    spreads = {id(pair): spread for pair in wanted if not math.isnan(spread := spread_of(pair))}
-    if not spreads:
-        return None
+    """What settles the suspected losses, or else gains, or else the open pairs, or else those with few launches."""
+    for kind in (SUSPECTED, SUSPECTED_GAIN, OPEN):
+        wanted = [pair for pair in found if pair.state == kind and not math.isnan(spread_of(pair))]
+        if wanted:
+            return _by_power(results, found, wanted)
+    few = [pair for pair in found if pair.state == FEW]
+    return _proposal(results, few, FEWEST_BLOCKS, ()) if few else None
+
+
+def _by_power(results: Results, found: Sequence[Pair], wanted: Sequence[Pair]) -> ToSettle:
     tried = sum(pair.launches >= FEWEST_BLOCKS for pair in found)
-    needed = max(launches_for(pair, spreads[id(pair)], tried, results.margin) for pair in wanted if id(pair) in spreads)
-    measured = max(pair.launches for pair in wanted)
-    more = max(1, needed - measured)
-    return ToSettle(len(spreads), measured + more, more, more * seconds_of_launches(results), _command(results, needed))
+    needed = {id(pair): launches_for(pair, spread_of(pair), tried, results.margin) for pair in wanted}
+    feasible = [count for count in needed.values() if count <= MOST]
+    hopeless = tuple(pair for pair in wanted if needed[id(pair)] > MOST)
+    return _proposal(results, wanted, max(feasible, default=NEVER), hopeless)
+
+
+def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: Sequence[Pair]) -> ToSettle:
+    """So many launches, at least one more than the study has; those that it has planned already come first."""
+    feasible, planned = needed <= MOST, _planned(results)
+    measured, missing, useless = _done(results, wanted, planned)
+    if missing:
+        needed = planned
+    elif feasible:
+        needed = max(needed, planned + 1, measured + 1)
+    again = f"{retry_command(results.study_file)} && " if useless and missing else ""
+    sweep = sweep_command(results, None if missing or has_precision(results) else needed)
+    more = needed - measured
+    return ToSettle(
+        pairs=len(wanted),
+        settled=len(wanted) - len(hopeless),
+        launches=needed,
+        more=more,
+        seconds=more * seconds_of_launches(results),
+        command=f"{again}{sweep}" if sweep and (feasible or missing) else "",
+        kind=wanted[0].state,
+        planned=missing,
+        hopeless=tuple(hopeless),
+    )
+
+
+def has_precision(results: Results) -> bool:
+    """Whether a precision decides how many launches the study has: a command can ask for no others then."""
+    return results.study is not None and results.study.budget.precision is not None
+
+
+def _planned(results: Results) -> int:
+    """Launches of each program that the study has without being asked for more."""
+    of_plan = max(Counter(block.company.id for block in results.plan.blocks).values(), default=0)
+    return of_plan if results.study is None or has_precision(results) else max(of_plan, results.study.budget.blocks)
+
+
+def _done(results: Results, wanted: Sequence[Pair], planned: int) -> tuple[int, bool, bool]:
+    """Launches of these programs that count, whether planned ones are missing, and whether some failed."""
+    ours = results.blocks[results.blocks["lead"].isin({pair.program for pair in wanted})]
+    good = ours[(ours["status"] == "measured") & (ours["rounds"] > 0)]
+    counts = good["company"].value_counts().reindex(ours["company"].unique(), fill_value=0)
+    measured = int(counts.max()) if len(counts) else max(pair.launches for pair in wanted)
+    return measured, len(counts) > 0 and int(counts.min()) < planned, len(good) < len(ours)
 
 
 def spread_of(pair: Pair) -> float:
@@ -56,13 +111,16 @@ def spread_of(pair: Pair) -> float:
 
 
 def launches_for(pair: Pair, spread: float, tried: int, margin: float | None) -> int:
-    """The fewest that mostly prove a loss as large as this one looks, or that nothing beyond the margin is there."""
-    level = EFFECT_LEVEL / max(1, tried)  # as if it were alone among all: Holm's adjustment asks for no more
+    """The fewest that mostly prove a loss as large as this one looks, or that nothing beyond the margin is there.
+
+    By the level of a study that was extended, as if the pair were alone among all: Holm's adjustment asks for no more.
+    """
+    level = EXTENDED_LEVEL / max(1, tried)
     edge = math.log1p(margin) if margin is not None else 0.0
     for count in range(max(FEWEST_BLOCKS, pair.launches), MOST + 1):
         if detectable(spread**2, count, level) <= abs(pair.log):
             return count
-        if abs(pair.log) + math.asinh(half_width(spread**2, count)) <= edge:
+        if abs(pair.log) < edge and chance_within(spread, count, pair.log, edge) >= POWER:
             return count
     return NEVER
 
@@ -78,17 +136,3 @@ def seconds_of_launches(results: Results) -> float:
     blocks = results.blocks[results.blocks["status"] == "measured"]
     means = blocks.groupby("company")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))
-
-
-def sweep_command(results: Results, launches: int | None = None) -> str:
-    """What measures the study, with so many launches: in a clone by make, which sets everything up."""
-    file, root = results.study_file, results.folder.path.resolve().parent.parent
-    clone = (root / "Makefile").is_file() and (root / "castmates").is_dir()
-    if clone:
-        study = "" if file in ("", "config/config.yaml") else f" STUDY={file}"
-        return f"make sweep{study}" + (f" BLOCKS={launches}" if launches else "")
-    return f"castmates sweep {Path(file) if file else 'STUDY.yaml'}" + (f" --blocks {launches}" if launches else "")
-
-
-def _command(results: Results, launches: int) -> str:
-    return sweep_command(results, launches) if launches <= MOST else ""

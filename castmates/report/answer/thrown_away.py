@@ -27,6 +27,14 @@ BECAUSE = {
     "swapping": "memory was swapped out",
     "the machine slept": "the machine slept",
 }
+# What removes the most frequent kind; any other is looked up under Disturbances.
+REMEDIES = {
+    "foreign load": "stop the other programs on this machine",
+    "neighbours": "stop the other programs on this machine",
+    "steal": "measure on a machine that shares its CPUs with no other guest",
+    "swapping": "give the programs more memory",
+    "the machine slept": "keep the machine awake",
+}
 CULPRIT = re.compile(r"(?:mostly|among them) ([^;,(\[]+)")
 NAMED = 3  # kinds of reasons, and culprits
 
@@ -77,6 +85,19 @@ def reasons(lost: ThrownAway) -> str:
     if rest:
         parts.append(f"{rest} for other reasons")
     return listed(parts) if parts else ""
+
+
+def nothing_left(results: Results) -> bool:
+    """Whether programs were measured, and none of their measurements counts."""
+    leads = results.windows[results.windows["role"] == "lead"]
+    return len(leads) > 0 and not leads["valid"].any()
+
+
+def remedy(lost: ThrownAway) -> str:
+    """Stop the other programs on this machine (bash, python3): what to do about the most frequent reason."""
+    kind = next(iter(lost.because), "")
+    who = f" ({', '.join(lost.culprits)})" if kind == "foreign load" and lost.culprits else ""
+    return REMEDIES.get(kind, "remove the cause that is listed under “Disturbances”") + who
 
 
 def _culprits(results: Results) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.report.answer.pairs import Pair
 from castmates.report.answer.percent import percent
@@ -13,6 +15,7 @@ from castmates.report.text.words import counted, plain
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
+Place = tuple[str, str, str]  # lead, mix, platform
 
 
 @dataclass(frozen=True)
@@ -42,35 +45,72 @@ class Curve:
     all_ways: int  # of the cache; 0 where that is not known
     limit: float  # the loss that the study accepts, per cent; NaN where it names none
     enough: int  # ways that keep it; 0 where none is shown to
+    chosen: str  # the partition that gives so many; "" where none is shown to
+    confirmation: str  # by fresh launches
+    knee: tuple[int, int | None, int | None] | None  # ways from which on most of the speed is kept, and their interval
+    knee_kept: float  # per cent of the speed that counts as kept
+    place: Place
     sentence: str
 
     @property
     def with_most(self) -> str:
         """With 11 of the 12 cache ways, 8 %: what the largest share that was tried leaves of the loss."""
         most = self.points[-1]  # one with fewer that looks better may do so by luck
-        of = f" of the {self.all_ways}" if self.all_ways else ""
-        return f"with {most.ways}{of} cache ways, {percent(most.loss)}"
+        return f"with {self._share(most.ways)}, {percent(most.loss)}"
+
+    @property
+    def keeps(self) -> str:
+        """7 of the 12 cache ways keep; "" where none are shown to, or fresh launches lost more."""
+        if not self.enough or self.confirmation == verdicts.EXCEEDED:
+            return ""
+        one = self.enough == 1
+        seem = "" if self.confirmation == verdicts.YES else "seems to " if one else "seem to "
+        return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''}"
+
+    @property
+    def knee_words(self) -> str:
+        """10 of the 12 cache ways keep 95 % of its speed; "" where that is not known."""
+        if self.knee is None:
+            return ""
+        ways, low, high = self.knee
+        between = f" (between {low} and {high})" if low and high and low < high else ""
+        return f"{self._share(ways)} keep{'s' if ways == 1 else ''} {self.knee_kept:g} % of its speed{between}"
+
+    def _share(self, ways: int) -> str:
+        """7 of the 12 cache ways."""
+        return f"{ways} of the {self.all_ways} cache ways" if self.all_ways else counted(ways, "cache way")
 
 
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
-    """One for each pair that partitions were tried on: the kind of partition that has most points."""
-    by_mix: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points."""
+    by_mix: dict[Place, dict[str, list[Row]]] = {}
     kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity_curves)}
     for lead in results.against_solo:
         for row in results.against_solo[lead]:
             if row["partition"] != UNMANAGED and _there(row["lead_ways"]) and not math.isnan(row["degradation_pct"]):
                 kind = kinds.get(row["partition"], "")
-                by_mix.setdefault((row["lead"], row["mix"]), {}).setdefault(kind, []).append(row)
-    pairs = {(pair.lead, pair.mix): pair for pair in found}
+                by_mix.setdefault((row["lead"], row["mix"], row["platform"]), {}).setdefault(kind, []).append(row)
+    pairs = {pair.place: pair for pair in found}
     return [
-        _curve(results, pairs.get(place), max(by_kind.items(), key=lambda item: len(item[1])))
+        _curve(results, place, pairs.get(place), by_kind, kinds)
         for place, by_kind in by_mix.items()
         if any(row["antagonists"] for rows in by_kind.values() for row in rows)
     ]
 
 
-def _curve(results: Results, pair: Pair | None, found: tuple[str, Sequence[Row]]) -> Curve:
-    kind, rows = found
+def _curve(
+    results: Results,
+    place: Place,
+    pair: Pair | None,
+    by_kind: Mapping[str, Sequence[Row]],
+    kinds: Mapping[str, str],
+) -> Curve:
+    advice = _of_place(results.recommendations, place)
+    chosen = str(advice["partition"]) if advice and advice["verdict"] == verdicts.MET else ""
+    kind = kinds.get(chosen, "")
+    if not chosen or kind not in by_kind:
+        kind = max(by_kind, key=lambda name: len(by_kind[name]))
+    rows = by_kind[kind]
     first = rows[0]
     points = tuple(
         sorted(
@@ -82,27 +122,42 @@ def _curve(results: Results, pair: Pair | None, found: tuple[str, Sequence[Row]]
             key=lambda point: point.ways,
         )
     )  # fmt: skip
-    advice = _advice(results, first)
     limit = float(advice["limit_pct"]) if advice else math.nan
-    enough = int(advice["lead_ways"]) if advice and advice["verdict"] == verdicts.MET else 0
+    enough = int(advice["lead_ways"]) if advice and chosen else 0
+    knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"])
     all_ways = results.plan.cache.ways if results.plan.cache else 0
     program, beside = plain(first["lead"]), plain(first["antagonists"]).replace("+", " + ")
     shared = (pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)
     curve = Curve(
-        first["lead"], first["mix"], program, beside, kind, points, *shared, all_ways, limit, enough, sentence=""
-    )
-    return replace(curve, sentence=_sentence(curve, advice))
+        first["lead"], first["mix"], program, beside, kind, points, *shared, all_ways, limit, enough,
+        chosen=chosen,
+        confirmation=str(advice["confirmation"]) if advice and chosen else "",
+        knee=_knee(knee) if knee else None,
+        knee_kept=float(knee["kept_pct"]) if knee else math.nan,
+        place=place,
+        sentence="",
+    )  # fmt: skip
+    return replace(curve, sentence=_sentence(curve, advice, several=len(by_kind) > 1))
 
 
-def _sentence(curve: Curve, advice: Row | None) -> str:
+def _knee(row: Row) -> tuple[int, int | None, int | None] | None:
+    if not _there(row["knee"]):
+        return None
+    low, high = (int(row[end]) if _there(row[end]) else None for end in ("knee_low", "knee_high"))
+    return int(row["knee"]), low, high
+
+
+def _sentence(curve: Curve, advice: Row | None, several: bool) -> str:
     """ranking loses 46 % of its speed beside stream; with 11 of the 12 cache ways, 8 %; 4 ways keep it under 3 %."""
     lost = "" if math.isnan(curve.shared) else f" loses {percent(curve.shared)} of its speed"
-    parts = [f"{curve.program}{lost} beside {curve.neighbours}", curve.with_most, *_enough(advice)]
+    parts = [f"{curve.program}{lost} beside {curve.neighbours}", curve.with_most, *_enough(curve, advice, several)]
+    if curve.knee_words:
+        parts.append(curve.knee_words)
     return "; ".join(parts) + "."
 
 
-def _enough(advice: Row | None) -> list[str]:
-    """How many ways keep the limit of the study."""
+def _enough(curve: Curve, advice: Row | None, several: bool) -> list[str]:
+    """How many ways keep the limit of the study; of which partition, where there are several kinds."""
     if advice is None:
         return []
     limit = f"{advice['limit_pct']:g} %"
@@ -110,16 +165,18 @@ def _enough(advice: Row | None) -> list[str]:
         confirmed = "" if advice["confirmation"] == verdicts.YES else " (not confirmed by fresh launches yet)"
         if advice["confirmation"] == verdicts.EXCEEDED:
             confirmed = " in the search, but fresh launches lost more"
-        return [f"{counted(int(advice['lead_ways']), 'way')} keep it under {limit}{confirmed}"]
+        keep = "keeps" if curve.enough == 1 else "keep"
+        named = f" ({curve.chosen})" if several else ""
+        return [f"{counted(curve.enough, 'way')}{named} {keep} it under {limit}{confirmed}"]
     if advice["verdict"] == verdicts.NOT_MET:
         return [f"no share is shown to keep it under {limit}"]
     return []
 
 
-def _advice(results: Results, row: Row) -> Row | None:
-    rows = results.recommendations
-    ours = rows[(rows["lead"] == row["lead"]) & (rows["mix"] == row["mix"]) & (rows["platform"] == row["platform"])]
-    return records(ours)[0] if len(ours) else None
+def _of_place(rows: pd.DataFrame, place: Place, **more: str) -> Row | None:
+    for column, value in {**dict(zip(("lead", "mix", "platform"), place, strict=True)), **more}.items():
+        rows = rows[rows[column] == value]
+    return records(rows)[0] if len(rows) else None
 
 
 def _there(value: object) -> bool:

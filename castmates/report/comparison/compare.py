@@ -14,6 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.differences import SetUp, differences, other_work
 from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.figures.neighbours import neighbours_of
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
 
@@ -33,6 +34,7 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
     tables = against(sides["A"], {letter: side for letter, side in sides.items() if letter != "A"}, chosen)
     described = {letter: _described(letter, study) for letter, study in studies.items()}
     set_ups = {letter: _set_up(study) for letter, study in studies.items()}
+    beside = list(dict.fromkeys(name for study in studies.values() for name in neighbours_of(study.plan)))
     pairs = []
     for letter, table in tables.items():
         both = [studies["A"], studies[letter]]
@@ -44,6 +46,7 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
             differences=differences([set_ups["A"], set_ups[letter]]),
             work=other_work([study.plan for study in both]),
             masks=_other_masks(studies["A"], studies[letter], letter),
+            neighbours=beside,
         )
         _refuse_nothing_in_common(pair, *both)
         pairs.append(pair)
@@ -52,6 +55,7 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
         means=geometric_means(sides, chosen),
         differences=differences(list(set_ups.values())),
         work=other_work([study.plan for study in studies.values()]),
+        neighbours=beside,
     )
 
 

@@ -53,6 +53,7 @@ class Compared:
     differences: Sequence[Difference]  # machines, versions, designs
     work: Sequence[Difference]  # commands, programs, CPUs
     masks: Sequence[str]  # where partitions of one name are not the same
+    neighbours: Sequence[str] = ()  # in the order that gives each its colour
 
     @cached_property
     def origin(self) -> str:
@@ -83,6 +84,7 @@ class Several:
     means: pd.DataFrame  # geometric means over the pairs that all have
     differences: Sequence[Difference]  # of all studies, in the order of `studies`
     work: Sequence[Difference]
+    neighbours: Sequence[str] = ()  # of all studies, the baseline's first: their order gives each its colour
 
     @cached_property
     def studies(self) -> list[Described]:

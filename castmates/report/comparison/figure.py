@@ -1,4 +1,7 @@
-"""The figure `comparison`: what the leads lose in A and in B, and by how much their slowdowns differ."""
+"""The figure `comparison`: what the leads lose in A and in B, and by how much their slowdowns differ.
+
+Colour and marker are those of the neighbour; A, the baseline, is grey.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,24 +13,26 @@ from matplotlib.lines import Line2D
 
 from castmates.report.comparison.compared import Compared
 from castmates.report.comparison.foot import NOTE, finish, lines_of
+from castmates.report.figures.neighbours import looks_in_order
 from castmates.report.figures.style import (
-    COLOURS,
     GREY,
     INK,
     PAGE,
+    Look,
     badge_room,
     broken,
     empty_figure,
     styled,
 )
+from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation
+from castmates.report.text.words import Row, as_degradation, interval, number
 from castmates.study.spec import UNMANAGED
 
 ROWS = 24
 ROW, LINE = 0.36, 0.125  # inches: a row, a line of its name
 LEFT, BETWEEN, RIGHT = 1.75, 0.3, 1.15
-LOOKS = {"a": (COLOURS[0], "o", -0.17), "b": (COLOURS[1], "s", 0.17)}
+SHIFTS = {"a": -0.17, "b": 0.17}  # of a row's height
 BAND = "#dcebf5"
 
 
@@ -74,9 +79,10 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
         axes.set_axisbelow(True)
     panels[0].set_yticks(places, names)
     panels[1].set_yticks([])
+    looks = looks_in_order(compared.neighbours, [row["antagonists"] for row in rows])
     for place, row in zip(places, rows, strict=True):
-        _losses(panels[0], place, row)
-        _change(panels[1], place, row)
+        _losses(panels[0], place, row, looks[row["antagonists"]])
+        _change(panels[1], place, row, looks[row["antagonists"]])
     _frame(panels, compared)
     return finish(figure, notes, compared.origin)
 
@@ -94,19 +100,30 @@ def _name(row: Row) -> str:
     return f"{who}\n{broken('@' + row['partition_a'], 25)}" + ("" if row["masks"] == "same" else "*")
 
 
-def _losses(axes: Axes, place: float, row: Row) -> None:
-    values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in LOOKS}
+def _who(row: Row) -> str:
+    beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
+    return f"{row['lead']}{beside}" + ("" if row["partition_a"] == UNMANAGED else f" under {row['partition_a']}")
+
+
+def _losses(axes: Axes, place: float, row: Row, look: Look) -> None:
+    values = {letter: as_degradation(row[f"slowdown_{letter}"]) for letter in SHIFTS}
     axes.plot(list(values.values()), [place, place], color="#c4c4c4", linewidth=1.0, zorder=1)
-    for letter, (colour, marker, shift) in LOOKS.items():
+    for letter, shift in SHIFTS.items():
+        colour, marker = GREY if letter == "a" else look[0], look[1]
         y = place + shift * ROW
         low, high = (as_degradation(row[f"slowdown_{letter}_{end}"]) for end in ("low", "high"))
         if not math.isnan(low):
             axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
         face = "white" if math.isnan(low) else colour
-        axes.plot([values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+        (point,) = axes.plot(
+            [values[letter]], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3
+        )
+        ends = "" if math.isnan(low) else f" {interval(low, high)}"
+        with_value(point, f"{letter.upper()}, {_who(row)}: {number(values[letter])} %{ends}")
 
 
-def _change(axes: Axes, place: float, row: Row) -> None:
+def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
+    colour, marker = look
     weight = "bold" if row["verdict"].startswith("loses") else "normal"
     axes.text(
         1.03, place, row["verdict"], transform=axes.get_yaxis_transform(), va="center", fontsize=6.8, color=INK,
@@ -114,21 +131,21 @@ def _change(axes: Axes, place: float, row: Row) -> None:
     )  # fmt: skip
     low, value, high = (100 * (row[name] - 1) for name in ("ratio_low", "ratio", "ratio_high"))
     if not math.isnan(low):
-        axes.plot([low, high], [place, place], color=INK, linewidth=1.4, zorder=2)
+        axes.plot([low, high], [place, place], color=colour, linewidth=1.4, zorder=2)
     if not math.isnan(value):
-        face = INK if not math.isnan(low) else "white"
-        axes.plot([value], [place], "D", color=INK, markerfacecolor=face, markersize=3.6, zorder=3)
+        face = colour if not math.isnan(low) else "white"
+        (point,) = axes.plot([value], [place], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+        ends = "" if math.isnan(low) else f" {interval(low, high)}"
+        with_value(point, f"{_who(row)}: slowdown {number(value)} %{ends} above A's; {row['verdict']}")
 
 
 def _frame(panels: list[Axes], compared: Compared) -> None:
     panels[1].axvspan(100 * (1 / (1 + compared.margin) - 1), 100 * compared.margin, color=BAND, linewidth=0, zorder=0)
-    panels[0].set_xlabel("degradation of the lead against solo (%)")
+    panels[0].set_xlabel("loss of the program against solo (%)")
     panels[1].set_xlabel("slowdown in B above A's (%)")
     keys = [
-        Line2D(
-            [], [], color=colour, marker=marker, markersize=4, label=f"{side.letter} ({' and '.join(side.platforms)})"
-        )
-        for side, (colour, marker, _) in zip((compared.a, compared.b), LOOKS.values(), strict=True)
+        Line2D([], [], color=colour, label=f"{side.letter} ({' and '.join(side.platforms)}){how}")
+        for side, colour, how in ((compared.a, GREY, ""), (compared.b, INK, ", in its neighbour's colour"))
     ]
     panels[0].legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.3)
     for axes in panels:
@@ -139,7 +156,7 @@ def _frame(panels: list[Axes], compared: Compared) -> None:
 def _key(compared: Compared, rows: list[Row], known: int) -> str:
     counts = [
         f"{min(values)} to {max(values)}" if min(values) != max(values) else f"{values[0]}"
-        for values in ([int(row[f"blocks_{letter}"]) for row in rows] for letter in LOOKS)
+        for values in ([int(row[f"blocks_{letter}"]) for row in rows] for letter in SHIFTS)
     ]
     parts = [f"bars: 95 % between launches ({counts[0]} of A, {counts[1]} of B), on the right Welch's t over both"]
     parts.append(f"band: margin of ±{100 * compared.margin:.3g} %")

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from castmates.files import refuse_foreign
+from castmates.files import refuse_foreign, replace_text
 from castmates.report.comparison import figure, history_figure, page, several_figure
 from castmates.report.comparison.compared import Several
 from castmates.report.figures import style
+from castmates.report.figures.page_svg import page_svg
 from castmates.results.tables import write_table
 
 TABLE = "comparison.csv"
@@ -24,7 +25,8 @@ def write(several: Several, folder: Path) -> list[Path]:
         "comparison": several_figure.draw(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
         "history": history_figure.draw(several),
     }
-    for name, drawn in drawings.items():
-        style.write(*drawn, folder / f"{name}-figure")
+    for name, (drawn, source) in drawings.items():
+        style.write(drawn, source, folder / f"{name}-figure")
+        replace_text(folder / f"{name}-figure.page.svg", page_svg(drawn, f"{name}-figure"))
     page.write_page(several, folder, folder / "index.html")
     return [folder / "index.html", folder / TABLE, folder / "comparison-figure.svg"]

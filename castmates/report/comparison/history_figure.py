@@ -15,10 +15,12 @@ from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.foot import NOTE, finish, lines_of
+from castmates.report.figures.neighbours import looks_in_order
 from castmates.report.figures.panels import axes_at, lines_across, spread_labels
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, looks_of, styled
+from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation
+from castmates.report.text.words import Row, as_degradation, interval, number
 
 PANELS, ACROSS = 12, 2  # programs
 HIGH, TITLE, BELOW, LEFT, RIGHT = 1.5, 0.22, 0.42, 0.55, 0.85  # inches of a panel, and around it
@@ -40,7 +42,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
-    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows), shift=1)
+    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
     places, dated = _places(rows)
     notes = lines_of(_key(leads, dated))
     shown = leads[:PANELS]
@@ -120,7 +122,10 @@ def _dot(axes: Axes, x: float, y: float, row: Row, look: Look) -> None:
     if not math.isnan(low):
         axes.plot([x, x], [low, high], color=look[0], linewidth=1.3, zorder=3)
     face = "white" if math.isnan(low) else look[0]
-    axes.plot([x], [y], look[1], color=look[0], markerfacecolor=face, markersize=3.8, zorder=4)
+    (dot,) = axes.plot([x], [y], look[1], color=look[0], markerfacecolor=face, markersize=3.8, zorder=4)
+    ends = "" if math.isnan(low) else f" {interval(low, high)}"
+    beside = f" beside {row['antagonists'].replace('+', ' + ')}" if row["antagonists"] else ""
+    with_value(dot, f"{row['letter']}, {row['study']}, {row['date'][:10]}: {row['lead']}{beside} {number(y)} %{ends}")
 
 
 def _dates(axes: Axes, rows: Sequence[Row], places: dict[str, float], dated: bool) -> None:

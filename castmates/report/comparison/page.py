@@ -17,17 +17,20 @@ from castmates.study.spec import UNMANAGED
 
 def write_page(several: Several, drawings: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the figures drawn in the folder `drawings` inside."""
-    content = page(several, {name: inline_svg(drawings / f"{name}-figure.svg") for name in ("comparison", "history")})
+    content = page(
+        several, {name: inline_svg(drawings / f"{name}-figure.page.svg") for name in ("comparison", "history")}
+    )
     with writing(output):
         replace_text(output, content)
 
 
 def page(several: Several, drawings: dict[str, str]) -> str:
     """The page's HTML."""
-    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js")}
+    names = ("report.css", "figures.css", "report.js", "figures.js")
+    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
     common = {
-        "css": parts["report.css"],
-        "script": parts["report.js"],
+        "css": parts["report.css"] + parts["figures.css"],
+        "script": parts["report.js"] + parts["figures.js"],
         "first": first_words(several),
         "drawings": {name: Markup(drawing) for name, drawing in drawings.items()},
         "studies": several.studies,

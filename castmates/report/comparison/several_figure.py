@@ -15,10 +15,12 @@ from matplotlib.figure import Figure
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.comparison.several_words import pair_name, verdict_in
+from castmates.report.figures.neighbours import looks_in_order
 from castmates.report.figures.panels import axes_at, lines_across, without_axis
-from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, looks_of, squeezed, styled
+from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.values import with_value
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation
+from castmates.report.text.words import Row, as_degradation, interval, number
 from castmates.study.spec import UNMANAGED
 
 LINES = 60  # of studies, over all pairs
@@ -62,7 +64,7 @@ def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
 
 
 def _groups(several: Several, rows: Sequence[Row]) -> list[Group]:
-    looks = looks_of(dict.fromkeys(row["antagonists"] for row in rows), shift=1)
+    looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
     pairs: dict[str, list[Row]] = {}
     for row in rows:
         pairs.setdefault(row["mix"], []).append(row)
@@ -140,8 +142,9 @@ def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
         y = top + HEAD + ROW * (place + 0.5)
         name = squeezed(point.name, NAME, 1)
         panels[0].text(-0.03, y, name, transform=labels, va="center", ha="right", fontsize=6.8)
-        _dot(panels[0], y, point.loss, group.look)
-        _dot(panels[1], y, point.change, group.look)
+        who = f"{point.name.replace('  ', ', ')}, {group.title}"
+        _dot(panels[0], y, point.loss, group.look, f"{who}: loss")
+        _dot(panels[1], y, point.change, group.look, f"{who}: slowdown above the baseline's")
         weight = "bold" if point.verdict.startswith("loses") else "normal"
         words = "baseline" if not place else point.verdict
         panels[1].text(
@@ -150,7 +153,7 @@ def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
         )  # fmt: skip
 
 
-def _dot(axes: Axes, y: float, numbers: tuple[float, float, float], look: Look) -> None:
+def _dot(axes: Axes, y: float, numbers: tuple[float, float, float], look: Look, what: str) -> None:
     """A value with its interval; hollow where it has none."""
     value, low, high = numbers
     colour, marker = look
@@ -159,7 +162,8 @@ def _dot(axes: Axes, y: float, numbers: tuple[float, float, float], look: Look) 
     if not math.isnan(low):
         axes.plot([low, high], [y, y], color=colour, linewidth=1.4, zorder=2)
     face = "white" if math.isnan(low) else colour
-    axes.plot([value], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+    (dot,) = axes.plot([value], [y], marker, color=colour, markerfacecolor=face, markersize=3.6, zorder=3)
+    with_value(dot, f"{what} {number(value)} %" + ("" if math.isnan(low) else f" {interval(low, high)}"))
 
 
 def _frame(axes: Axes, body: float) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.analysis.partitions.attribution_parts import TOTAL
+from castmates.analysis.partitions.attribution_parts import BUSY, TOTAL
 from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import SmallPrint, axes_at, finish, fitting, inches_of, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
@@ -68,6 +68,19 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     return "" if _known(results) else f"No loss is known in the study {results.name}."
+
+
+def in_short(results: Results) -> str:
+    """The line in whose fold the figure stands: without partitions there is little to tell apart."""
+    known = _known(results)
+    if not known or any(total["partition"] for total, _ in known):
+        return ""
+    busy = [round(row["points"], 1) for _, own in known for row in own if row["part"] == BUSY and row["blocks"]]
+    if not busy:
+        return ""
+    low, high = number(min(busy)), number(max(busy))
+    between = f"{low} points" if low == high else f"{low} to {high} points"
+    return f"What each loss consists of: an idle loop in the neighbour's place costs {between}, its work the rest"
 
 
 def _known(results: Results) -> list[tuple[Row, list[Row]]]:

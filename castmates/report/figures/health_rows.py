@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
-from castmates.report.facts import Settled
+from castmates.report.facts import Response
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
@@ -20,11 +21,11 @@ PANELS = (REJECTED, BLOCKS, SETTLING, COSTS, COUNTED)
 CURVES = (BLOCKS, SETTLING)  # panels that have a point for each place
 COLUMNS = ["study", "panel", "what", "place", "value", "low", "high", "within_launch", "verdict", "blocks", "platform"]
 MOST = 8  # lines of a panel
+MOST_PARTS = 96  # of the time after a switch
 LOOKED_AT = 100  # blocks whose samples are read
 ALL, LOST, STOLEN, TAKEN, HOT = "any reason", "rejected", "stolen", "others", "throttled"
 LEFT_OUT = "left out"  # of every slice
 Row = dict[str, Any]
-Curve = Sequence[float | None]
 
 
 @once
@@ -70,9 +71,12 @@ def _by_block(results: Results) -> list[Row]:
 def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
     block = ["company", "block"]
-    seconds = windows.drop_duplicates([*block, "window"]).groupby(block)["open_s"].sum()
+    once = windows.drop_duplicates([*block, "window"])
+    once = once[once["open_s"] > 0]  # of a window without a slice that counts, what was read belongs to no time
+    seconds = once.groupby(block)["open_s"].sum()
     known = samples[samples["value"].notna()]
     own = {metric: known[known["metric"] == metric] for metric in ("steal_s", "foreign_s", "coolers")}
+    own |= {name: own[name].merge(once[[*block, "window"]], on=[*block, "window"]) for name in ("steal_s", "foreign_s")}
     stolen = own["steal_s"].groupby(block)["value"].sum() / own["steal_s"].groupby(block)["subject"].nunique() / seconds
     taken = own["foreign_s"].groupby(block)["value"].sum() / seconds
     hot = own["coolers"].assign(hot=own["coolers"]["value"] > 0).groupby(block)["hot"].mean()
@@ -96,27 +100,50 @@ def _ran(samples: pd.DataFrame) -> list[Row]:
 
 def _settling(results: Results) -> list[Row]:
     """Each lead's rate against the time since the last change of scene, averaged over its blocks."""
-    found: dict[str, list[tuple[Settled, Curve]]] = {}
+    found: dict[str, list[Curve]] = {}
+    waited: dict[str, list[float]] = {}
     for record in results.records:
-        settled = record.settled
-        for member in record.members:
-            if settled and member.role == "lead" and (curve := settled.response.get(member.name)):
-                found.setdefault(plain(member.name), []).append((settled, curve))
-    return [mark for lead, curves in found.items() for mark in _curve(lead, curves)]
+        if settled := record.settled:
+            for member in (member.name for member in record.members if member.role == "lead"):
+                own = [curve for seen in (*settled.earlier, settled) if (curve := Curve.of(seen, member)) is not None]
+                if own:
+                    found.setdefault(plain(member), []).extend(own)
+                    waited.setdefault(plain(member), []).append(settled.seconds)
+    return [mark for lead, curves in found.items() for mark in _marks(lead, curves, waited[lead])]
 
 
-def _curve(lead: str, curves: Sequence[tuple[Settled, Curve]]) -> Iterator[Row]:
-    """The mean of curves, whose slices need not be of one length: their parts are then of a mean length."""
-    parts = len(curves[0][1])
-    width = 1000 * fmean(settled.watched for settled, _ in curves) / parts
-    left_out = 1000 * fmean(settled.seconds for settled, _ in curves)
-    for part in range(parts):
-        logs = [log for _, curve in curves if (log := curve[part]) is not None]
-        place = (part + 0.5) * width
-        value = 100 * math.expm1(fmean(logs)) if logs else math.nan
+@dataclass(frozen=True)
+class Curve:
+    """A member's rate against the time since a change of scene, in slices of one length of one block."""
+
+    watched: float  # seconds that it covers
+    slices: int
+    logs: Sequence[float | None]  # of its parts
+
+    @classmethod
+    def of(cls, seen: Response, member: str) -> "Curve | None":
+        """A member's curve, where it has one."""
+        logs = seen.response.get(member)
+        return cls(seen.watched, max(1, seen.curves.get(member, 1)), logs) if logs else None
+
+    def at(self, seconds: float) -> float | None:
+        """The log rate at a time; None beyond its end, and where nothing was seen."""
+        part = math.floor(seconds / self.watched * len(self.logs))
+        return self.logs[part] if part < len(self.logs) else None
+
+
+def _marks(lead: str, curves: Sequence[Curve], waited: Sequence[float]) -> Iterator[Row]:
+    """The mean of curves at each time, by slices: those of launches that settle slowly cover more of it."""
+    longest = max(curve.watched for curve in curves)
+    width = max(min(curve.watched / len(curve.logs) for curve in curves), longest / MOST_PARTS)
+    left_out = 1000 * fmean(waited)
+    for part in range(round(longest / width)):
+        seen = [(log, curve.slices) for curve in curves if (log := curve.at((part + 0.5) * width)) is not None]
+        place = 1000 * (part + 0.5) * width
+        value = 100 * math.expm1(fmean(*zip(*seen, strict=True))) if seen else math.nan
         verdict = LEFT_OUT if place < left_out else ""
         yield {
-            "panel": SETTLING, "what": lead, "place": place, "value": value, "verdict": verdict, "blocks": len(curves)
+            "panel": SETTLING, "what": lead, "place": place, "value": value, "verdict": verdict, "blocks": len(waited)
         }  # fmt: skip
 
 

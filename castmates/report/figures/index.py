@@ -35,6 +35,8 @@ class Drawing(Protocol):
     def alternative(self, results: "Results", /) -> str:
         """What is read aloud in its place, without the platform before."""
 
+    # A module may also have `in_short`: the line in whose fold the figure stands where it shows little; else "".
+
 
 class Figure(NamedTuple):
     """A figure, and where it stands."""

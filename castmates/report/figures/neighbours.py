@@ -7,6 +7,7 @@ from castmates.report.figures.style import GREY, INK, MARKERS, Look, Name, looks
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.words import plain
+from castmates.study.spec import Plan
 
 # What runs without a neighbour has no colour.
 BASELINES: dict[str, Look] = {
@@ -22,11 +23,19 @@ def looks(results: Results, names: Iterable[str]) -> dict[str, Look]:
 
     The order of the study decides, not what a figure happens to show.
     """
+    return looks_in_order(neighbours(results), names)
+
+
+def looks_in_order(order: Iterable[str], names: Iterable[str]) -> dict[str, Look]:
+    """The same, where only the order of the neighbours is known."""
     names = list(dict.fromkeys(names))
-    known = looks_of(dict.fromkeys([*neighbours(results), *map(plain, names)]), shift=1)
+    known = looks_of(dict.fromkeys(filter(None, [*order, *map(plain, names)])), shift=1)
     found: dict[str, Look] = {}
     seats: Counter[str] = Counter()
     for name in names:
+        if not name:
+            found[name] = BASELINES["alone"]
+            continue
         colour, marker = known[plain(name)]
         found[name] = colour, MARKERS[(MARKERS.index(marker) + seats[plain(name)]) % len(MARKERS)]
         seats[plain(name)] += 1
@@ -43,11 +52,16 @@ def other_looks(results: Results, names: Iterable[Name]) -> dict[Name, Look]:
 @once
 def neighbours(results: Results) -> list[str]:
     """Everybody who runs beside a lead, together and one by one: in the plan's order, those of the controls last."""
-    mixes = (*results.plan.mixes, *(control.mix for control in results.plan.controls))
-    together = [plain("+".join(mix.antagonists)) for mix in mixes]
-    together += [plain(str(name)) for name in results.effects["antagonists"].unique()]
+    together = [str(name) for name in results.effects["antagonists"].unique()]
     for names in (results.controls["mix"], results.windows["mix"]):
         together += [beside(str(name)) for name in names.dropna().unique()]
+    return neighbours_of(results.plan, together)
+
+
+def neighbours_of(plan: Plan, more: Iterable[str] = ()) -> list[str]:
+    """Those of a plan in its order, then more that were measured."""
+    mixes = (*plan.mixes, *(control.mix for control in plan.controls))
+    together = [plain(name) for name in (*("+".join(mix.antagonists) for mix in mixes), *more)]
     single = [name for names in together for name in names.split("+")]
     return [name for name in dict.fromkeys([*together, *single]) if name]
 

@@ -75,9 +75,9 @@ def alternative(results: Results) -> str:
 
 
 def _leads(results: Results) -> list[tuple[str, str]]:
-    """Members and platforms whose median is known in some scene: the user's programs, then those of the controls."""
+    """Members and platforms with a median without a partition: the user's programs, then those of the controls."""
     table = results.latency
-    known = table[(table["role"] == "lead") & table["ms"].notna()]
+    known = table[(table["role"] == "lead") & (table["partition"] == UNMANAGED) & table["ms"].notna()]
     order = user_first(results, known["member"])
     return sorted(set(zip(known["member"], known["platform"], strict=True)), key=lambda one: (order.index(one[0]), one))
 

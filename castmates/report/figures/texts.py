@@ -20,13 +20,15 @@ class Texts:
     alternative: str
     key: str = ""  # where the figure has been drawn
     lacking: str = ""  # why there is nothing to show
+    in_short: str = ""  # the line in whose fold it stands, where it shows little
 
 
 def texts_for(name: str, results: Results, key: str = "") -> Texts:
     """Made from the numbers; what is read aloud begins with the platform, unless all is measured."""
     module = all_figures()[name].module
     alternative = first_words(results) + module.alternative(results)
-    return Texts(module.caption(results).strip(), alternative, key, module.lacking(results))
+    in_short = getattr(module, "in_short", lambda _: "")(results)
+    return Texts(module.caption(results).strip(), alternative, key, module.lacking(results), in_short)
 
 
 def whole_caption(texts: Texts, results: Results) -> str:

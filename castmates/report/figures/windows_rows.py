@@ -80,7 +80,8 @@ def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     who = samples["note"].map(name_of).where(samples["metric"] == "foreign_s", HYPERVISOR)
     table = samples.assign(who=who).groupby([*WINDOW, "who"], as_index=False)["value"].sum()
     table = table.merge(windows[[*WINDOW, "open_s"]], on=WINDOW)
-    table = table.assign(share_pct=(100 * table["value"] / table["open_s"]).clip(upper=100.0))[TAKEN]
+    open_s = table["open_s"].where(table["open_s"] > 0)  # no slice counts: what was taken belongs to no known time
+    table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0))[TAKEN]
     lost = windows[~windows["valid"]]
     named = [
         (*place, who, math.nan)

@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 import castmates
 from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
-from castmates.report.answer.answer import answer
-from castmates.report.answer.drawing import DEFAULT_MARGIN, curve_drawing, interval_scale
+from castmates.report.answer.answer import Answer, answer
+from castmates.report.answer.drawing import curve_drawing, interval_scale
 from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import FigurePart, contents, figure_parts
@@ -45,11 +45,11 @@ CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
-def write_page(results: Results, figures: Path, output: Path) -> None:
+def write_page(results: Results, figures: Path, output: Path, found: Answer | None = None) -> None:
     """Write the page, whole or not at all, with the SVGs of the folder `figures` inside."""
     texts = {name: texts_of(figures / name) for name in shown(results)}
     drawings = {name: inline_svg(figures / f"{name}.page.svg") for name, own in texts.items() if not own.lacking}
-    replace_text(output, page(results, drawings, texts))
+    replace_text(output, page(results, drawings, texts, found))
 
 
 def shown(results: Results) -> list[str]:
@@ -57,10 +57,16 @@ def shown(results: Results) -> list[str]:
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
-def page(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts] | None = None) -> str:
-    """The page's HTML; the figures' texts are made anew where they are not given."""
+def page(
+    results: Results,
+    drawings: Mapping[str, str],
+    texts: Mapping[str, Texts] | None = None,
+    found: Answer | None = None,
+) -> str:
+    """The page's HTML; the figures' texts and the answer are made anew where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
-    return folded(environment().get_template("report.html.j2").render(_context(results, drawings, texts)))
+    context = _context(results, drawings, texts, found or answer(results))
+    return folded(environment().get_template("report.html.j2").render(context))
 
 
 def not_available(texts: Mapping[str, Texts]) -> list[tuple[str, str]]:
@@ -116,11 +122,13 @@ def _size(head: str) -> str:
     return f' style="width: {width[1]}{width[2] or "px"}; aspect-ratio: {width[1]} / {height[1]}"'
 
 
-def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts]) -> dict[str, Any]:
+def _context(
+    results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts], found: Answer
+) -> dict[str, Any]:
     names = [name for name, own in texts.items() if not own.lacking]
     files = ("report.css", "figures.css", "report.js", "figures.js")
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
-    found, given_back = answer(results), attribution.sentences(results)
+    given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
     return {
         "results": results,
@@ -134,11 +142,14 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "answer": found,
         "scale": interval_scale(found, results.margin),
         "curves": [(curve, curve_drawing(curve)) for curve in found.curves[:CURVES]],
-        "margin_pct": 100 * results.margin if results.margin is not None else DEFAULT_MARGIN,
+        "margin_pct": 100 * results.margin if results.margin is not None else None,
         "stamped": stamped(results),
         "first": first_words(results),
         "running_head": " · ".join(
-            [origin(results) or " and ".join(results.platforms) or "no numbers", *(word for word, _ in stamps(results))]
+            [
+                origin(results) or " and ".join(results.platforms) or "no numbers",
+                *(pill.word for pill in stamps(results)),
+            ]
         ),
         "stamps": stamps(results),
         "health": health.summary(results),
@@ -151,6 +162,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
                 "alt": texts[name].alternative,
                 "caption": texts[name].caption,
                 "key": texts[name].key,
+                "in_short": texts[name].in_short,
             }
             for name in names
         },
@@ -158,6 +170,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "figure_parts": parts,
         "contents": contents(parts, lacking=len(names) < len(texts)),
         "attribution": attribution.rows(results),
+        "told_apart": attribution.same_for_all(results),
         "given_back": given_back,
         "costs": costs.rows(results),
         "latency": latency.rows(results),
@@ -181,7 +194,7 @@ def _context(results: Results, drawings: Mapping[str, str], texts: Mapping[str, 
         "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
-        "effect_level": f"{EFFECT_LEVEL:g}",
+        "effect_level": f"{effect_level(results.extended):g}",
         "control_level": words.percent_of(CONTROL_LEVEL),
         "designs": design.designs(results.plan),
         "rounds_decided": reasons(results.plan, results.decisions),

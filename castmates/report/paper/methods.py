@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, EFFECT_LEVEL
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
 from castmates.analysis.partitions.recommendation import MET, WRONG
 from castmates.report.paper import latex
 from castmates.report.results import Results
@@ -196,10 +196,11 @@ def _statistics(results: Results) -> Iterable[str]:
     if (results.effects["verdict"] == "too few blocks").any():
         yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
+    extended = " (launches were added after a look at the results)" if results.extended else ""
     yield (
         f"A change is called slower or faster where p, Holm-adjusted over the rows of a baseline, is below "
-        f"{EFFECT_LEVEL:g}, and equivalent to none where its interval lies inside {margin}; controls are judged at "
-        f"{CONTROL_LEVEL:g}."
+        f"{effect_level(results.extended):g}{extended}, and equivalent to none where its interval lies inside "
+        f"{margin}; controls are judged at {CONTROL_LEVEL:g}."
     )
     yield from _of_steps_and_shares(results)
     yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"

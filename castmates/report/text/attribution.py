@@ -48,6 +48,12 @@ def isolation(total: Row) -> str:
     return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
 
 
+def same_for_all(results: Results) -> str:
+    """How parts were told apart, where that is the same for all pairs; "" where it is not."""
+    how = {isolation(total) if total["partition"] else str(total["note"]) for total, _ in mixes(results)}
+    return how.pop() if len(how) == 1 else ""
+
+
 def ways(total: Row) -> str:
     """`4 of 11 ways`."""
     own, all_ways = total["lead_ways"], total["cache_ways"]

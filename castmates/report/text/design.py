@@ -4,10 +4,10 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from castmates.report.text.words import counted
+from castmates.report.text.words import counted, listed
 from castmates.study.cpus import format_cpu_list
 from castmates.study.decisions import UNDECIDED
-from castmates.study.spec import Design, Member, Plan
+from castmates.study.spec import Block, Design, Member, Plan
 
 Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
 
@@ -23,12 +23,13 @@ def designs(plan: Plan) -> list[Shown]:
     Blocks that differ in their rounds alone, as those that first launches decided on do, are shown together.
     """
     texts: dict[int, str] = {}  # blocks may share a design
-    groups: dict[str, list[Design]] = {}
-    for design in (block.design for block in plan.blocks):
-        if id(design) not in texts:
-            texts[id(design)] = design.model_copy(update={"rounds": UNDECIDED, "decided": False}).canonical()
-        groups.setdefault(texts[id(design)], []).append(design)
-    return [(_heading(len(group), len(groups)), _pairs(group)) for group in groups.values()]
+    groups: dict[str, list[Block]] = {}
+    for block in plan.blocks:
+        if id(block.design) not in texts:
+            alike = block.design.model_copy(update={"rounds": UNDECIDED, "decided": False})
+            texts[id(block.design)] = alike.canonical()
+        groups.setdefault(texts[id(block.design)], []).append(block)
+    return [(_heading(group, len(groups)), _pairs([block.design for block in group])) for group in groups.values()]
 
 
 def cast(plan: Plan) -> list[dict[str, str]]:
@@ -65,8 +66,9 @@ def _members(plan: Plan) -> list[Member]:
     return [member for company in companies.values() for member in company.members]
 
 
-def _heading(count: int, of: int) -> str:
-    which = "the blocks" if of == 1 else counted(count, "block")
+def _heading(group: Sequence[Block], of: int) -> str:
+    leads = [member.workload for block in group for member in block.company.members if member.role == "lead"]
+    which = f"{counted(len(group), 'launch')} of {listed([*dict.fromkeys(leads)])}" if of > 1 else "the launches"
     return f"Design of {which} (times in seconds)"
 
 
@@ -76,12 +78,12 @@ def _pairs(alike: Sequence[Design]) -> list[tuple[str, str]]:
 
 
 def _rounds(designs: Sequence[Design]) -> str:
-    """9; or "3 (in 2 blocks), 9 (in 3 blocks)" where they differ."""
+    """9; or "3 (in 2 launches), 9 (in 3 launches)" where they differ."""
     counts = Counter(design.rounds for design in designs)
     words = {number: str(number) if number != UNDECIDED else "not decided" for number in counts}
     if len(counts) == 1:
         return "".join(words.values())
-    return ", ".join(f"{words[number]} (in {counted(count, 'block')})" for number, count in sorted(counts.items()))
+    return ", ".join(f"{words[number]} (in {counted(count, 'launch')})" for number, count in sorted(counts.items()))
 
 
 def _text(value: object) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
-from castmates.report.facts import Settled
+from castmates.report.facts import LedgerFacts, Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.words import (
@@ -22,6 +23,7 @@ from castmates.report.text.words import (
     plain,
     rejection_sentence,
 )
+from castmates.results.named import retry_command
 from castmates.study.looks import reached_words
 from castmates.study.spec import UNMANAGED
 
@@ -37,12 +39,14 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Controls", results.stamp[1]),
         ("Sensitivity", results.sensitivity[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
-        ("Windows", rejection_sentence(results.blocks, results.windows)),
+        ("Measurements", rejection_sentence(results.blocks, results.windows)),
+        ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),
+        ("Later halves of slices", later_sentence(pooled_growth(results.plan, results.windows))),
         ("Precision", reached_words(results.looks)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
-        ("Blocks", failure_sentence(results.blocks)),
+        ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
     ]
     return [(term, text) for term, text in rows if text]
@@ -66,6 +70,19 @@ def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
+    """How many stretches of rounds lost all their windows to a finding in one slice; "" where none did."""
+    rejected = sum(ledger.stretches_rejected for ledger in ledgers)
+    if not rejected:
+        return ""
+    because = Counter[str]()
+    for ledger in ledgers:
+        because.update(ledger.stretches_because)
+    kinds = listed([f"{kind} ({count})" for kind, count in because.most_common()])
+    of_all = f"{rejected} of {counted(sum(ledger.stretches for ledger in ledgers), 'stretch')} of rounds"
+    return f"{of_all} lost all {'its' if rejected == 1 else 'their'} windows to a finding in a single slice: {kinds}."
 
 
 def control(row: Row) -> dict[str, Any]:
@@ -143,6 +160,20 @@ def growth_sentence(rows: Sequence[Row]) -> str:
     )
 
 
+def later_sentence(found: Sequence[Growth]) -> str:
+    """How much more is lost in the later halves of slices, all losses together, and how wrong losses may be by it."""
+    parts = []
+    for one in found:
+        where = f" ({one.platform})" if len(found) > 1 else ""
+        change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
+        parts.append(
+            f"Over all losses against solo, leads are slowed down by {change} in the later halves of slices than in "
+            f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
+            + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
+        )
+    return " ".join(parts)
+
+
 def _largest_excess(rows: Sequence[Row]) -> str:
     """How much more often than its baseline a scene was rejected at most, where no effect is flagged."""
     excess = [(row["rejection_rate"] - row["baseline_rejection_rate"], row) for row in rows]
@@ -153,7 +184,7 @@ def _largest_excess(rows: Sequence[Row]) -> str:
     if points <= 0:
         return "No scene was rejected more often than its baseline."
     most = f"{number(100 * points)} points ({_effect(row)})"
-    return f"None is flagged; the largest excess of rejected windows over the baseline is {most}."
+    return f"None is flagged; the largest excess of rejected measurements over the baseline is {most}."
 
 
 def _effect(row: Row) -> str:
@@ -171,7 +202,7 @@ def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tup
     allowed = sum(designed[block][1] for block in used)
     if not used:
         return ""
-    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'block')}"
+    blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
 
 
@@ -194,12 +225,12 @@ def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
         who = f", {slowest.most_common(1)[0][0]} most often the last" if slowest else ""
         parts.append(f"rates were steady after {_seconds(steady)}{who}")
     if unseen:
-        where = f" in {unseen} of {counted(len(blocks), 'block')}" if unseen < len(blocks) else ""
+        where = f" in {unseen} of {counted(len(blocks), 'launch')}" if unseen < len(blocks) else ""
         parts.append(f"it was not seen when rates became steady{where}")
     if never:
         parts.append(
             f"rates did not become steady within the longest settle time in {len(never)} of "
-            f"{counted(len(blocks), 'block')}: {listed(never)}"
+            f"{counted(len(blocks), 'launch')}: {listed(never)}"
         )
     return f"{'; '.join(parts)}.{_raise_it(blocks)}"
 
@@ -210,7 +241,7 @@ def _raise_it(blocks: Sequence[Settled]) -> str:
     if 2 * len(raised) <= len(blocks):
         return ""
     longest = math.ceil(round(100 * max(raised), 6)) / 100
-    return f" {len(raised)} of {counted(len(blocks), 'block')} had to raise it: raise budget.settle to {longest:g}."
+    return f" {len(raised)} of {counted(len(blocks), 'launch')} had to raise it: raise budget.settle to {longest:g}."
 
 
 def _seconds(values: Sequence[float]) -> str:

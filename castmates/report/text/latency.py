@@ -1,12 +1,14 @@
-"""How long steps take: rows of the page's table, and why some quantiles are missing."""
+"""How long steps take: rows of the page's table, and why some quantiles are left out."""
 
 from typing import Any
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, listed, number, plain
+from castmates.study.spec import UNMANAGED
 
 Row = dict[str, Any]
+TOO_FEW, LEFT_OUT = "too few steps", "left out"
 
 
 def rows(results: Results) -> list[Row]:
@@ -18,7 +20,10 @@ def rows(results: Results) -> list[Row]:
             quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
         )
         row["cells"][quantile["quantile"]] = _cell(quantile)
-    return [row | {"cells": [row["cells"][name] for name in QUANTILES], "step": _step(row)} for row in lines.values()]
+    return [
+        row | {"cells": [row["cells"][name] for name in QUANTILES], "step": _step(row), "beside": _scene(row)}
+        for row in lines.values()
+    ]
 
 
 def needed() -> str:
@@ -27,7 +32,7 @@ def needed() -> str:
 
 
 def refusals(results: Results) -> list[str]:
-    """For each member and quantile, in how many scenes it is missing, and why in the first of them."""
+    """For each member and quantile, in how many scenes it is left out, and why in the first of them."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in records(results.latency):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
@@ -35,8 +40,8 @@ def refusals(results: Results) -> list[str]:
     for (member, quantile), scenes in groups.items():
         if refused := [row for row in scenes if row["refused"]]:
             sentences.append(
-                f"{quantile} of {plain(member)} is missing in {_which(len(refused), len(scenes))}; "
-                f"in {refused[0]['scene']}: {refused[0]['refused']}."
+                f"{quantile} of {plain(member)} is left out in {_which(len(refused), len(scenes))}; "
+                f"{_scene(refused[0])}: {refused[0]['refused']}."
             )
     return sentences
 
@@ -50,7 +55,14 @@ def _which(refused: int, scenes: int) -> str:
 
 def _cell(row: Row) -> Row:
     if row["refused"]:
-        return {"value": "", "ms": "missing", "ms_interval": "", "ratio": "", "ratio_interval": "", "left": ""}
+        return {
+            "value": "",
+            "ms": LEFT_OUT if "units" in row["refused"] else TOO_FEW,
+            "ms_interval": "",
+            "ratio": "",
+            "ratio_interval": "",
+            "left": "",
+        }
     places = digits(row["ms"])
     return {
         "value": row["ms"],
@@ -70,5 +82,17 @@ def digits(ms: float) -> int:
 
 
 def _step(row: Row) -> str:
-    """What a step of the member is: 1 step, 4096 load."""
-    return f"{row['units']:g} {row['unit']}" if row["units"] == row["units"] else row["unit"]
+    """What a step of the member is: 1 step, 4,096 loads."""
+    return counted(int(row["units"]), str(row["unit"])) if row["units"] == row["units"] else str(row["unit"])
+
+
+def _scene(row: Row) -> str:
+    """Where it ran: solo; placebo on 2; beside stream; beside stream, under split-4."""
+    kind, _, cpus = str(row["scene"]).partition("@")[0].partition(":")
+    if row["kind"] == "corun":
+        others = plain(row["mix"]).split("+")
+        others.remove(row["workload"])
+        where = f"beside {' and '.join(others)}"
+    else:
+        where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind
+    return where if row["partition"] == UNMANAGED else f"{where}, under {row['partition']}"

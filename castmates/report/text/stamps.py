@@ -1,14 +1,36 @@
-"""What is stamped on the page and on every figure, in a few words."""
+"""What is stamped on the page and on every file of a figure, in a few plain words; the tables have the codes."""
+
+from typing import NamedTuple
 
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, origin_word
-from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW
+from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW, UNSTABLE
 from castmates.report.results import Results
 from castmates.report.text.words import listed
 
-_STAMPS = {TOO_FEW: "too few blocks for the controls", NO_DATA: "no data for the controls"}
-_SENSITIVITY = {TOO_FEW: "too few blocks for the positive control", NOT_MEASURED: "sensitivity not measured"}
+# docs/report.md defines each.
+_CONTROLS = {
+    TRUSTWORTHY: "noise within the margin",
+    INCONCLUSIVE: "noise may exceed the margin",
+    UNSTABLE: "not steady",
+    TOO_FEW: "too few launches to know the noise",
+    NO_DATA: "noise not measured",
+}
+_SENSITIVITY = {
+    SENSITIVE: "a known loss was seen",
+    INSENSITIVE: "a known loss was missed",
+    TOO_FEW: "too few launches of a known loss",
+    NOT_MEASURED: "no known loss measured",
+}
 GOOD, BAD, NEITHER = "good", "bad", "neither"
+
+
+class Pill(NamedTuple):
+    """A stamp as it is shown."""
+
+    word: str
+    state: str
+    meaning: str  # in a sentence
 
 
 def origin(results: Results) -> str:
@@ -16,32 +38,32 @@ def origin(results: Results) -> str:
     return origin_word(results.platforms)
 
 
-def stamps(results: Results) -> list[tuple[str, str]]:
+def stamps(results: Results) -> list[Pill]:
     """The stamps of the study, of its sensitivity and, where masks were set, of them; each with how good it is.
 
     What is not measured has no good ones: that a model agrees with itself shows nothing of a machine.
     """
-    word, sensitive = results.stamp[0], results.sensitivity[0]
+    (word, why), (sensitive, seen) = results.stamp, results.sensitivity
     masks = results.masks
     well = NEITHER if origin(results) else GOOD
     return [
-        (_STAMPS.get(word, word), well if word == TRUSTWORTHY else BAD),
-        (_SENSITIVITY.get(sensitive, sensitive), well if sensitive == SENSITIVE else BAD),
-        *([(f"masks {masks[0]}", well if masks[0] == VERIFIED else BAD)] if masks else []),
+        Pill(_CONTROLS[word], well if word == TRUSTWORTHY else BAD, why),
+        Pill(_SENSITIVITY[sensitive], well if sensitive == SENSITIVE else BAD, seen),
+        *([Pill(f"cache partitions {masks[0]}", well if masks[0] == VERIFIED else BAD, masks[1])] if masks else []),
     ]
 
 
 def caveat(results: Results) -> str:
-    """What stands in the corner of every figure; "" where the study is measured, trustworthy and nothing is wrong."""
-    (word, state), (sensitive, _), *masks = stamps(results)
-    parts = [origin(results)] + [word] * (state == BAD)
-    parts += [sensitive] * (sensitive == INSENSITIVE)
-    return " · ".join(filter(None, parts + [word for word, state in masks if state == BAD]))
+    """What stands in the corner of a figure's files; "" where all is measured and nothing speaks against it."""
+    control, sensitive, *masks = stamps(results)
+    parts = [origin(results)] + [control.word] * (control.state == BAD)
+    parts += [sensitive.word] * (results.sensitivity[0] == INSENSITIVE)
+    return " · ".join(filter(None, parts + [pill.word for pill in masks if pill.state == BAD]))
 
 
 def stamped(results: Results) -> str:
-    """The sentence at the end of every caption."""
-    words = [origin(results), *(word for word, _ in stamps(results))]
+    """The sentence at the end of every caption that travels with its figure."""
+    words = [origin(results), *(pill.word for pill in stamps(results))]
     return f"This study is stamped: {', '.join(filter(None, words))}."
 
 

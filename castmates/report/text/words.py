@@ -78,12 +78,12 @@ def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:
     """How many windows were rejected, and the commonest reasons."""
     total, rejected = int(blocks["windows"].sum()), int(blocks["windows_rejected"].sum())
     if not total:
-        return "No window was measured."
+        return "Nothing was measured."
     if not rejected:
-        return f"None of the {total} windows was rejected."
+        return f"None of the {total} measurements was rejected."
     share = number(100 * rejected / total)
     verb = "was" if rejected == 1 else "were"
-    return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
+    return f"{rejected} of {counted(total, 'measurement')} ({share} %) {verb} rejected{_reasons(windows)}."
 
 
 def _reasons(windows: pd.DataFrame) -> str:
@@ -99,36 +99,37 @@ def kinds_of(reasons: str) -> list[str]:
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
-def failure_sentence(blocks: pd.DataFrame) -> str:
+def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates retry") -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
     if failed.empty:
-        first = {0: "There are no blocks.", 1: "The only block was measured."}.get(
-            len(blocks), f"All {len(blocks)} blocks were measured."
+        first = {0: "There are no launches.", 1: "The only launch was measured."}.get(
+            len(blocks), f"All {len(blocks)} launches were measured."
         )
     else:
-        first = f"{len(failed)} of {counted(len(blocks), 'block')} failed: {_failures(failed)}. {_retry(len(failed))}"
-    return f"{first} {_unclean(unclean, after_failures=not failed.empty)}" if unclean else first
+        count = f"{len(failed)} of {counted(len(blocks), 'launch')}"
+        first = f"{count} failed: {_failures(failed)}. {_retry(len(failed), retry)}"
+    return f"{first} {_unclean(unclean, retry, after_failures=not failed.empty)}" if unclean else first
 
 
 def _failures(failed: pd.DataFrame) -> str:
     """The first reasons."""
     reasons = list(dict.fromkeys(reason.rstrip(".") for reason in failed["reason"] if reason))
-    more = f"; and {len(reasons) - 3} further reasons, in the table of blocks" if len(reasons) > 3 else ""
+    more = f"; and {len(reasons) - 3} further reasons, in the table of launches" if len(reasons) > 3 else ""
     return f"{'; '.join(reasons[:3]) or 'no reason was given'}{more}"
 
 
-def _unclean(count: int, after_failures: bool) -> str:
-    sentence = f"{counted(count, 'block')} {'has' if count == 1 else 'have'} a rejected window in every round"
+def _unclean(count: int, retry: str, after_failures: bool) -> str:
+    sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected measurement in every round"
     if after_failures:
-        return f"{sentence}; `castmates retry` discards {_them(count)} too."
-    return f"{sentence}. {_retry(count)}"
+        return f"{sentence}; `{retry}` discards {_them(count)} too."
+    return f"{sentence}. {_retry(count, retry)}"
 
 
-def _retry(count: int) -> str:
+def _retry(count: int, retry: str) -> str:
     them = _them(count)
-    return f"`castmates retry` discards {them}, so that the next sweep measures {them} again."
+    return f"`{retry}` discards {them}, so that the next sweep measures {them} again."
 
 
 def _them(count: int) -> str:

@@ -73,6 +73,8 @@ SLICES: Columns = {
     "counted": "bool",  # it is part of its window's rate
     "reasons": "str",  # why it does not count; "" too where it was dropped with another of its cycle
     "platform": "str",
+    "length_s": "float64",  # nominal length, from switch_ns on: the step that ends a slice comes after it
+    "steady_s": "float64",  # from switch_ns on, left out of this member's progress
 }
 
 # blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes `<phase>_s`, the

@@ -168,7 +168,8 @@ def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     lead = company.lead.name
     length = min(design.window, LONGEST_COST_WINDOW)
     assert outcome.pace is not None
-    pace = outcome.pace.of_length(max(length, STEPS * outcome.pace.steps.of_member[lead]))
+    measured_s = max(length, STEPS * outcome.pace.steps.of_member[lead])
+    pace = outcome.pace.of_length(measured_s, outcome.settle_seconds)
     members = {member.name: member for member in company.members}
     scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))

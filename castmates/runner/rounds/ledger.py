@@ -46,7 +46,7 @@ class Ledger:
         _drop_broken_cycles(windows)
         of_all = list(dict.fromkeys(reason for window in windows for reason in self.proofs(window.watched)))
         for window in windows:
-            window.reasons = [*of_all, *self._judge_window(window)]
+            window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
 
     def judge(self, each: Slice, slow: frozenset[str] = frozenset()) -> list[str]:
         """Every reason for which a slice does not count; `slow` members are looked at in watched slices alone."""
@@ -66,13 +66,14 @@ class Ledger:
 
     def _judge_window(self, window: Window) -> list[str]:
         """Every reason for which a window as a whole does not count."""
-        measured, counted = len(window.slices), sum(each.counted for each in window.slices)
-        if measured == 1:
-            return list(window.slices[0].reasons)
         # A member too slow for the usual slices must still work in them, or the lead was as good as alone.
         watched = Readings(window.watched.samples, window.watched.seconds)
         if stalled := self._progress(window.watched, watched, window.slow):
             return stalled
+        if window.cycles == 1:
+            own = [] if any(each.counted for each in window.slices) else window.slices
+            return list(dict.fromkeys(reason for each in own for reason in each.reasons))
+        measured, counted = window.cycles, len({each.cycle for each in window.slices if each.counted})
         least = self.design.limits.cycles
         if counted < least * measured:
             kinds = ", ".join(_kinds(reason for each in window.slices for reason in each.reasons)) or "others' slices"
@@ -108,7 +109,8 @@ class Ledger:
                 reasons.append(f"no progress: {name} reports that it is at its end")
             else:
                 begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
-                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in progress.records), each.close_ns])
+                beats = each.heartbeats(name).records
+                silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in beats), each.close_ns])
                 if silent_s > self.design.limits.silence * seconds:
                     reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
         return reasons
@@ -177,22 +179,26 @@ def _masks(watched: Slice) -> list[str]:
 
 def _drop_broken_cycles(windows: Sequence[Window]) -> None:
     """A slice that does not count takes the others of its cycle with it, where windows have more than one."""
-    slices = [each for window in windows if len(window.slices) > 1 for each in window.slices]
+    slices = [each for window in windows if window.cycles > 1 for each in window.slices]
     broken = {each.cycle for each in slices if each.reasons}
     for each in slices:
         each.dropped = each.cycle in broken and not each.reasons
 
 
-def summary(windows: Sequence[Window]) -> dict[str, dict[str, object]]:
+def summary(windows: Sequence[Window]) -> dict[str, object]:
     """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
     of_windows = [(window.scene.kind, _kinds(window.reasons)) for window in rejected]
+    of_stretches = {(window.round, window.watched.stretch): _kinds(window.of_stretch) for window in windows}
     slices = [each for window in windows for each in window.all_slices]
     of_slices = [(each.scene.kind, _kinds(each.reasons)) for each in slices if each.reasons]
     return {
         "windows": dict(Counter(window.scene.kind for window in windows)),
         "rejected": dict(Counter(window.scene.kind for window in rejected)),
         "because": _by_kind(of_windows),
+        "stretches": len(of_stretches),
+        "stretches_because": dict(Counter(kind for kinds in of_stretches.values() for kind in kinds)),
+        "stretches_rejected": sum(bool(kinds) for kinds in of_stretches.values()),
         "slices": dict(Counter(each.scene.kind for each in slices)),
         "slices_rejected": dict(Counter(kind for kind, _ in of_slices)),
         "slices_dropped": dict(Counter(each.scene.kind for each in slices if each.dropped)),

@@ -17,25 +17,31 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
     progress.rounds_begin(outcome)
-    steps, lead = warm_up(stage, block), block.company.lead.name
+    begin, lead = stage.now_ns(), block.company.lead.name
+    steps = warm_up(stage, block)
+    ready = stage.now_ns()
     outcome.settling = Settling(first_settle(design, steps, lead), design.longest_settle, lead)
     rounds = Rounds(outcome, stage, steps)
     say(rounds.about())
     number, last = 0, design.rounds + design.spare_rounds
     while outcome.rounds < design.rounds and number < last:
         number += 1
+        rounds.prepare()
         windows = rounds.measure(number)
         outcome.windows += windows
         if too_short := rounds.learn(windows):
             # What was measured in shorter slices does not count, and does not use up the rounds.
             for window in outcome.windows:
-                window.reasons.append(too_short)
+                window.reasons.insert(0, too_short)  # before what shorter slices may have caused
             last = number + design.rounds + design.spare_rounds
+            rounds.prepare()
             say(rounds.about())
         outcome.rounds = _clean_rounds(outcome.windows)
         say(f"round {number}: {_summary(windows)}")
         progress.round_ended(outcome, number)
     stage.switch([])
+    # What a round costs decides how many there are; warming up is part of a launch, however many rounds follow.
+    outcome.warm_up_seconds, outcome.measure_seconds = (ready - begin) / 1e9, (stage.now_ns() - ready) / 1e9
 
 
 def _clean_rounds(windows: Sequence[Window]) -> int:

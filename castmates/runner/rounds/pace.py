@@ -1,7 +1,7 @@
 """How long slices are: found for a launch from what its members did while they warmed up."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from castmates.study.spec import Design, Scene
@@ -19,8 +19,16 @@ class Steps:
     """How long a step of each member takes, and what a change of scene costs; in seconds."""
 
     of_scene: Mapping[str, float]  # by scene, of who ends its slices: the lead, or who is alone
-    of_member: Mapping[str, float]  # the longest that was seen
+    of_member: Mapping[str, float]  # the longest that was seen; infinite where one was not seen to make any
     switch: float
+
+    def with_those_of(self, scenes: Iterable[tuple[str, str, float]]) -> "Steps":
+        """These, and those of more scenes: each with who ends its slices, and how long a step of that one took."""
+        of_scene, of_member = dict(self.of_scene), dict(self.of_member)
+        for scene, who, step in scenes:
+            of_scene[scene] = step
+            of_member[who] = max(step, of_member.get(who, 0.0))
+        return Steps(of_scene, of_member, self.switch)
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Pace:
     watch_s: float  # that a watched slice is open, at least
     slow: frozenset[str]  # members that make too few steps in a slice
     steps: Steps
-    window_s: float  # that a scene is measured in a round, at least
+    cycles: int  # slices that make a window
     why: str = ""  # what the length comes from
 
     @property
@@ -58,21 +66,18 @@ class Pace:
             "watch": self.watch_s,
             "switch": round(self.steps.switch, 6),
             "slow": sorted(self.slow),
-            "steps": {name: round(step, 6) for name, step in self.steps.of_member.items()},
+            "steps": {
+                name: round(step, 6) if math.isfinite(step) else None for name, step in self.steps.of_member.items()
+            },
         }
 
     def step_of(self, scene: Scene) -> float:
         """How long a step takes that ends a slice of this scene, as far as it is known."""
         return self.steps.of_scene.get(scene.name) or max(self.steps.of_scene.values(), default=0.0)
 
-    def of_length(self, measured_s: float) -> "Pace":
-        """The pace of single slices that measure for so long."""
-        return replace(self, length_s=self.settle_s + measured_s, watch_s=0.0, slow=frozenset())
-
-    @property
-    def cycles(self) -> int:
-        """How many slices make a window."""
-        return max(1, math.ceil(round(self.window_s / max(self.length_s - self.settle_s, 1e-9), 3)))
+    def of_length(self, measured_s: float, settle_s: float) -> "Pace":
+        """The pace of single slices that settle, and measure, for so long."""
+        return replace(self, length_s=settle_s + measured_s, settle_s=settle_s, watch_s=0.0, slow=frozenset())
 
 
 def first_settle(design: Design, steps: Steps, lead: str) -> float:
@@ -99,13 +104,24 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         why, length_s = max(wishes.items(), key=lambda wish: wish[1])
         length_s = _filling_windows(length_s, settle_s, window_s)
     else:
-        why, length_s = "the study", max(design.slice, SETTLES / (SETTLES - 1) * settle_s)
+        why, length_s = _as_fixed(design.slice, settle_s, STEPS * _longest_of(lead, steps))
     length_s = min(length_s, settle_s + design.longest_window)
     measured_s = length_s - settle_s
+    cycles = max(1, math.ceil(round(window_s / max(measured_s, 1e-9), 3)))
     slow = frozenset(
         name for name, step in steps.of_member.items() if name != lead and FEWEST_BEATS * step > measured_s
     )
-    return Pace(length_s, settle_s, watch_s, slow, steps, window_s, why)
+    return Pace(length_s, settle_s, watch_s, slow, steps, cycles, why)
+
+
+def _as_fixed(length_s: float, settle_s: float, steps_s: float) -> tuple[str, float]:
+    """The study's length, unless more than a quarter of it would be left out; what it lacks is reported."""
+    why = "the study"
+    if length_s < SETTLES * settle_s:
+        why, length_s = f"{SETTLES} settle times, more than the study's {1e3 * length_s:.0f} ms", SETTLES * settle_s
+    if length_s - settle_s < steps_s:
+        why += f"; too short for {STEPS} steps of the lead"
+    return why, length_s
 
 
 def _filling_windows(length_s: float, settle_s: float, window_s: float) -> float:

@@ -115,7 +115,7 @@ def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
         if not phase.name.startswith(f"{OTHER_THREADS}/"):  # counts are the whole process's: not theirs alone
             by_name.setdefault(phase.name, []).append(phase)
     whole = all(reported.whole(each.open_ns, each.close_ns) for each in slices)
-    intervals = _series(member, window.watched)
+    intervals = _series(member, window.watched) if window.watched.counted else {}
     for name, phases in by_name.items():
         stays = _Stays(member, name, phases)
         for place in range(len(reported.counters)):
@@ -123,8 +123,9 @@ def _counts(member: str, reported: Reported, window: Window) -> Iterator[Count]:
         for (event, scope), series in intervals.items():
             if (count := _by_time(stays, event, scope, series)) is not None:
                 yield count
-    spans = {name: [(phase.begin_ns, phase.end_ns) for phase in phases] for name, phases in by_name.items()}
-    yield from topdown_counts(member, spans, window.watched)
+    if window.watched.counted:
+        spans = {name: [(phase.begin_ns, phase.end_ns) for phase in phases] for name, phases in by_name.items()}
+        yield from topdown_counts(member, spans, window.watched)
 
 
 @dataclass(frozen=True)

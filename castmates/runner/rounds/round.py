@@ -1,10 +1,12 @@
 """One round of a launch: its stretches, the cycles of each, and the slices of these."""
 
 import gc
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
@@ -13,6 +15,7 @@ from castmates.runner.rounds.pace import Pace, Steps, pace_of
 from castmates.runner.rounds.settling import Settling, is_not_settled
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
 from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
 from castmates.study.schedule import Stretch, stretches
 from castmates.study.spec import Member, Scene
@@ -29,6 +32,8 @@ class Rounds:
     steps: Steps
     pace: Pace = field(init=False)
     _slices: int = 0  # measured so far
+    _silent: set[str] = field(default_factory=set)  # slow members that made no step in this round
+    _learned: bool = True  # something that asks for another length of slices
 
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
@@ -36,7 +41,20 @@ class Rounds:
         self._members: Mapping[str, Member] = {member.name: member for member in block.company.members}
         self._design = block.design
         self._ledger = Ledger(self.stage, self._members, block.design, frozenset(self.outcome.runner_cpus))
-        self._choose_pace()
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Choose the length of the next round's slices, where something new was learned.
+
+        Only before a round: what is chosen was then used, so that the block's record has the lengths it was made of.
+        """
+        if not self._learned:
+            return
+        lead = self.outcome.block.company.lead.name
+        self.pace = pace_of(self._design, self.steps, lead, self._settling.seconds, self.stage.hardware.watch_s)
+        self._settling.watch(self.pace.length_s)
+        self.outcome.pace = self.pace
+        self._learned = False
 
     def about(self) -> str:
         """The length of slices in words."""
@@ -49,6 +67,8 @@ class Rounds:
     def measure(self, number: int) -> list[Window]:
         """Measure every scene in the slices of this round, stretch by stretch."""
         windows: list[Window] = []
+        self.outcome.paces[number] = self.pace
+        self._silent = set()
         # What is found later takes half of these slices at most: else few would have steps left, those with quick ones.
         most = max(MOST_LEFT_OUT * self.pace.length_s, self.pace.settle_s)
         steady_s = partial(self._settling.seconds_of, at_most=most)
@@ -61,6 +81,7 @@ class Rounds:
                 if changed:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
+            self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs
             for each in (each for window in new for each in window.all_slices):
                 each.stretch, each.steady_s = place, steady_s
             self._ledger.judge_stretch(new)
@@ -76,9 +97,21 @@ class Rounds:
         known = settling.seconds, dict(settling.others)
         too_short = settling.learn(each for window in windows for each in window.slices)
         if known != (settling.seconds, settling.others):
-            self._choose_pace()
+            self._learned = True
             self._judge_anew()
+        self._learn_steps(windows)
         return too_short
+
+    def _learn_steps(self, windows: Sequence[Window]) -> None:
+        """Learn how long steps take in scenes that nobody warmed up in: those under partitions.
+
+        A lead with little cache takes longer, and would else have too few steps in slices that were made for more.
+        """
+        new = [window for window in windows if window.scene.name not in self.steps.of_scene and window.slices]
+        if not new:
+            return
+        self.steps, before = self.steps.with_those_of(map(_step_in, new)), self.steps
+        self._learned |= self.steps.of_member != before.of_member
 
     def _judge_anew(self) -> None:
         """Judge all windows with what is left of their slices, now that more is left out."""
@@ -93,12 +126,6 @@ class Rounds:
     def _settling(self) -> Settling:
         assert self.outcome.settling is not None
         return self.outcome.settling
-
-    def _choose_pace(self) -> None:
-        lead = self.outcome.block.company.lead.name
-        self.pace = pace_of(self._design, self.steps, lead, self._settling.seconds, self.stage.hardware.watch_s)
-        self._settling.watch(self.pace.length_s)
-        self.outcome.pace = self.pace
 
     def _lead_in(self, stretch: Stretch) -> None:
         """Run every scene once unmeasured: caches were emptied, or are full of what others left under other masks."""
@@ -126,22 +153,44 @@ class Rounds:
             self.stage.look_after()
         return list(windows.values())
 
+    def _silent_in(self, watched: Slice) -> set[str]:
+        """Slow members without a step; a program that is run again and again may need longer for one run."""
+        return {
+            name
+            for name in self.pace.slow.intersection(watched.scene.active)
+            if self._members[name].progress != "runs" and not watched.progress(name).records
+        }
+
     def _measure(self, scene: Scene, number: int, watched: bool) -> Slice:
         if watched:
-            each = measure_watched(self.stage, scene, self.pace, self._members, self._design, number)
+            each = measure_watched(self.stage, scene, self.pace, self._members, self._design, number, self._silent)
+            self._silent |= self._silent_in(each)
         else:
             each = measure_slice(self.stage, scene, self.pace)
         self._slices += 1
-        each.round, each.number = number, self._slices
+        each.round, each.number, each.length_s = number, self._slices, self.pace.length_s
         return each
+
+
+def _step_in(window: Window) -> tuple[str, str, float]:
+    """A scene, who ends its slices, and how long a step of that one took; as long as was looked at, if none was seen.
+
+    Slices that were rejected because of too few steps are looked at too: they have the longest.
+    """
+    who = window.scene.active[0]
+    longest = max(each.seconds for each in window.slices)
+    known = [step for each in window.slices if (step := step_of(each.since_switch[who], math.inf)) < math.inf]
+    return window.scene.name, who, median(known) if known else longest
 
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
     """Put the collector of this process off: it would work at any moment, on a CPU that is measured."""
+    was_on = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_on:
+            gc.enable()

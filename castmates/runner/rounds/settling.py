@@ -94,6 +94,7 @@ class Settling:
     slowest: str = ""  # the lead, and its scene that took that long
     watched: float = 0.0  # seconds after a change that were looked at
     responses: dict[str, dict[str, Response]] = field(default_factory=dict)  # by process, by scene
+    earlier: list[dict[str, object]] = field(default_factory=list)  # what slices of other lengths showed, as recorded
 
     def __post_init__(self) -> None:
         """Look for it only where it may be raised."""
@@ -103,8 +104,10 @@ class Settling:
     def watch(self, length_s: float) -> None:
         """Begin anew with slices of this length."""
         if length_s != self.watched:
+            if self.responses:
+                self.earlier.append(self._seen())
             self.watched = length_s
-            self.responses.clear()
+            self.responses = {}
 
     def learn(self, slices: Iterable[Slice]) -> str:
         """Take in a round; a reason where its slices were too short to become steady, and the next will be longer."""
@@ -131,9 +134,15 @@ class Settling:
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),
             "unsteady": self.unsteady,
             "slowest": self.slowest,
+            "others": {name: round(seconds, 4) for name, seconds in self.others.items()},
+            "earlier": self.earlier,
+        } | self._seen()
+
+    def _seen(self) -> dict[str, object]:
+        """The curves of slices of one length, averaged."""
+        return {
             "watched": round(self.watched, 4),
             "curves": {name: sum(each.curves for each in scenes.values()) for name, scenes in self.responses.items()},
-            "others": {name: round(seconds, 4) for name, seconds in self.others.items()},
             "response": {name: _mean_curve(scenes.values()) for name, scenes in self.responses.items()},
         }
 

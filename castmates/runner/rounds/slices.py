@@ -1,8 +1,10 @@
 """Measures one slice: an uninterrupted stretch of one scene, from its switch to a step of the lead."""
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
@@ -71,6 +73,8 @@ class Slice:
     stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
     number: int = 0  # within the block, from 1
+    length_s: float = math.nan  # from the switch on, but for the step that ends it: its nominal length
+    end_ns: int | None = None  # after which the next step is everybody's last; None where all steps count
     steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady
     reasons: list[str] = field(default_factory=list)  # why it does not count
     dropped: bool = False  # with its cycle, of which another slice does not count
@@ -90,7 +94,17 @@ class Slice:
         return max(self.open_ns, self.switch_ns + int(self.steady_s(name) * 1e9))
 
     def progress(self, name: str) -> Progress:
-        """What one who ran did in it."""
+        """What one who ran did in it: up to the first of its steps that ends after the nominal length.
+
+        Cut at a step of somebody else, the last step would be lost more often the longer it is, and rates be too high.
+        """
+        whole = self.heartbeats(name)
+        if self.end_ns is None:
+            return whole
+        return replace(whole, records=whole.records[: bisect_left(whole.records, (self.end_ns, 0)) + 1])
+
+    def heartbeats(self, name: str) -> Progress:
+        """All of it until the slice was closed, what came after its last step that counts included."""
         records = self.since_switch[name]
         first = bisect_left(records, (self.begin_ns(name), 0))
         last = bisect_right(records, self.close_ns, key=lambda record: record[0])
@@ -99,7 +113,7 @@ class Slice:
 
     def halves(self, name: str) -> tuple[Progress, Progress]:
         """What one who ran did in the earlier and in the later half of what counts."""
-        return self.progress(name).halves((self.begin_ns(name) + self.close_ns) // 2)
+        return self.progress(name).halves((self.begin_ns(name) + (self.end_ns or self.close_ns)) // 2)
 
 
 def who_runs(scene: Scene) -> list[str]:
@@ -117,13 +131,23 @@ def measure_slice(stage: Stage, scene: Scene, pace: Pace) -> Slice:
     _hold(stage, scene, pace, switch_ns)
     close_ns = stage.now_ns()
     samples = stage.hardware.close_slice()
-    return _closed(stage, Slice(scene, open_ns, close_ns, switch_ns, samples=samples), names)
+    end_ns = switch_ns + pace.length_ns
+    return _closed(stage, Slice(scene, open_ns, close_ns, switch_ns, samples=samples, end_ns=end_ns), names)
 
 
 def measure_watched(
-    stage: Stage, scene: Scene, pace: Pace, members: Mapping[str, Member], design: Design, round_number: int
+    stage: Stage,
+    scene: Scene,
+    pace: Pace,
+    members: Mapping[str, Member],
+    design: Design,
+    round_number: int,
+    silent: AbstractSet[str] = frozenset(),
 ) -> Slice:
-    """Run a scene for a slice in which everything is read; it is kept open for who makes few steps."""
+    """Run a scene for a slice in which everything is read; it is kept open for who makes few steps.
+
+    Who was `silent` in an earlier slice of the round is waited for no more: its windows are rejected all the same.
+    """
     names = who_runs(scene)
     active = [name for name in names if name in members]
     switch_ns = _set(stage, names)
@@ -132,10 +156,14 @@ def measure_watched(
     stage.hardware.open_window(names)
     open_ns = stage.now_ns()
     _hold(stage, scene, pace, switch_ns)
-    _hold_open(stage, [members[name] for name in active if name in pace.slow], pace, design, open_ns)
+    slow = [members[name] for name in active if name in pace.slow and name not in silent]
+    _hold_open(stage, slow, pace, design, open_ns)
     close_ns = stage.now_ns()
     samples = stage.hardware.close_window()
-    watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True)
+    # Kept open for longer than usual, it ends with the steps that were asked for, or gives nobody's progress.
+    is_usual = pace.watch_s <= pace.length_s - pace.settle_s and not pace.slow.intersection(active)
+    end_ns = switch_ns + pace.length_ns if is_usual else None
+    watched = Slice(scene, open_ns, close_ns, switch_ns, samples=samples, watched=True, end_ns=end_ns)
     _closed(stage, watched, names)
     watched.unfrozen = [name for name in stage.cast if name not in names and not stage.freezer.is_frozen(name)]
     watched.allowed = {name: stage.cpus_of_threads(name) for name in names}
@@ -168,16 +196,17 @@ def _closed(stage: Stage, measured: Slice, names: Sequence[str]) -> Slice:
 
 
 def _hold(stage: Stage, scene: Scene, pace: Pace, switch_ns: int) -> None:
-    """Wait for the end of a slice: the first step of the lead (or of who is alone) after its nominal length.
-
-    Cut at a moment instead, the last step would be lost more often the longer it is, and rates be too high.
-    """
+    """Wait for the end of a slice: a step of everybody, but of slow antagonists, after its nominal length."""
     length_ns = pace.length_ns
     stage.rest_until(switch_ns + length_ns)
-    process = stage.cast[scene.active[0]]
-    head, last = process.reader.head, switch_ns + int(LONGEST_WAIT * length_ns)
+    ends = [stage.cast[name] for name in scene.active if name == scene.active[0] or name not in pace.slow]
+    owing = [(process, process.reader.head) for process in ends]
+    last = switch_ns + int(LONGEST_WAIT * length_ns)
     poll = min(max(pace.step_of(scene) / POLLS, SHORTEST_POLL), LONGEST_POLL)
-    while process.reader.head == head and (now := stage.now_ns()) < last:
+    while True:
+        owing = [each for each in owing if each[0].reader.head == each[1] and not each[0].at_its_end]
+        if not owing or (now := stage.now_ns()) >= last:
+            return
         stage.rest_until(now + int(poll * 1e9))
 
 
@@ -196,8 +225,19 @@ def _hold_open(stage: Stage, slow: Sequence[Member], pace: Pace, design: Design,
 
 
 def _missing_s(stage: Stage, member: Member, design: Design, open_ns: int, open_s: float) -> float:
-    """Return how long a member will take, at its pace so far, for the steps that it still owes."""
-    records = stage.cast[member.name].records
-    beats = len(records) - bisect_left(records, (open_ns, 0))
+    """Return how long a member will take, at its pace so far, for the steps that it still owes.
+
+    Before its first step nothing is known of its pace: it is looked at again after as long as it was silent.
+    """
+    process = stage.cast[member.name]
+    if process.at_its_end:
+        return 0.0
+    beats = len(process.records) - bisect_left(process.records, (open_ns, 0))
+    if not beats:
+        return open_s
     steps = 1 if member.progress == "runs" and member.role == "antagonist" else design.steps
-    return (steps + 1 - beats) * open_s / max(beats, 1)
+    if beats > steps:
+        return 0.0
+    last_ns = process.records[-1][0]
+    step_s = (last_ns - open_ns) / 1e9 / beats
+    return max((steps + 1 - beats) * step_s - (open_ns - last_ns) / 1e9 - open_s, step_s / 2)

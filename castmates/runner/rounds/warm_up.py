@@ -1,5 +1,6 @@
 """Lets every scene run for a moment before the first round, and times steps and changes of scene."""
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -52,10 +53,12 @@ def _run(stage: Stage, scene: Scene, members: Mapping[str, Member], longest: flo
         enough = len(first.records) > STEPS + 1 and passed >= SHORTEST
         if enough or passed >= longest:
             break
-    return {name: _step(stage.cast[name].records, passed) for name in scene.active if name in members}
+    # Who ends the slices was waited for as long as is ever waited; others may need any time.
+    unseen = {name: passed if name == scene.active[0] else math.inf for name in scene.active if name in members}
+    return {name: step_of(stage.cast[name].records, otherwise) for name, otherwise in unseen.items()}
 
 
-def _step(records: Sequence[tuple[int, int]], passed: float) -> float:
-    """The usual time between two heartbeats; where there was hardly one, as long as that was not seen."""
+def step_of(records: Sequence[tuple[int, int]], otherwise: float) -> float:
+    """The usual time between two heartbeats, where it was seen."""
     gaps = [after - before for (before, _), (after, _) in pairwise(records)]
-    return median(gaps) / 1e9 if len(gaps) > 1 else passed
+    return median(gaps) / 1e9 if gaps else otherwise

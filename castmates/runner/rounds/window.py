@@ -1,13 +1,15 @@
 """What a round gives for a scene: all its slices in that round."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.sums import add_counts, add_samples
 from castmates.study.spec import Scene
+
+NEGLIGIBLE = 0.01  # of the time that slices were open
 
 
 @dataclass
@@ -21,6 +23,7 @@ class Window:
     round: int = 0
     position: int = 0  # of its first slice among those of the round's windows
     reasons: list[str] = field(default_factory=list)  # why it does not count
+    of_stretch: list[str] = field(default_factory=list)  # those of them that spoil all windows of its stretch
 
     def slices_of(self, name: str) -> list[Slice]:
         """Those that give this member's progress, as far as they count."""
@@ -29,6 +32,11 @@ class Window:
     def all_slices_of(self, name: str) -> list[Slice]:
         """Those that give this member's progress, rejected ones too."""
         return [self.watched] if name in self.slow or not self.slices else self.slices
+
+    @property
+    def cycles(self) -> int:
+        """How many cycles its slices are of: a solo may have two slices in one."""
+        return len({each.cycle for each in self.slices})
 
     @property
     def all_slices(self) -> list[Slice]:
@@ -52,8 +60,10 @@ class Window:
         return late.rate / early.rate if early.rate else float("nan")
 
     def sums(self) -> list[Sample]:
-        """What was read: sums over the slices that count, and whatever only the watched one has."""
-        return add_samples([each.samples for each in self.slices if each.counted], self.watched.samples)
+        """What was read: sums over the slices that count, and whatever only the watched one has, where it counts."""
+        parts = [each.samples for each in self.slices if each.counted]
+        of_watched = self.watched.samples if self.watched.counted or not parts else []
+        return add_samples(parts, of_watched)
 
     def samples(self) -> list[Sample]:
         """The same, but that the runs of a slow member are those of the slice that gives its progress."""
@@ -71,8 +81,25 @@ class Window:
         for name in self.scene.active:
             for each in self.slices_of(name):
                 named.setdefault(name, []).append([count for count in each.counts if count.subject == name])
-        of_watched = [count for count in self.watched.counts if count.kind == "metric"]
-        return [count for parts in named.values() for count in add_counts(parts)] + of_watched
+        of_watched = [self._as_watched(count) for count in self.watched.counts if count.kind == "metric"]
+        sums = [self._with_lead_in(name, count) for name, parts in named.items() for count in add_counts(parts)]
+        return sums + of_watched
+
+    def _with_lead_in(self, name: str, count: Count) -> Count:
+        """What was counted also in time that was found to be unsteady later, and that the rate leaves out."""
+        slices = self.slices_of(name)
+        late_s, open_s = sum(each.begin_ns(name) - each.open_ns for each in slices) / 1e9, self.total(name).open_s
+        if count.value is None or late_s <= NEGLIGIBLE * open_s:
+            return count
+        also = f"counted in {open_s:.3f} s, {late_s:.3f} s of which the rate leaves out"
+        return replace(count, note=f"{count.note}; {also}" if count.note else also)
+
+    def _as_watched(self, count: Count) -> Count:
+        """What was counted in the watched slice alone; nothing, where that one does not count."""
+        if self.watched.counted:
+            return count
+        why = "; ".join(self.watched.reasons) or "another slice of its cycle"
+        return replace(count, value=None, status="not counted", note=f"the watched slice does not count: {why}")
 
 
 @dataclass(frozen=True)

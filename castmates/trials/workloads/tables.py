@@ -47,13 +47,26 @@ def rows(
 
 def noise_table(rows: Sequence["Wandering"]) -> "Table":
     """Return how rates wander, a row for each workload and length of windows."""
+    table = _table(noise_columns(), wrapped=(noise_columns()[-1],))
+    for cells in noise_cells(rows):
+        table.add_row(*map(_text, cells))
+    return table
+
+
+def noise_columns() -> tuple[str, ...]:
+    """The heads of that table."""
     from castmates.analysis.design.wandering import BUDGET
 
-    table = _table(("workload", "window", "pairs", "neighbours differ by", f"±points after {BUDGET:.0f} s"), wrapped=())
-    for row in rows:
-        cells = [row.workload, f"{row.seconds:g} s", str(row.pairs), f"{100 * row.scatter:.1f} %"]
-        table.add_row(*map(_text, [*cells, f"{row.half_width_pct:.2g}"]))
-    return table
+    resolved = f"±points after {BUDGET:.0f} s, if pairs were independent"
+    return ("workload", "window", "pairs", "neighbours differ by", resolved)
+
+
+def noise_cells(rows: Sequence["Wandering"]) -> list[list[str]]:
+    """Its cells."""
+    return [
+        [row.workload, f"{row.seconds:g} s", str(row.pairs), f"{100 * row.scatter:.1f} %", f"{row.half_width_pct:.2g}"]
+        for row in rows
+    ]
 
 
 def results_table(results: Sequence["Result"]) -> "Group":

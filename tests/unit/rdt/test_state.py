@@ -208,7 +208,7 @@ def test_kernel_tree_names_who_holds_the_lock(tmp_path):
 
     with KernelTree(tmp_path).locked():
         assert in_words(flock_holder(tmp_path.stat().st_ino)).startswith(f"process {myself().pid} (")
-    assert "cannot be told" in in_words(flock_holder(tmp_path.stat().st_ino))
+    assert "cannot be identified" in in_words(flock_holder(tmp_path.stat().st_ino))
 
 
 def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.protocols import Sample
-from castmates.runner.rounds.ledger import Ledger
+from castmates.report.facts import LedgerFacts
+from castmates.report.text.health import stretches_sentence
+from castmates.runner.rounds.ledger import Ledger, summary
 from castmates.runner.rounds.surroundings import Surroundings
 from castmates.study.budget_keys import Limits
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, beats, cpu_time, scene_of, slice_of, window_of
@@ -87,6 +89,44 @@ def test_a_window_counts_while_enough_cycles_are_left(broken, share, counts):
         assert window.reasons == ([] if counts else [f"too few cycles: {expected[name]}"])
 
 
+def doubled(cycles=CYCLES):
+    """A stretch whose solo comes twice in every cycle but the last."""
+    windows = stretch(cycles)
+    again = [slice_of(1000 * cycle + 500, SOLO, cycle=cycle) for cycle in range(1, cycles)]
+    solo = windows["solo"]
+    solo.slices = sorted([*solo.slices, *again], key=lambda each: each.open_ns)
+    return windows
+
+
+def test_a_solo_that_comes_twice_in_a_cycle_counts_its_cycles_as_all_others_do():
+    """One of two cycles is left of every scene, though one of three slices is of the solo."""
+    windows = doubled(cycles=2)
+    steal(windows["corun:m"].slices[0])
+    judged(windows)
+    assert [each.counted for each in windows["solo"].slices] == [False, False, True]
+    assert not any(window.reasons for window in windows.values())
+
+
+def test_a_single_cycle_keeps_what_is_left_of_a_solo_that_comes_twice():
+    windows = stretch(cycles=1)
+    windows["solo"].slices.append(slice_of(1500, SOLO, cycle=1))
+    steal(windows["solo"].slices[0])
+    judged(windows)
+    assert [each.counted for each in windows["solo"].slices] == [False, True]
+    assert not any(window.reasons for window in windows.values())
+
+
+@pytest.mark.parametrize("cycles", [1, 2])
+def test_a_slow_member_must_work_in_windows_of_any_number_of_slices(cycles):
+    windows = stretch(cycles)
+    window = windows["corun:m"]
+    window.watched.watched, window.slow = False, frozenset({BESIDE})
+    window.watched = slice_of(20_000, CORUN, length=800, cycle=cycles + 1, watched=True)
+    window.watched.since_switch[BESIDE] = []
+    judged(windows)
+    assert window.reasons_of(LEAD) == ["no progress: beside@1 made none in 0.78 s"]
+
+
 def test_windows_of_one_slice_drop_nobody_and_have_its_reasons():
     windows = stretch(cycles=1)
     steal(windows["corun:m"].slices[0])
@@ -107,6 +147,24 @@ def test_what_a_watched_slice_proves_spoils_every_window_of_the_stretch(metric, 
     judged(windows)
     assert all(window.reasons == [reason] for window in windows.values())
     assert all(each.counted for window in windows.values() for each in window.slices), "no slice is to blame"
+
+
+def test_findings_that_spoil_a_whole_stretch_are_recorded_apart():
+    """One slice showed it; the number of windows that it spoiled is the number of scenes, and no more evidence."""
+    clean, spoilt = stretch(), stretch()
+    for number, windows in enumerate((clean, spoilt), start=1):
+        for window in windows.values():
+            window.round = number
+    spoilt["corun:m"].watched.allowed = {LEAD: {0, 1}}
+    record = summary([*judged(clean).values(), *judged(spoilt).values()])
+    assert (record["stretches"], record["stretches_rejected"]) == (2, 1)
+    assert record["stretches_because"] == {"off its CPUs": 1}
+    assert sum(record["rejected"].values()) == len(SCENES)
+    facts = LedgerFacts.model_validate(record)
+    assert stretches_sentence([facts, facts]) == (
+        "2 of 4 stretches of rounds lost all their windows to a finding in a single slice: off its CPUs (2)."
+    )
+    assert stretches_sentence([LedgerFacts()]) == ""
 
 
 def test_who_is_found_off_its_cpus_was_there_for_who_knows_how_long():

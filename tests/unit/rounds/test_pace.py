@@ -1,5 +1,7 @@
 """How long slices are: each wish decides once, a number of the study fixes it, and slow members are found."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,13 +35,20 @@ def test_each_wish_decides_where_it_asks_for_most(given_, why, length):
 def test_a_number_of_the_study_fixes_the_length_whatever_was_seen():
     design = AUTO.model_copy(update={"slice": 0.2})
     found = pace(step=0.9, switch=0.5, design=design)
-    assert (found.length_s, found.why) == (0.2, "the study")
+    assert (found.length_s, found.why) == (0.2, "the study; too short for 5 steps of the lead")
 
 
-def test_a_fixed_length_leaves_a_quarter_to_settle_and_no_more():
-    found = pace(settle=0.3, design=AUTO.model_copy(update={"slice": 0.2}))
-    assert found.length_s == pytest.approx(0.4)
-    assert found.settle_s == pytest.approx(0.75 * found.length_s)
+@pytest.mark.parametrize(("settle", "length"), [(0.05, 0.2), (0.0501, 0.2004), (0.3, 1.2)])
+def test_of_a_fixed_length_a_quarter_is_left_out_and_no_more(settle, length):
+    found = pace(settle=settle, design=AUTO.model_copy(update={"slice": 0.2}))
+    assert found.length_s == pytest.approx(length)
+    assert found.why == ("the study" if settle == 0.05 else "4 settle times, more than the study's 200 ms")
+
+
+def test_a_fixed_length_that_is_short_of_steps_is_reported():
+    """The study decides; whoever reads the record or the log learns what it costs."""
+    found = pace(step=0.05, design=AUTO.model_copy(update={"slice": 0.2}))
+    assert (found.length_s, found.why) == (0.2, "the study; too short for 5 steps of the lead")
 
 
 def test_no_slice_measures_longer_than_the_longest_window():
@@ -60,6 +69,12 @@ def test_every_wish_is_kept(step, switch, settle):
 def test_who_makes_too_few_steps_in_a_slice_is_slow(share, slow):
     measured = SHORTEST - 0.005
     assert pace(beside=share * measured / FEWEST_BEATS).slow == slow
+
+
+def test_who_was_seen_to_make_no_step_is_slow_however_long_slices_are():
+    found = pace(beside=math.inf, design=AUTO.model_copy(update={"slice": 4.0}))
+    assert found.slow == {BESIDE}
+    assert found.about()["steps"] == {LEAD: 0.001, BESIDE: None}, "JSON has no infinity"
 
 
 def test_the_lead_is_never_slow():
@@ -101,8 +116,8 @@ def test_what_is_known_of_a_scene_says_when_its_slices_end():
 
 
 def test_single_slices_have_their_own_length_and_nobody_is_slow_in_them():
-    found = pace(beside=1.0).of_length(0.2)
-    assert (found.length_s, found.settle_s, found.watch_s, found.slow) == (pytest.approx(0.205), 0.005, 0.0, set())
+    found = pace(beside=1.0).of_length(0.2, settle_s=0.01)
+    assert (found.length_s, found.settle_s, found.watch_s, found.slow) == (pytest.approx(0.21), 0.01, 0.0, set())
 
 
 def test_the_record_has_what_decided():

@@ -1,5 +1,6 @@
 """One slice: where it ends, what of it counts as progress, and what is read at its edges."""
 
+import random
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from castmates.modelled.stage import ModelledStage
 from castmates.modelled.world import World
 from castmates.runner.rounds.pace import Pace, Steps
 from castmates.runner.rounds.slices import LONGEST_WAIT, POLLS, Progress, _closed, measure_slice, measure_watched
+from castmates.runner.rounds.window import Total
 from castmates.study.spec import Scene
 from tests.unit.modelled.makers import QUIET, STUDY, project_of
 from tests.unit.rounds.makers import BESIDE, LEAD, MS, beats, slice_of
@@ -66,7 +68,7 @@ def scene(block, name) -> Scene:
 
 def pace(block, length=0.1, settle=0.02, watch=0.0, slow=()):
     steps = Steps({one.name: 0.01 for one in block.company.scenes}, {}, 0.0)
-    return Pace(length, settle, watch, frozenset(slow), steps, window_s=1.0)
+    return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
 
 
 @pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "alone:flood"])
@@ -84,6 +86,35 @@ def test_a_slice_ends_with_the_first_step_after_its_length(studied, stage, name)
         assert each.close_ns - late[0] <= 2 * 0.01 / POLLS * NS
         assert not each.watched
         assert each.progress(who).rate > 0
+
+
+def test_a_slice_beside_others_holds_a_last_step_of_everybody(studied, stage):
+    together, paced = scene(studied, "corun:ranking+flood"), pace(studied)
+    for _ in range(5):
+        each = measure_slice(stage, together, paced)
+        for name in together.active:
+            *_, before, last = (t for t, _ in each.progress(name).records)
+            assert before < each.end_ns <= last <= each.close_ns
+    assert each.end_ns == each.switch_ns + paced.length_ns
+
+
+def test_who_makes_few_steps_that_vary_has_the_same_rate_beside_others_as_alone():
+    """Cut at the lead's step, three steps a slice would give a rate that is some per cent too high."""
+    dice, mean, lead = random.Random(3), 30.0, 1.0
+    cut, ended = [], []
+    for _ in range(30_000):
+        t, records, end = 0.0, [], 20 + 3 * mean
+        while t <= end or len(records) < 2:
+            t += dice.gammavariate(1 / 0.3**2, mean * 0.3**2)
+            records.append((int(t * MS), len(records)))
+        close = int((end + lead) * MS)
+        each = slice_of(0, settle=20, since_switch={BESIDE: records})
+        each.end_ns, each.close_ns = int(end * MS), max(close, records[-1][0])
+        ended.append(each.progress(BESIDE))
+        each.end_ns, each.close_ns = None, close
+        cut.append(each.progress(BESIDE))
+    assert 1e-3 * mean * Total(ended, 0).rate == pytest.approx(1, abs=0.005)
+    assert 1e-3 * mean * Total(cut, 0).rate > 1.03
 
 
 def test_nobody_waits_for_ever_for_the_step_that_ends_a_slice(studied, stage):
@@ -117,6 +148,23 @@ def test_a_watched_slice_is_kept_open_for_slow_members_up_to_a_limit(studied, st
     assert (len(each.progress(slow).records) >= 11) == (longest > 1)
     each = measure_watched(stage, together, pace(studied), members, design, 1)
     assert each.seconds < 0.2, "who is not slow is waited for by nobody"
+
+
+def test_a_silent_slow_member_is_waited_for_once_and_who_is_at_its_end_is_not(studied, stage, monkeypatch):
+    """Each watched slice would else take the longest window, in every scene of every round."""
+    members = {member.name: member for member in studied.company.members}
+    design = studied.design.model_copy(update={"longest_window": 3.0, "steps": 10})
+    together = scene(studied, "corun:ranking+slow")
+    slow = together.active[1]
+    monkeypatch.setattr(stage.cast[slow], "read_beats", lambda: None)
+    each = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1)
+    assert not each.progress(slow).records
+    assert 3.0 <= each.seconds < 3.2
+    again = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1, silent={slow})
+    assert again.seconds < 0.2
+    monkeypatch.setattr(type(stage.cast[slow]), "at_its_end", property(lambda self: self is stage.cast[slow]))
+    ended = measure_watched(stage, together, pace(studied, slow=[slow]), members, design, 1)
+    assert ended.seconds < 0.2
 
 
 def process(seen=7, head=7, lost=0, at_its_end=False):

@@ -114,6 +114,15 @@ def test_counts_are_those_of_the_slices_that_give_the_progress():
     assert [one for one in found if one.kind == "metric"] == [share]
 
 
+def test_counts_of_time_that_the_rate_leaves_out_bear_a_note():
+    """They were counted from the opening edge on; the rate begins where it was found to be steady, later."""
+    usual = [slice_of(begin, counts=[Count(LEAD, "cycles", 1.0, "counted", "perf")]) for begin in (0, 500, 1000)]
+    window = window_of(usual)
+    assert [count.note for count in window.counts()] == [""]
+    _leave_out(window, 0.06)
+    assert [count.note for count in window.counts()] == ["counted in 0.240 s, 0.120 s of which the rate leaves out"]
+
+
 def test_what_only_the_watched_slice_reads_is_the_windows():
     dear = Sample(0, "procstat", LEAD, "major_faults", 4.0)
     usual = three()
@@ -121,6 +130,19 @@ def test_what_only_the_watched_slice_reads_is_the_windows():
     found = window_of(usual).samples()
     assert found.count(dear) == 1
     assert {sample.metric: sample.value for sample in found} == {"cpu_s": pytest.approx(0.15), "major_faults": 4.0}
+
+
+def test_what_only_a_rejected_slice_has_read_is_no_result():
+    """It was rejected because somebody disturbed it: its occupancy and shares are those of the disturbance."""
+    usual, dear = three(), Sample(0, "procstat", LEAD, "major_faults", 4.0)
+    usual[-1].samples.append(dear)
+    usual[-1].counts = [Count(LEAD, "Retiring", 0.5, "counted", "toplev", "metric")]
+    window = window_of(usual)
+    window.watched.reasons.append("steal: much")
+    assert {sample.metric for sample in window.samples()} == {"cpu_s"}
+    (share,) = window.counts()
+    assert (share.value, share.status) == (None, "not counted")
+    assert share.note == "the watched slice does not count: steal: much"
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.data())

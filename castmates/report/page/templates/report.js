@@ -71,7 +71,7 @@ const enhance = (table, number) => {
     draw(body, found.slice(0, most));
     const of = words.length ? `${found.length} of ${all.length} rows match` : `${all.length} rows`;
     count.textContent = of + (left > 0 ? `, the first ${most} shown` : "") + sorting;
-    tools.classList.toggle("told", words.length > 0 || left > 0);
+    tools.classList.toggle("counted", words.length > 0 || left > 0);
     fold.hidden = found.length <= FOLD;
     fold.textContent = left <= 0 ? `Show the first ${FOLD}` : left > MORE ? `Show ${MORE} more` : `Show all ${found.length}`;
     fold.setAttribute("aria-expanded", String(limit > FOLD));

@@ -1,0 +1,177 @@
+"""Whole sweeps of the default study that were kept: their tables, and the section of the page that compares them."""
+
+import json
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from benchmarks.common import percent
+from benchmarks.runs import FOLDER, markdown_table
+from castmates.analysis.effects.verdicts import control_verdicts
+from castmates.errors import CastmatesError
+from castmates.files import make_folder, replace_text
+from castmates.study.spec import UNMANAGED
+
+PLACE = FOLDER / "first-look"
+TABLES = ("effects", "controls")
+STRICT = 0.02  # the margin before the data; a study's own may have been chosen with figures in hand
+ABOUT = "about.json"
+
+
+class About(BaseModel):
+    """When and where a sweep was made."""
+
+    model_config = ConfigDict(frozen=True)
+    begun: datetime
+    minutes: float  # from the start of the first launch to the end of the last
+    launches: int
+    commit: str
+    machine: str
+    margin: float  # the study's
+
+    def head(self) -> str:
+        """In one cell."""
+        return f"{self.begun:%Y-%m-%d %H:%M}, {self.commit}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What one sweep found."""
+
+    about: About
+    effects: pd.DataFrame
+    controls: pd.DataFrame
+
+
+def keep(results: Path, margin: float, place: Path = PLACE) -> Path:
+    """Add the results of a sweep that is done to those that are kept; return their folder."""
+    try:
+        about, texts = (
+            _about(results, margin),
+            {name: (results / "tables" / f"{name}.csv").read_text() for name in TABLES},
+        )
+    except (OSError, KeyError, ValueError) as problem:
+        raise CastmatesError(f"{results}: these are not the results of a sweep that is done ({problem}).") from None
+    folder = place / f"{about.begun:%Y-%m-%dT%H%M%S}"
+    make_folder(folder)
+    for name, text in texts.items():
+        replace_text(folder / f"{name}.csv", text)
+    replace_text(folder / ABOUT, about.model_dump_json(indent=1) + "\n")
+    return folder
+
+
+def kept(place: Path = PLACE) -> list[Sweep]:
+    """All of them, the oldest first."""
+    return sorted((_read(file.parent) for file in place.glob(f"*/{ABOUT}")), key=lambda sweep: sweep.about.begun)
+
+
+def section(sweeps: Sequence[Sweep]) -> list[str]:
+    """The lines of the page; none where nothing is kept."""
+    if not sweeps:
+        return []
+    heads = [sweep.about.head() for sweep in sweeps]
+    return [
+        f"## The default study: {len(sweeps)} fresh sweep{'s' * (len(sweeps) != 1)} beside each other",
+        "",
+        "`python -m benchmarks.first_look RESULTS` keeps the tables of a sweep from a fresh clone, and this section is "
+        "written from those. *Loss* is the lead's degradation against solo in points, ± half of its 95 % interval over "
+        "launches. A control that must not differ is judged at the study's margin, and also at 2 %, which was the "
+        "margin before any of these data were seen.",
+        "",
+        *(
+            f"- {sweep.about.head()}: {sweep.about.machine}; {sweep.about.launches} launches in "
+            f"{sweep.about.minutes:.1f} minutes, set-up and report not included."
+            for sweep in sweeps
+        ),
+        "",
+        *markdown_table(["lead + antagonists", *heads], list(_losses(sweeps))),
+        "",
+        *markdown_table(["control", *heads], list(_controls(sweeps))),
+        "",
+    ]
+
+
+def _losses(sweeps: Sequence[Sweep]) -> Iterator[list[str]]:
+    rows = [_own(sweep) for sweep in sweeps]
+    for mix in dict.fromkeys(name for table in rows for name in table.index):
+        yield [mix, *(_loss(table.loc[mix]) if mix in table.index else "–" for table in rows)]
+    widths = [[half for half in map(_half, table.to_dict("records")) if math.isfinite(half)] for table in rows]
+    yield ["**median half-width**", *(f"{median(own):.1f} points" if own else "–" for own in widths)]
+
+
+def _own(sweep: Sweep) -> pd.DataFrame:
+    """A row per mix: the lead's loss against solo without a partition."""
+    table = sweep.effects
+    table = table[(table["role"] == "lead") & (table["baseline"] == "solo") & (table["partition"] == UNMANAGED)]
+    return table.set_index("mix")
+
+
+def _loss(row: pd.Series) -> str:
+    if not math.isfinite(_half(row)):
+        return str(row["verdict"])
+    return f"{row['degradation_pct']:.1f} ± {_half(row):.1f}, {row['verdict']}"
+
+
+def _half(row: Mapping[Hashable, Any] | pd.Series) -> float:
+    return float(row["degradation_high"] - row["degradation_low"]) / 2
+
+
+def _controls(sweeps: Sequence[Sweep]) -> Iterator[list[str]]:
+    tables = [sweep.controls.assign(name=_names(sweep.controls)).set_index("name") for sweep in sweeps]
+    for name in dict.fromkeys(name for table in tables for name in table.index):
+        yield [name, *(_control(table, name, sweep.about) for table, sweep in zip(tables, sweeps, strict=True))]
+
+
+def _names(controls: pd.DataFrame) -> list[str]:
+    whose = controls["mix"].fillna("").where(controls["mix"].fillna("") != "", controls["lead"])
+    return [f"{control}, {who}" for control, who in zip(controls["control"], whose, strict=True)]
+
+
+def _control(table: pd.DataFrame, name: str, about: About) -> str:
+    if name not in table.index:
+        return "–"
+    row = table.loc[[name]]
+    ratio, low, high = row[["ratio", "ratio_low", "ratio_high"]].iloc[0]
+    if not math.isfinite(high - low):
+        return str(row["verdict"].iloc[0])
+    logs = row.assign(log=np.log(row["ratio"]), log_low=np.log(row["ratio_low"]), log_high=np.log(row["ratio_high"]))
+    by_margin = {margin: control_verdicts(logs, margin)[0] for margin in sorted({STRICT, about.margin})}
+    said = next(iter(by_margin.values()))
+    if len(set(by_margin.values())) > 1:
+        said = ", ".join(f"at {percent(margin, 0)} {verdict}" for margin, verdict in by_margin.items())
+    elif row["control"].iloc[0] != "positive":
+        said += f" at {' and at '.join(percent(margin, 0) for margin in by_margin)}"
+    return f"{ratio:.3f} ({low:.3f} to {high:.3f}): {said}"
+
+
+def _about(results: Path, margin: float) -> About:
+    blocks = pd.read_csv(results / "tables" / "blocks.csv")
+    machine = json.loads((results / "machine.json").read_text())
+    begins = [datetime.fromisoformat(text) for text in blocks["started"]]
+    ends = [begin + timedelta(seconds=took) for begin, took in zip(begins, blocks["total_seconds"], strict=True)]
+    return About(
+        begun=min(begins),
+        minutes=round((max(ends) - min(begins)).total_seconds() / 60, 2),
+        launches=len(blocks),
+        commit=f"commit {machine['git']['described']}" + " + uncommitted changes" * bool(machine["git"]["modified"]),
+        machine=f"{machine['cpu_model']}, Linux {machine['kernel']}",
+        margin=margin,
+    )
+
+
+def _read(folder: Path) -> Sweep:
+    try:
+        about = About.model_validate_json((folder / ABOUT).read_text())
+        effects, controls = (pd.read_csv(folder / f"{name}.csv") for name in TABLES)
+    except (OSError, ValidationError, ValueError) as problem:
+        first = str(problem).splitlines()[0]
+        raise CastmatesError(f"{folder}: no kept sweep can be read here ({first}); remove the folder.") from None
+    return Sweep(about, effects, controls)

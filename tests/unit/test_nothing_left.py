@@ -1,0 +1,117 @@
+"""A study of which every measurement was thrown away still gets its whole page, which says so and what to do."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.pipeline import recommend_partitions
+from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.report.answer.answer import answer
+from castmates.report.answer.lines import answer_lines
+from castmates.report.figures.drawing import draw_figures
+from castmates.report.figures.index import all_figures
+from castmates.report.page.page import shown, write_page
+from castmates.report.results import read_results
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.study.model import Study
+from castmates.study.reading import read
+from tests.golden.report import MARGIN, STUDY, content, unpack
+
+WHY = "foreign load: others took 41 % of CPU 1, mostly bash (pid 7)"
+
+
+def reject(block, chosen):
+    """Reject these windows of a block in its tables and its record, as the runner writes what no slice counts of."""
+    windows, steps = (pd.read_parquet(block / f"{name}.parquet") for name in ("windows", "steps"))
+    lost = chosen(windows)
+    nothing = {"slices_dropped": 0, "open_s": 0.0, "progress_s": np.nan, "units": np.nan, "rate": np.nan, "beats": 0}
+    windows.loc[lost, ["valid", "reasons", *nothing]] = [False, WHY, *nothing.values()]
+    windows.loc[lost, ["first_ns", "last_ns", "later"]] = pd.NA, pd.NA, np.nan
+    windows.loc[lost, "slices_rejected"] = windows["slices"]
+    windows.to_parquet(block / "windows.parquet")
+    gone = set(windows.loc[lost, "window"])
+    steps[~steps["window"].isin(gone)].to_parquet(block / "steps.parquet")
+    slices = pd.read_parquet(block / "slices.parquet")
+    slices.loc[slices["window"].isin(gone), ["counted", "reasons"]] = False, WHY
+    slices.to_parquet(block / "slices.parquet")
+    if lost.all():
+        record = json.loads((block / "block.json").read_text())
+        ledger = record["ledger"]
+        ledger |= {"rejected": ledger["windows"], "because": {"foreign load": ledger["windows"]}}
+        ledger |= {"slices_rejected": ledger["slices"], "slices_because": {"foreign load": ledger["slices"]}}
+        record |= {"rounds": 0, "windows_rejected": record["windows"], "ledger": ledger | {"slices_dropped": {}}}
+        (block / "block.json").write_text(json.dumps(record))
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("frozen")
+    unpack(folder)
+    return folder
+
+
+@pytest.fixture
+def analysed(golden, tmp_path):
+    """The golden study with some windows rejected, analysed."""
+
+    def made(chosen):
+        folder = tmp_path / "golden"
+        shutil.copytree(golden, folder)
+        for record in folder.glob("blocks/*/*/block.json"):
+            reject(record.parent, chosen)
+        study, plan = read(Study, STUDY.read_text(), STUDY.name), read_plan(folder / "plan.json")
+        terms = Terms(MARGIN, study.attribution.isolated, json.loads((folder / "machine.json").read_bytes()))
+        write_tables(plan, StudyFolder(folder), terms, folder / "tables")
+        recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")
+        return read_results(folder, STUDY)
+
+    return made
+
+
+def written(results):
+    """The study's page, with all its figures, as text by section."""
+    folder = results.folder.path
+    draw_figures(shown(results), results, folder / "figures")
+    write_page(results, folder / "figures", folder / "report/index.html")
+    return content((folder / "report/index.html").read_text())
+
+
+def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the_remedy(analysed):
+    results = analysed(lambda windows: windows["valid"] | True)
+    page = written(results)
+    first, found = " ".join(page["sections"]["result"]), answer(results)
+    assert found.headline in page["headings"]
+    assert found.headline.startswith("No measurement is left: all ")
+    assert f"castmates retry {STUDY} && castmates sweep" in found.command
+    assert "To get a result: stop the other programs on this machine (bash), then discard" in first
+    assert "100 % of the measuring was thrown away" in first
+    assert any(line.startswith("To get a result: stop") for line in answer_lines(found))
+    assert all(pair.words == "no data" for pair in found.pairs)
+
+
+def test_time_that_no_slice_counts_for_makes_no_endless_share(analysed):
+    """What was taken is divided by the time for which windows count; that is none here."""
+    results = analysed(lambda windows: windows["valid"] | True)
+    samples = pd.DataFrame()
+    for file in results.folder.path.glob("blocks/*/*/samples.parquet"):
+        samples = pd.read_parquet(file)
+        row = samples.iloc[:1].assign(source="cputime", subject="1", metric="foreign_s", value=0.2, note="bash (pid 7)")
+        pd.concat([samples, row], ignore_index=True).astype(dict(samples.dtypes)).to_parquet(file)
+    assert len(samples)
+    draw_figures(["health", "windows"], read_results(results.folder.path, STUDY), results.folder.path / "figures")
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [lambda windows: windows["kind"] == "solo-again", lambda windows: windows["partition"] == "split-4"],
+    ids=["solo-again", "one partition"],
+)
+def test_what_is_left_after_most_was_thrown_away_is_analysed_and_drawn(analysed, kept):
+    results = analysed(lambda windows: ~kept(windows))
+    for name in shown(results):
+        drawn, _ = all_figures()[name].module.draw(results)
+        assert drawn.axes or drawn.texts
