@@ -159,8 +159,7 @@ def campaign(number):
     contrasts = against_solo(part_of(made.plan, [f"{one.company.id}/1" for one in made.plan.blocks]))
     seen = []
     for count in BUDGET.looks:
-        now = part_of(made.plan, {block.path for block in made.plan.blocks if block.number <= count})
-        table = rows(now, made.windows[made.windows["block"] <= count], contrasts)
+        table = rows(made.windows[made.windows["block"] <= count], contrasts)
         widths = widths_of(table)
         holds = (table["log_low"] <= TRUTH.corun) & (TRUTH.corun <= table["log_high"])
         names = zip(table["mix"], table["partition"], holds, strict=True)
