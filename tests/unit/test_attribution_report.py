@@ -150,7 +150,7 @@ def test_without_partitions_the_figure_is_folded_below_a_line_and_the_reason_sta
     assert re.fullmatch(r"What each loss consists of: an idle loop .* costs \S+ to \S+ points, its work the rest", line)
     assert 'id="figure-attribution"' in folded
     table = attribution_section(plain)
-    assert table.count("no partition gives the lead and its antagonists ways of their own") == 1
+    assert table.count("no partition gives the lead and its antagonists separate ways") == 1
     assert "How it was told apart</th>" not in table
     assert "How it was told apart</th>" in attribution_section(chosen), "pairs differ in it"
     assert attribution_figure.in_short(chosen) == ""

@@ -343,6 +343,9 @@ def test_the_summary_counts_a_window_and_a_slice_once_for_each_kind_of_reason():
         "slices_rejected": {"solo": 1, "corun": 1},
         "slices_dropped": {"corun": 1},
         "slices_because": {"steal": {"solo": 1, "corun": 1}},
+        "stretches": 1,
+        "stretches_rejected": 0,
+        "stretches_because": {},
     }
     assert not any(summary([]).values())
 

@@ -46,7 +46,7 @@ def test_a_stressor_on_the_leads_cpu_is_compared_with_nobody():
     assert losses(rows).duellists == ("gups", "ng-lockbus")
     assert losses(rows, elsewhere=["ng-lockbus"]).duellists == ("gups", "ng-cache")
     alone = losses(rows, elsewhere=["ng-lockbus", "ng-cache"])
-    assert "nobody to compare" in pressure.compared(alone)
+    assert "there is nothing to compare with" in pressure.compared(alone)
     assert pressure.duel_of(alone) is None
 
 

@@ -98,7 +98,7 @@ def test_the_page_marks_both_tables_and_says_why():
         assert "† Possibly biased: windows of this" in part
     said = [sentence for sentence in system.sentences(results) if "possibly biased by rejected windows" in sentence]
     assert len(said) == 1
-    assert said[0].startswith("bert and stream")
+    assert said[0].startswith("bert + stream")
     clean = made({})
     assert "†" not in page(clean, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert len(latency.rows(clean)) == len(latency.rows(results))
