@@ -151,8 +151,8 @@ def test_without_partitions_the_figure_is_folded_below_a_line_and_the_reason_sta
     assert 'id="figure-attribution"' in folded
     table = attribution_section(plain)
     assert table.count("no partition gives the lead and its antagonists separate ways") == 1
-    assert "How it was told apart</th>" not in table
-    assert "How it was told apart</th>" in attribution_section(chosen), "pairs differ in it"
+    assert "How it was separated</th>" not in table
+    assert "How it was separated</th>" in attribution_section(chosen), "pairs differ in it"
     assert attribution_figure.in_short(chosen) == ""
 
 
