@@ -57,9 +57,9 @@ FIGURES = {
     row.name: row
     for row in (
         Figure("heatmap", "Loss of each pair", "losses"),
-        Figure("attribution", "What each loss consists of", "losses"),
-        Figure("partitions", "Under partitions", "losses", needs="partitions"),
-        Figure("heatmap_partitions", "Each partition", "losses", needs="partitions"),
+        Figure("attribution", "What each loss consists of", "why"),
+        Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
+        Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("steptimes", "How long steps take", "losses"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
         Figure("pareto", "What a share costs the others", "recommendation", needs="partitions"),
