@@ -96,7 +96,7 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp
     assert unchanged(finished.blocks(), project.blocks())
     page = (project.results / "report/index.html").read_text()
     assert "false ended with status 1" in page
-    assert "2 of 6 blocks: failed" in told
+    assert "2 of 6 launches: failed" in told
     assert "castmates retry" in told
     project.assert_finished()
     assert "2 blocks discarded" in project.castmates("retry")

@@ -28,7 +28,7 @@ def test_every_table_and_figure_says_that_it_is_modelled(modelled):
 def test_the_page_says_so_too(modelled):
     page = (modelled.results / "report/index.html").read_text()
     assert "This is not a measurement" in page
-    assert '<span class="stamp other">modelled (not measured)</span>' in page
+    assert re.search(r'<span class="stamp other" title="Modelled: [^"]*">modelled \(not measured\)</span>', page)
     assert "Source: modelled." not in page, "once, above; each file has it"
     assert re.search(r"<title>.*\(modelled\)</title>", page)
     assert "modelled machine" in page or "a model (docs/modelled-machine.md)" in page
