@@ -25,7 +25,8 @@ def environment_line(name: str, ready: Path) -> str:
 def _content(name: str, ready: Path, facts: dict[str, Any]) -> str:
     if name == NATIVE:
         programs = sum(file.is_file() for file in (ready.parent / "bin").glob("*"))
-        compiler = Path(str((facts.get("compiler") or ["cc"])[0])).name
+        command = [str(word) for word in facts.get("compiler") or ["cc"]]
+        compiler = "zig" if "ziglang" in command else Path(command[0]).name  # zig is run by Python's -m
         return f"{counted(programs, 'program')} compiled with {compiler}"
     packages = f"{counted(int(facts['installed']), 'package')}, " if "installed" in facts else ""
     return f"{packages}{size(facts.get('bytes'))} in {ready.parent.parent.parent}"

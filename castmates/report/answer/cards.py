@@ -75,7 +75,7 @@ def _noise(results: Results) -> Card:
         return Card(DOUBT, "The noise is not known yet", text, "health")
     size = f"{rounded_up(max(abs(row[end] - 1) for row in known for end in ('ratio_low', 'ratio_high')))} %"
     differed = f"The same program measured twice differed by up to {number(_most(known))} %"
-    should = f"; it should by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
+    should = f"; it should differ by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
     if results.stamp[0] == TRUSTWORTHY:
         return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
     return Card(
