@@ -94,6 +94,8 @@ def section(sweeps: Sequence[Sweep]) -> list[str]:
         "",
         *markdown_table(["lead + antagonists", *heads], list(_losses(sweeps))),
         "",
+        _apart(sweeps),
+        "",
         *markdown_table(["control", *heads], list(_controls(sweeps))),
         "",
     ]
@@ -105,6 +107,23 @@ def _losses(sweeps: Sequence[Sweep]) -> Iterator[list[str]]:
         yield [mix, *(_loss(table.loc[mix]) if mix in table.index else "–" for table in rows)]
     widths = [[half for half in map(_half, table.to_dict("records")) if math.isfinite(half)] for table in rows]
     yield ["**median half-width**", *(f"{median(own):.1f} points" if own else "–" for own in widths)]
+
+
+def _apart(sweeps: Sequence[Sweep]) -> str:
+    """Which losses differ between sweeps by more than their intervals allow."""
+    rows = pd.concat([_own(sweep) for sweep in sweeps])
+    apart = [
+        f"{mix} ({one['degradation_pct'].min():.1f} to {one['degradation_pct'].max():.1f})"
+        for mix, one in rows.groupby(level=0, sort=False)
+        if one["degradation_low"].max() > one["degradation_high"].min()
+    ]
+    if not apart:
+        return "All intervals of a row overlap."
+    return (
+        f"Intervals that do not overlap, in {len(apart)} of {rows.index.nunique()} rows: {', '.join(apart)}. An "
+        "interval covers launches of its sweep; losses also change with the hour, which more launches in one hour do "
+        "not show."
+    )
 
 
 def _own(sweep: Sweep) -> pd.DataFrame:

@@ -63,8 +63,16 @@ def test_failed_launches_are_discarded_before_the_planned_ones_are_measured(tmp_
     found = answer(replace(named(results), study_file="it's.yaml"))
     quoted = shlex.quote("it's.yaml")
     assert found.command == f"castmates retry {quoted} && castmates sweep {quoted}"
+    assert found.below.endswith("3 of 5 launches failed.")
     (card,) = [card for card in found.cards if "failed" in card.title]
     assert f"`castmates retry {quoted}`, then `castmates sweep {quoted}`" in card.text
+
+
+def test_a_program_that_failed_in_every_launch_is_named_below_the_headline(tmp_path):
+    results = read_results(make(tmp_path / "study", ["a", "b"], ["x"], blocks=3))
+    blocks = results.blocks.assign(status=["failed" if lead == "b" else "measured" for lead in results.blocks["lead"]])
+    found = answer(replace(results, blocks=blocks))
+    assert found.below.endswith(" 3 of 6 launches failed: b failed in every launch.")
 
 
 def test_without_the_study_file_there_is_no_command_and_what_takes_it_is_named(study):

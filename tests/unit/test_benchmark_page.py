@@ -269,6 +269,10 @@ def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tm
     assert "1.000 (0.990 to 1.010): passes at 2 % and at 3 %" in text
     assert "positive, a+b | 1.200 (1.100 to 1.300): sensitive |" in text
     assert "commit abc: X, Linux 6.18; 2 launches in 9.0 minutes" in text
+    assert "All intervals of a row overlap." in text
+    effects = found[1].effects
+    effects.loc[effects["mix"] == "a+b", ["degradation_pct", "degradation_low", "degradation_high"]] = 10.0, 9.0, 11.0
+    assert "do not overlap, in 1 of 2 rows: a+b (10.0 to 20.4)." in page.page({}, swept=found)
 
 
 def test_what_is_no_sweep_is_not_kept(tmp_path):

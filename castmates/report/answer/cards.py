@@ -10,7 +10,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
-from castmates.analysis.effects.verdicts import INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.analysis.effects.verdicts import CONTROL_LEVEL, INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
 from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
@@ -54,7 +54,9 @@ def _sees_losses(results: Results) -> Card:
         text = f"{pair}, which must slow down, did: {_losses(rows)}."
         return Card(GOOD, "The method sees losses here", text, "health")
     if word == INSENSITIVE:
-        text = f"{pair}, which must slow down, did not measurably: {_losses(rows)}. Other losses may be missed too."
+        level = f"{100 * CONTROL_LEVEL:g} %"
+        text = f"{pair} must slow down, which is not proven at the controls' level of {level}: {_losses(rows)}. "
+        text += "Other losses may be missed too."
         return Card(BAD, "A loss that must be there was missed", text, "health")
     title = "Not known whether losses are seen"
     if word == TOO_FEW:

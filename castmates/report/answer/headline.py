@@ -243,8 +243,13 @@ def _with_beside(mix: str) -> str:
 
 
 def _failures(results: Results) -> str:
-    failed, all_ = int((results.blocks["status"] == "failed").sum()), len(results.blocks)
-    return f"{failed} of {all_} launches failed." if failed else ""
+    status = results.blocks.assign(failed=results.blocks["status"] == "failed").groupby("lead", sort=False)["failed"]
+    failed, all_ = int(status.sum().sum()), len(results.blocks)
+    if not failed:
+        return ""
+    whole = [plain(str(lead)) for lead, every in status.all().items() if every]
+    all_of = f": {listed(whole)} failed in every launch" if whole else ""
+    return f"{failed} of {all_} launches failed{all_of}."
 
 
 def _margin(results: Results) -> str:
