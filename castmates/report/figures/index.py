@@ -57,12 +57,12 @@ FIGURES = {
     row.name: row
     for row in (
         Figure("heatmap", "Loss of each pair", "losses"),
-        Figure("attribution", "What each loss consists of", "why"),
+        Figure("steptimes", "How long steps take", "losses"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
-        Figure("steptimes", "How long steps take", "losses"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
         Figure("pareto", "What a share costs the others", "recommendation", needs="partitions"),
+        Figure("attribution", "What each loss consists of", "why"),
         # Those that explain never decide.
         Figure("topdown", "Top-Down", "why", needs="topdown"),
         Figure("timeline", "Occupancy and bandwidth over time", "why", needs="monitor"),
