@@ -14,11 +14,16 @@ def number(value: float, digits: int = 1) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
+def rounded(value: float) -> str:
+    """A percentage without more digits than matter: 46, 5.6, 5.0."""
+    return number(value, 0 if abs(value) >= WHOLE else 1)
+
+
 def percent(value: float) -> str:
-    """A loss or a spread without more digits than matter: 46 %, 5.6 %, 5 %."""
+    """A loss or a spread as a plan writes it: 46 %, 5.6 %, 5 %."""
     if not math.isfinite(value):
         return "nothing"
-    return f"{number(value, 0 if abs(value) >= WHOLE else 1).removesuffix('.0')} %"
+    return f"{rounded(value).removesuffix('.0')} %"
 
 
 def counted(count: int, thing: str) -> str:
