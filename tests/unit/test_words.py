@@ -52,6 +52,8 @@ def test_rejections_are_counted_and_like_reasons_put_together():
 def test_a_kind_of_reason_is_counted_once_for_a_window():
     assert words.kinds_of("steal: 3 % of cpu0; steal: 4 % of cpu1; swapping: 7 pages") == ["steal", "swapping"]
     assert words.kinds_of("") == []
+    few = "too few cycles: 1 of 3 are left (limit 50%; others' slices)"
+    assert words.kinds_of(f"{few}; steal: 4 % of cpu1") == ["too few cycles", "steal"], "brackets hold details"
 
 
 def test_failures_are_counted_with_their_reasons():

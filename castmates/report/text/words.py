@@ -94,8 +94,8 @@ def _reasons(windows: pd.DataFrame) -> str:
 
 
 def kinds_of(reasons: str) -> list[str]:
-    """The kinds of the reasons ("kind: detail", separated by semicolons), each once."""
-    kinds = (part.partition(":")[0].strip() for part in reasons.split(";"))
+    """The kinds of the reasons ("kind: detail", separated by semicolons outside brackets), each once."""
+    kinds = (part.partition(":")[0].strip() for part in re.sub(r"\([^()]*\)", "", reasons).split(";"))
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
