@@ -10,10 +10,10 @@ from castmates.pipeline.measure_block import measure_block
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
-def played(tmp_path, monkeypatch, text):
+def played(tmp_path, monkeypatch, text, launch=1):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, text).plan()
-    block = plan.blocks[0]
+    block = plan.blocks[launch - 1]
     measure_block(plan, block.path, tmp_path / "out", tmp_path)
     record = json.loads((tmp_path / "out" / "block.json").read_text())
     tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples", "steps")]
