@@ -3,18 +3,22 @@
 Run by trees.py in a process for each tree: their modules have the same names and other contents.
 """
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
 import castmates
 from benchmarks import blocks
+from benchmarks.precision import Floats
 from castmates.files import replace_text
 from castmates.results.plans import read_plan
+from castmates.study.spec import Plan
 
 
 def main() -> None:
@@ -70,16 +74,24 @@ def shown(folder: Path) -> dict[str, Any]:
         for one, place in zip(plans, done, strict=True)
     ]
     losses, seconds = blocks.losses(plans[0], measured)
+    rounds = [_by_round(plans[0], one) for one in measured]
     records = [one.record for one in measured]
     return {
         "losses": losses.tolist(),
         "seconds": seconds.tolist(),
+        "by_round": [one.tolist() for one in rounds],
         "launches": len(measured),
         "windows": sum(record["windows"] for record in records),
         "rejected": sum(record["windows_rejected"] for record in records),
         "protocols": sorted({record["spec"]["company"]["protocol"] for record in records}),
         "truth": records[0].get("truth"),
     }
+
+
+def _by_round(plan: Plan, one: blocks.Measured) -> Floats:
+    """A launch's losses by round and mix, of the rounds with a pair of windows for every mix."""
+    windows = [own for _, own in one.windows.groupby("round")]
+    return np.concatenate([blocks.losses(plan, [dataclasses.replace(one, windows=own)])[0] for own in windows])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,17 @@ import numpy as np
 from benchmarks.campaign import TARGET
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, scratch
 from benchmarks.machine import ROOT
-from benchmarks.precision import DRAWS, Mean, equivalence, interval, minus, points, simultaneous, variance_ratio
+from benchmarks.precision import (
+    DRAWS,
+    Mean,
+    equivalence,
+    interval,
+    minus,
+    points,
+    simultaneous,
+    units_needed,
+    variance_ratio,
+)
 from benchmarks.trees import Shown, Tree, export, refuse_other_companies
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
@@ -114,6 +124,7 @@ def _tell(old: Shown, new: Shown, mixes: Sequence[str], options: argparse.Namesp
         return
     _tell_launches(old, new, mixes, options.modelled, report)
     if not options.modelled:
+        _tell_parts(old, new, mixes, report)
         _tell_ratios(old, new, mixes, options.seed, report)
     _tell_effects(old, new, mixes, report)
     if options.modelled:
@@ -137,6 +148,25 @@ def _tell_launches(old: Shown, new: Shown, mixes: Sequence[str], modelled: bool,
         "± is half of the 95 % interval over launches (Student's). Scatter is the standard deviation of the launches' "
         f"mean log ratios. Launches to ±{target} are extrapolated from it, Student's t included, never fewer than "
         f"{FEWEST_BLOCKS}."
+    )
+
+
+def _tell_parts(old: Shown, new: Shown, mixes: Sequence[str], report: Report) -> None:
+    """Which part of the scatter of launches more rounds could remove."""
+    rows = []
+    for mix, name in enumerate(mixes):
+        for one in (old, new):
+            within = one.variance_due_to_rounds()[mix]
+            between = max(0.0, float(np.var(one.losses[:, mix], ddof=1)) - within)
+            alone = units_needed(np.array([between]), TARGET)[0]
+            scatters = [f"{100 * variance**0.5:.2f}" for variance in (one.variance_of_round()[mix], within, between)]
+            rows.append([name, one.name, *scatters, f"{alone:.0f}"])
+    header = ["mix", "way", "scatter of a round, %", "of a launch: due to its rounds, %", "beyond that, %"]
+    target = percent(TARGET, 0)
+    report.table([*header, f"launches to ±{target} if only that were left"], rows)
+    report.text(
+        "Two parts of a launch's scatter: what its rounds account for, and what is left. More rounds or "
+        "shorter slices make the first smaller; the second takes more launches, whichever way they are measured."
     )
 
 

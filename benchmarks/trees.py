@@ -83,6 +83,17 @@ class Shown:
         """By launch and mix."""
         return self.way.differences
 
+    def variance_of_round(self) -> Floats:
+        """Of one round within a launch, by mix."""
+        rounds = [np.array(one, dtype=float) for one in self.about["by_round"] if len(one) > 1]
+        freedom = sum(len(one) - 1 for one in rounds)
+        squares = sum(((one - one.mean(axis=0)) ** 2).sum(axis=0) for one in rounds)
+        return np.asarray(squares / freedom if freedom else np.full(self.losses.shape[1], np.nan))
+
+    def variance_due_to_rounds(self) -> Floats:
+        """Of a launch's mean, what the scatter of its rounds accounts for, by mix."""
+        return self.variance_of_round() * float(np.mean([1 / len(one) for one in self.about["by_round"] if one]))
+
 
 def export(commit: str, folder: Path) -> Path:
     """Write the files of a commit into a folder."""

@@ -31,7 +31,7 @@ def _figure(source: pd.DataFrame) -> Figure:
     _panel(right, source, "half_width_pct", 1.0, f"half-width after {BUDGET:.0f} s (points)")
     right.legend(loc="upper left", fontsize=7)
     left.set_title(f"Two windows of this length, {1e3 * GAP:.0f} ms apart", loc="left", fontsize=8)
-    right.set_title("What a minute of these pairs would resolve, if independent", loc="left", fontsize=8)
+    right.set_title("After a minute, if pairs were independent", loc="left", fontsize=8)
     return figure
 
 
