@@ -71,6 +71,15 @@ class ResctrlFacts(Facts):
     delegated: Any = None
 
 
+class QuirkFacts(Facts):
+    """Something that is known to be wrong or hidden on this processor or kernel."""
+
+    title: str = ""
+    happens: str = ""
+    do: str = ""
+    sources: tuple[str, ...] = ()
+
+
 class MachineFacts(Facts):
     """The machine that measured; of a modelled one its model."""
 
@@ -91,6 +100,7 @@ class MachineFacts(Facts):
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
+    quirks: tuple[QuirkFacts, ...] = ()
 
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, even if its value is that it is not known."""
