@@ -165,6 +165,9 @@ def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:
         return None
 
 
+UNREAD = ("not watched", "traffic not counted", "looks without a value")  # of what a monitor describes
+
+
 class BlockRecord:
     """The block.json of one block.
 
@@ -305,6 +308,12 @@ class BlockRecord:
     def ways(self) -> str:
         """The ways of the cache, in the allocator's words."""
         return str(_mapping(self._mapping("hardware"), "allocator").get("ways") or "")
+
+    @property
+    def unread(self) -> list[str]:
+        """What could not be read of the cache, in the monitor's words."""
+        monitor = _mapping(self._mapping("hardware"), "monitor")
+        return [str(monitor[name]) for name in UNREAD if monitor.get(name)]
 
     @property
     def witnessed(self) -> str:
