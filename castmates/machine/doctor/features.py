@@ -1,6 +1,6 @@
 """The doctor's rows on what resctrl offers (CAT, CDP, MBA, CMT, MBM), and why it lacks what the processor announces."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,21 +81,24 @@ def announced(feature: Feature, facts: Mapping[str, Any]) -> list[str]:
     return [flag for flag in feature.flags if flag in (facts.get("rdt_flags") or [])]
 
 
-def switched_off(feature: Feature, facts: Mapping[str, Any]) -> Cause | None:
-    """Explain what hides a feature that the processor announces; None where nothing is known to."""
+def switched_off(feature: Feature, facts: Mapping[str, Any], among: Sequence[str] = ()) -> Cause | None:
+    """Explain what hides a feature that the processor announces; None where nothing is known to.
+
+    Its change brings back what is switched off among further words, too.
+    """
     flags, line = ", ".join(announced(feature, facts)), facts.get("cmdline")
     if not flags:
         return None
     hidden = quirks.switched_off(facts)
     if quirk := next((hidden[word] for word in feature.words if word in hidden), None):
         # One change for all that Linux hides: it takes one restart.
-        change = boot_words.change(line, feature.words, force=hidden)
+        change = boot_words.change(line, [*feature.words, *among], force=hidden)
         errata = f" ({', '.join(quirk.errata)})" if quirk.errata else ""
         finding = f"announced ({flags}), but Linux switches it off on this processor{errata}"
         return Cause(finding, f"{change[0].upper()}{change[1:]}. {quirk.do}", change)
     switches = boot_words.switches(line)
     if off := [word for word in feature.words if switches.state(word) is False]:
-        change = boot_words.change(line, off)
+        change = boot_words.change(line, [*off, *among])
         finding = f"announced ({flags}), but {boot_words.KEY}!{off[0]} on {boot_words.PLACE} switches it off"
         return Cause(finding, f"{change[0].upper()}{change[1:]}.", change)
     return None
@@ -107,8 +110,11 @@ def why_none(facts: Mapping[str, Any]) -> Cause:
     if facts.get("hypervisor_flag"):
         return Cause(finding, "Use bare metal: a guest cannot switch on what its hypervisor hides.")
     there = [feature for feature in FEATURES if announced(feature, facts)]
-    if off := next(filter(None, (switched_off(feature, facts) for feature in there)), None):
-        return Cause(f"all that it could offer is switched off: {off.finding}", off.remedy, off.change)
+    words = [word for feature in there for word in feature.words]
+    causes = [off for feature in there if (off := switched_off(feature, facts, words))]
+    if causes and len(causes) == len(there):
+        first = causes[0]
+        return Cause(f"all that it could offer is switched off: {first.finding}", first.remedy, first.change)
     if there:
         names = ", ".join(feature.name for feature in there)
         config = "grep X86_CPU_RESCTRL /boot/config-$(uname -r)"
@@ -119,9 +125,9 @@ def why_none(facts: Mapping[str, Any]) -> Cause:
     return Cause(finding, _other_hardware(facts))
 
 
-def _other_hardware(facts: Mapping[str, Any]) -> str:
+def _other_hardware(facts: Mapping[str, Any], name: str = "CAT") -> str:
     for quirk in quirks.applicable(facts):
-        if quirk.row == "CAT":  # the processor may have it, whatever its flags are
+        if quirk.row == name and not quirk.switches_off:  # the processor may have it, whatever its flags are
             return quirk.do
     return (
         "Use a server processor that has it (Intel Xeon Scalable, AMD EPYC from 7002 on) and a kernel "
@@ -140,7 +146,7 @@ def _missing(feature: Feature, facts: Mapping[str, Any]) -> Check:
         remedy = f"Look for the reason in the kernel's messages: {MESSAGES}"
         return Check(feature.name, "no", finding, feature.cost, remedy, MESSAGES)
     finding = "not in info/" if facts.get("rdt_flags") is None else NOT_ANNOUNCED
-    return Check(feature.name, "no", finding, feature.cost, _other_hardware(facts))
+    return Check(feature.name, "no", finding, feature.cost, _other_hardware(facts, feature.name))
 
 
 def _announced(feature: Feature, facts: Mapping[str, Any]) -> Check:

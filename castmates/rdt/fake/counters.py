@@ -2,6 +2,7 @@
 
 import errno
 
+from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.shape import Shape
 from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import refusal
@@ -14,16 +15,21 @@ Holder = tuple[int, str]  # RMID and event
 class Counters:
     """Who has a counter in each domain; without any in the hardware all ids are counted."""
 
-    def __init__(self, shape: Shape, status: Status) -> None:
-        self.shape, self.status = shape, status
+    def __init__(self, shape: Shape, kernel: Kernel, status: Status) -> None:
+        self.shape, self.kernel, self.status = shape, kernel, status
         self.mode = MODES[0]
         self.events = [event for event in shape.events if event.startswith("mbm_")]
         self._held: dict[int, set[Holder]] = {domain: set() for domain in shape.domains}
 
     @property
+    def known(self) -> bool:
+        """Whether the hardware has such counters, and the kernel knows them."""
+        return self.kernel.assigns_counters and bool(self.shape.mbm_counters)
+
+    @property
     def on(self) -> bool:
         """Whether an id is counted only where it has a counter."""
-        return bool(self.shape.mbm_counters) and self.mode == MODES[0]
+        return self.known and self.mode == MODES[0]
 
     def has(self, rmid: int, event: str, domain: int) -> bool:
         """Check whether an event of an id is counted."""

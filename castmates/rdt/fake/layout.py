@@ -73,7 +73,7 @@ class Layout:
             self._tasks_writer(group),
         )
         counters = self.groups.monitors.counters
-        if self.kernel.assigns_counters and self.shape.mbm_counters:
+        if counters.known:
             add(
                 "mbm_L3_assignments",
                 lambda: counters.show_group(group.rmid),
@@ -184,8 +184,8 @@ class Layout:
         self._file(folder, "mon_features", FIXED, Content(lambda: "".join(f"{event}\n" for event in self.shape.events)))
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
-        if self.kernel.assigns_counters and self.shape.mbm_counters:
-            counters = self.groups.monitors.counters
+        counters = self.groups.monitors.counters
+        if counters.known:
             modes = Content(counters.show_modes, lambda data: counters.set_mode(strip(c_string(data))))
             self._file(folder, "mbm_assign_mode", MUTABLE, modes)
             self._file(folder, "num_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=False)))

@@ -33,7 +33,7 @@ class FakeMachine:
         self._callers = threading.local()
         self._status = Status()
         self._online = set(shape.cpus)
-        self._monitors = Monitors(shape, kernel, source, Counters(shape, self._status))
+        self._monitors = Monitors(shape, kernel, source, Counters(shape, kernel, self._status))
         self._rmids = Rmids(shape, kernel, self._monitors.occupancy)
         self._options: tuple[str, ...] = ()
         self._layout: Layout | None = None
