@@ -47,7 +47,5 @@ def assignments(text: str) -> dict[str, dict[int, str]]:
 
 
 def _by_cache(text: str | None) -> dict[int, int]:
-    pairs = (pair.partition("=") for pair in (text or "").split(";"))
-    return {
-        int(cache): int(number) for cache, _, number in pairs if cache.strip().isdecimal() and number.strip().isdecimal()
-    }
+    pairs = ([part.strip() for part in pair.split("=")] for pair in (text or "").split(";"))
+    return {int(pair[0]): int(pair[1]) for pair in pairs if len(pair) == 2 and all(part.isdecimal() for part in pair)}

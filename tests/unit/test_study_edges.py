@@ -37,7 +37,8 @@ MEBIBYTES = Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
 
 
 @pytest.mark.parametrize(
-    ("text", "rate"), [("2000 MiB/s", 2000), ("2 GiB/s", 2048 + 2), ("2000 MB/s", 1910), ("1 MB/s", 10), ("2.5 Gi", None)]
+    ("text", "rate"),
+    [("2000 MiB/s", 2000), ("2 GiB/s", 2048 + 2), ("2000 MB/s", 1910), ("1 MB/s", 10), ("2.5 Gi", None)],
 )
 def test_mebibytes_are_no_megabytes(text, rate):
     if rate is None:

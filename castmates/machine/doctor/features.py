@@ -212,7 +212,8 @@ def _monitoring(info: Info, facts: Mapping[str, Any]) -> dict[str, Check]:
     rows: dict[str, Check] = {}
     few = (rmids or "").isdecimal() and int(rmids or 0) < NEEDED_IDS
     if "llc_occupancy" in events:
-        rows["CMT"] = _with_few_ids("CMT", f"llc_occupancy, {ids}") if few else Check("CMT", "yes", f"llc_occupancy, {ids}")
+        finding = f"llc_occupancy, {ids}"
+        rows["CMT"] = _with_few_ids("CMT", finding) if few else Check("CMT", "yes", finding)
     if traffic := [event for event in events if event in TRAFFIC]:
         finding = f"{', '.join(traffic)}, {ids}"
         counted = _counted(finding, len(traffic), assignment(files), facts)
@@ -233,7 +234,7 @@ def _counted(finding: str, events: int, here: Assignment, facts: Mapping[str, An
         finding += f", {most} counters in each cache, {free} of them free"
         needed = events * (NEEDED_CLASSES - 1)
         if free < needed:
-            cost = f"A program and its neighbour need {needed} counters; without one a group's traffic reads Unassigned."
+            cost = f"A program and its neighbour need {needed} counters; traffic without one reads Unassigned."
             remedy = "Remove monitoring groups that nobody needs: each takes a counter for each event."
             return Check("MBM", "partly", finding, cost, remedy)
         return Check("MBM", "yes", finding)

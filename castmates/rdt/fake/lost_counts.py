@@ -13,7 +13,7 @@ class LostCount:
 
     count: int  # the kernel's
     previous: int  # of the hardware, that the kernel saw last
-    forgets: bool  # the kernel forgets it where there is no count (15292f1b4c55); else an overflow is seen in what follows
+    forgets: bool  # the kernel forgets it where there is no count (15292f1b4c55); else it then sees an overflow
     begun_at: int | None = None  # what had been moved when tracking began anew; None while there is none
     is_new: bool = False  # nobody has read it since: the first read has no value
 

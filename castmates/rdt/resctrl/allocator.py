@@ -10,7 +10,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
 from castmates.protocols import Held
 from castmates.rdt.resctrl import groups
-from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import foreign_groups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
@@ -131,6 +131,8 @@ class ResctrlAllocator:
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
             facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
+        with suppress(OSError):
+            facts |= {"ways of I/O (io_alloc)": ways for ways in [io_allocation(self.tree)] if ways}
         return facts
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:

@@ -60,6 +60,14 @@ def capabilities(tree: Tree, options: str = "") -> Cache:
     )
 
 
+def io_allocation(tree: Tree) -> str:
+    """Return the ways that the highest class gives to I/O, as the kernel writes them; "" where it gives none."""
+    for resource in _resources(tree):
+        if _word(tree, f"info/{resource}/io_alloc") == "enabled":
+            return _word(tree, f"info/{resource}/io_alloc_cbm") or "unknown"
+    return ""
+
+
 def monitored_domains(names: list[str]) -> dict[int, str]:
     """Find a group's last-level caches in the names of its mon_data; under SNC the parts lie inside."""
     matches = ((_MONITORED.fullmatch(name), name) for name in names)
@@ -93,7 +101,7 @@ def _groups(tree: Tree) -> int:
     A user who may not make groups has those that root made, whether or not they are in use now: a plan must not depend
     on that.
     """
-    taken = 1 + any(_word(tree, f"info/{resource}/io_alloc") == "enabled" for resource in _resources(tree))
+    taken = 1 + bool(io_allocation(tree))
     classes = [count - taken for count in _counts(tree, "num_closids")]
     ids = [count - 1 for count in _counts(tree, "num_rmids")]
     most = max(0, min([*classes, *ids])) if classes else 0

@@ -79,8 +79,8 @@ def wanted_schemata(
 def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
     """List in words where the machine has something else.
 
-    Arm keeps a throttle in per cent as a binary fraction, which may come back as another number less than a step away; on
-    x86 all are whole steps, so that only the same is near enough.
+    Arm keeps a throttle in per cent as a binary fraction, which may come back as another number less than a step away;
+    on x86 all are whole steps, so that only the same is near enough.
     """
     step = cache.bandwidth.step if cache.bandwidth and cache.bandwidth.unit == "%" else 1
     sentences = []

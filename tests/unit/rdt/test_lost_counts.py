@@ -1,4 +1,4 @@
-"""Traffic whose count the hardware loses: the series begins anew, nothing is averaged across, and nonsense is refused."""
+"""Traffic whose count the hardware loses: the series begins anew, nothing is averaged across, nonsense is refused."""
 
 import pytest
 
