@@ -4,8 +4,9 @@ from pathlib import Path
 
 from castmates.machine.quirks import Kernels, Processors, Quirk, table
 
-INTRODUCTION = """What is known to be wrong or hidden on some processors and kernels, of what a study uses: resctrl and perf. `castmates doctor`
-shows the rows that apply to a machine. Nothing here was seen on hardware by the authors: each row has its sources.
+INTRODUCTION = """What is known to be wrong or hidden on some processors and kernels, of resctrl and of perf.
+`castmates doctor` shows the rows that apply to a machine. The authors saw none of this on hardware: each row has its
+sources.
 
 This page is generated from `castmates/machine/quirks.yaml`."""
 
@@ -18,7 +19,8 @@ def page(_: Path) -> str:
 def _section(quirk: Quirk) -> str:
     where = [f"{name}: {text}" for name, text in _conditions(quirk).items() if text]
     sources = ", ".join(f"[{number}]({url})" for number, url in enumerate(quirk.sources, 1))
-    parts = [f"## {quirk.title}", f"`{quirk.name}`; {'; '.join(where)}.", quirk.happens, quirk.do, f"Sources: {sources}."]
+    what = f"`{quirk.name}`; {'; '.join(where)}."
+    parts = [f"## {quirk.title}", what, quirk.happens, quirk.do, f"Sources: {sources}."]
     return "\n\n".join(part.replace("<", "&lt;") for part in parts)
 
 

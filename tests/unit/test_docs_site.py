@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from castmates.cli.main import app
-from castmates.results.columns import block, comparison, partitions, study
 from castmates.machine.quirks import table as quirks_table
+from castmates.results.columns import block, comparison, partitions, study
 from docs_site import commands, examples, quirks, study_keys, tables
 from docs_site.links import FENCED, LINK, relinked
 from docs_site.pages import ELSEWHERE, GENERATED

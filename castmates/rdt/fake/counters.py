@@ -36,7 +36,7 @@ class Counters:
         return not self.on or (rmid, event) in self._held[domain]
 
     def assign_all(self, rmid: int) -> None:
-        """Give a new id its counters, as long as there are some; mkdir goes on without, and its status alone shows it."""
+        """Give a new id its counters, as long as there are some; mkdir goes on without, and only info shows it."""
         for event in self.events if self.on else []:
             for domain in self._held:
                 try:

@@ -131,8 +131,8 @@ class ResctrlAllocator:
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
             facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
-        with suppress(OSError):
-            facts |= {"ways of I/O (io_alloc)": ways for ways in [io_allocation(self.tree)] if ways}
+        if ways := io_allocation(self.tree):
+            facts["ways of I/O (io_alloc)"] = ways
         return facts
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:

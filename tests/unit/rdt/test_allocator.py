@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -558,3 +559,16 @@ def test_a_default_group_that_cannot_be_read_is_a_sentence():
     tree.refuse["read", "^schemata"] = errno.EIO
     with pytest.raises(CastmatesError, match="refused to read what the rest of the machine has"):
         allocator.prepare(bench.held)
+
+
+def test_a_class_that_io_holds_is_in_the_refusal_and_in_the_record():
+    shape = replace(AMD_CHIPLETS, closids=3, throttle=None, io_alloc=True)
+    bench = Bench(shape, V7_2)
+    assert "ways of I/O (io_alloc)" not in bench.prepared().about()
+    bench = Bench(shape, V7_2)
+    bench.fake.write("info/L3/io_alloc", "1\n")
+    with pytest.raises(CastmatesError, match="ENOSPC, 'Out of CLOSIDs'.*io_alloc holds one class: echo 0"):
+        bench.prepared()
+    bench = Bench(shape, V7_2, cpus=((0,),))
+    bench.fake.write("info/L3/io_alloc", "1\n")
+    assert bench.prepared().about()["ways of I/O (io_alloc)"].startswith("0=ffff;1=ffff")
