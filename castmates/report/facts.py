@@ -71,6 +71,15 @@ class ResctrlFacts(Facts):
     delegated: Any = None
 
 
+class QuirkFacts(Facts):
+    """Something that is known to be wrong or hidden on this processor or kernel."""
+
+    title: str = ""
+    happens: str = ""
+    do: str = ""
+    sources: tuple[str, ...] = ()
+
+
 class MachineFacts(Facts):
     """The machine that measured; of a modelled one its model."""
 
@@ -91,6 +100,7 @@ class MachineFacts(Facts):
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
+    quirks: tuple[QuirkFacts, ...] = ()
 
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, even if its value is that it is not known."""
@@ -153,6 +163,9 @@ def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:
         return None if value is None else kind(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+UNREAD = ("not watched", "traffic not counted", "looks without a value")  # of what a monitor describes
 
 
 class BlockRecord:
@@ -295,6 +308,12 @@ class BlockRecord:
     def ways(self) -> str:
         """The ways of the cache, in the allocator's words."""
         return str(_mapping(self._mapping("hardware"), "allocator").get("ways") or "")
+
+    @property
+    def unread(self) -> list[str]:
+        """What could not be read of the cache, in the monitor's words."""
+        monitor = _mapping(self._mapping("hardware"), "monitor")
+        return [str(monitor[name]) for name in UNREAD if monitor.get(name)]
 
     @property
     def witnessed(self) -> str:

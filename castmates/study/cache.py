@@ -3,16 +3,23 @@
 import math
 from typing import Literal
 
+from pydantic import field_validator
+
 from castmates.study.frozen import Frozen
 
 
 class Bandwidth(Frozen):
     """The throttle of memory bandwidth."""
 
-    unit: Literal["%", "MB/s", "1/8 GB/s"]
+    unit: Literal["%", "MiB/s", "1/8 GB/s"]
     least: int
     step: int
     most: int  # no throttle
+
+    @field_validator("unit", mode="before")
+    @classmethod
+    def _as_it_was_called(cls, unit: object) -> object:
+        return "MiB/s" if unit == "MB/s" else unit  # in plans that were made before
 
     def rounded(self, wanted: float) -> int:
         """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""

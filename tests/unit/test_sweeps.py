@@ -199,13 +199,16 @@ def test_a_throttle_is_planned_as_it_is_written(percent, least, step):
 
 
 def test_throttles_in_other_units():
-    intel = cache(bandwidth=Bandwidth(unit="MB/s", least=10, step=10, most=2**32 - 1))
+    intel = cache(bandwidth=Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96))
     amd = cache(bandwidth=Bandwidth(unit="1/8 GB/s", least=1, step=1, most=2048))
     sweep = {"bandwidth": {"antagonists": ["2 GB/s", "20%"]}}
     assert "all left out: it means steps of per cent" in made({"bandwidth": {"lead": "all"}}, on=amd)[1][0]
     found, notes = made(sweep, on=intel)
-    assert [cut.antagonists.bandwidth for cut in found.values()] == [2000]
-    assert notes == ["cache.sweeps.1.bandwidth.antagonists: 20% left out: this machine throttles bandwidth in MB/s."]
+    assert [cut.antagonists.bandwidth for cut in found.values()] == [1910]
+    assert notes == [
+        "cache.sweeps.1.bandwidth.antagonists: 2 GB/s becomes 1910 MiB/s, the next that there is.",
+        "cache.sweeps.1.bandwidth.antagonists: 20% left out: this machine throttles bandwidth in MiB/s.",
+    ]
     assert [cut.antagonists.bandwidth for cut in made(sweep, on=amd)[0].values()] == [16]
     found, notes = made(sweep, on=cache(bandwidth=None))
     assert not found

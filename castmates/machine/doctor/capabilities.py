@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.machine.doctor.check import Check, State
+from castmates.machine.doctor.features import NOT_ANNOUNCED
 from castmates.machine.topology import Topology
 
 YES: State = "yes"
@@ -144,13 +145,13 @@ def _lacks(capability: Capability, part: Part, check: Check) -> bool:
 
 def _words(part: Part, rows: Mapping[str, Check], facts: Mapping[str, Any]) -> str:
     guest = bool(facts.get("hypervisor_flag"))
-    missing = [name for name in FEATURES if rows[name].state == NO]
+    missing = [name for name in FEATURES if rows[name].state == NO and rows[name].finding == NOT_ANNOUNCED]
     finding = rows[part.check].finding
     words = part.hidden if rows[part.check].state == "unknown" else part.lack
     return words.format(
         finding=finding.replace("%", " %").replace("  %", " %"),
         because="the hypervisor passes no PMU on" if guest else finding,
-        features=f"this processor announces no {', '.join(missing)}" if missing else finding,
+        features=f"this processor announces no {', '.join(missing)}" if len(missing) == len(FEATURES) else finding,
     )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from castmates.machine.doctor import cpu, rdt, tools
 from castmates.machine.doctor.check import Check
+from castmates.machine.doctor.features import features
+from castmates.machine.doctor.known import known_quirks
 from castmates.machine.topology import Topology
 
 if TYPE_CHECKING:
@@ -27,9 +29,10 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         rdt.kernel(facts),
         rdt.mounted(facts),
         rdt.permission(facts),
-        *rdt.features(facts),
+        *features(facts),
         rdt.verified(facts),
         rdt.pqos(facts),
+        *known_quirks(facts),
         tools.perf(facts),
         tools.hardware_counters(facts),
         tools.software_counters(facts),

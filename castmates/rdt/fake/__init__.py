@@ -13,23 +13,25 @@ operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/
 
 Besides: mount, umount, open (handles that outlive their group), rename, unlink, symlink, chmod, chown, stat;
 set_online(cpu, ...); fail(group, event, "Unavailable"); advance(seconds), without which no time passes and nothing
-leaves limbo. A `Source` knows how much lies in the caches and how much has been moved, `SetNumbers` unless given;
-`groups`, `group`, `mask`, `bandwidth` and `ruling` show it what is in force.
+leaves limbo; lose(group, domain) and track(group, domain), as AMD treats ids that do not run. A `Source` knows how
+much lies in the caches and how much has been moved, `SetNumbers` unless given; `groups`, `group`, `mask`, `bandwidth`
+and `ruling` show it what is in force.
 
 Where it is known to differ from a kernel:
-- There is one level of cache to allocate: no L2, no SMBA, no I/O allocation, no pseudo-locking (refused as a machine
-  without support for it refuses).
-- Monitoring counters are neither configurable (BMEC) nor assignable (ABMC); "Unassigned" can be injected. The
-  sub-NUMA nodes of a cache read equal parts of what it holds; there are no package events.
+- There is one level of cache to allocate: no L2, no SMBA, no pseudo-locking (refused as a machine without support for
+  it refuses). With io_alloc the highest class goes to I/O, whose ways cannot be changed.
+- Monitoring counters are not configurable (BMEC). The sub-NUMA nodes of a cache read equal parts of what it holds;
+  there are no package events.
 - With mba_MBps values are kept, and not enforced.
-- Counters neither wrap nor need correction, and those of a new group begin at zero.
+- Counters need no correction, those of a new group begin at zero, and they run over only where a kernel takes a lost
+  count for that (`lose` and `track`).
 - Permissions know the owner, its group and others, but no capabilities, ACLs or further groups.
-- All of version 7.2 is from notes and sources, not from a transcript.
+- All of version 7.2, and what 6.1.90 does otherwise than 6.1, is from notes and sources, not from a transcript.
 """
 
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.handles import Handle
-from castmates.rdt.fake.kernel import V6_1, V6_12, V7_2, Kernel
+from castmates.rdt.fake.kernel import V6_1, V6_1_90, V6_12, V7_2, Kernel
 from castmates.rdt.fake.monitors import Failure, SetNumbers, Source
 from castmates.rdt.fake.processes import Processes, Thread
 from castmates.rdt.fake.resctrl import FakeResctrl, Stat
@@ -58,6 +60,7 @@ __all__ = [
     "NO_RDT",
     "SUB_NUMA",
     "V6_1",
+    "V6_1_90",
     "V6_12",
     "V7_2",
     "Failure",

@@ -37,6 +37,7 @@ class Controls:
             self.add_domain(domain)
         self.closids = min((schema.closids for schema in self.schemas), default=0)
         self._free = set(range(1, self.closids))
+        self.io = False  # whether I/O has the highest CLOSID
         self._name_width = max((len(schema.name) for schema in self.schemas), default=0)
         if shape.ways and shape.cdp:
             self._name_width = max(self._name_width, len("L3DATA"))
@@ -58,6 +59,17 @@ class Controls:
     def give_closid(self, closid: int) -> None:
         """Give one back."""
         self._free.add(closid)
+
+    def give_to_io(self, wanted: bool, status: Status) -> None:
+        """Give the highest CLOSID to I/O, or take it back."""
+        highest = self.closids - 1
+        if wanted == self.io:
+            return
+        if wanted and highest not in self._free:
+            status.say(f"CLOSID (ctrl_hw_id) {highest} for io_alloc is used by a group")
+            raise refusal(errno.ENOSPC)
+        self.io = wanted
+        self._free ^= {highest}
 
     @property
     def free_closids(self) -> frozenset[int]:

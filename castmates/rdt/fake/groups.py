@@ -23,7 +23,7 @@ class Groups:
         self.processes, self.status = processes, status
         self.default = Group("", 0, 0)
         self._controls = [self.default]
-        monitors.owners[0] = self.default
+        monitors.own(self.default)
 
     def __iter__(self) -> Iterator[Group]:
         for group in self._controls:
@@ -77,11 +77,12 @@ class Groups:
         except OSError:
             self.status.say("Out of RMIDs")
             raise
-        self.monitors.owners[group.rmid] = group
+        self.monitors.own(group)
 
     def _give_rmid(self, group: Group) -> None:
         group.removed = True
         if self.controls.shape.monitors:
+            self.monitors.counters.take_all(group.rmid)
             self.rmids.give(group.rmid)
 
     def remove(self, group: Group) -> None:

@@ -72,6 +72,13 @@ class Layout:
             lambda: "".join(f"{thread.tid}\n" for thread in self.groups.threads(group)),
             self._tasks_writer(group),
         )
+        counters = self.groups.monitors.counters
+        if counters.known:
+            add(
+                "mbm_L3_assignments",
+                lambda: counters.show_group(group.rmid),
+                lambda data: counters.change_group(group.rmid, c_string(data)),
+            )
         if self.debug and self.shape.monitors:
             add("mon_hw_id", lambda: f"{group.rmid}\n")
         if group.control is not None:
@@ -125,6 +132,8 @@ class Layout:
             texts = self._info_of_masks(schema) if schema.masks else self._info_of_bandwidth(schema)
             for name, show in texts.items():
                 self._file(folder, name, FIXED, Content(show))
+            if schema.masks and self.kernel.allocates_io and self.shape.io_alloc:
+                self._add_io_allocation(folder, schema)
         if self.shape.monitors:
             self._add_info_of_monitors(Node("L3_MON", ROOT_FOLDER, info, None))
 
@@ -140,6 +149,18 @@ class Layout:
         if self.kernel.tells_sparse:
             files["sparse_masks"] = lambda: f"{shape.sparse:d}\n"
         return files
+
+    def _add_io_allocation(self, folder: Node, schema: Schema) -> None:
+        controls = self.groups.controls
+
+        def store(data: bytes) -> None:
+            self.status.clear()
+            controls.give_to_io(bool(unsigned(c_string(data), 10)), self.status)
+
+        state = Content(lambda: ("enabled" if controls.io else "disabled") + "\n", store)
+        self._file(folder, "io_alloc", MUTABLE, state)
+        masks = Content(lambda: ";".join(f"{at}={self.shape.full:x}" for at in schema.values) + "\n")
+        self._file(folder, "io_alloc_cbm", FIXED, masks)
 
     def _info_of_bandwidth(self, schema: Schema) -> dict[str, Callable[[], str]]:
         throttle = self.shape.throttle or Throttle()
@@ -163,6 +184,12 @@ class Layout:
         self._file(folder, "mon_features", FIXED, Content(lambda: "".join(f"{event}\n" for event in self.shape.events)))
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
+        counters = self.groups.monitors.counters
+        if counters.known:
+            modes = Content(counters.show_modes, lambda data: counters.set_mode(strip(c_string(data))))
+            self._file(folder, "mbm_assign_mode", MUTABLE, modes)
+            self._file(folder, "num_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=False)))
+            self._file(folder, "available_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=True)))
 
     def _schemata_writer(self, group: Group) -> Callable[[bytes], None]:
         def store(data: bytes) -> None:

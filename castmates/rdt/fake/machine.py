@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from castmates.rdt.fake.controls import Controls
+from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.handles import Handle
@@ -32,7 +33,7 @@ class FakeMachine:
         self._callers = threading.local()
         self._status = Status()
         self._online = set(shape.cpus)
-        self._monitors = Monitors(shape, source)
+        self._monitors = Monitors(shape, kernel, source, Counters(shape, kernel, self._status))
         self._rmids = Rmids(shape, kernel, self._monitors.occupancy)
         self._options: tuple[str, ...] = ()
         self._layout: Layout | None = None
@@ -167,6 +168,16 @@ class FakeMachine:
             if file != "cpu_resctrl_groups":
                 raise refusal(errno.ENOENT)
             return "res:\nmon:\n" if self._layout is None else self._layout.groups.membership(thread)
+
+    def lose(self, path: str, domain: int) -> None:
+        """Let the hardware stop tracking a group's traffic in a domain, as AMD's does with ids that do not run."""
+        with self._mutex:
+            self._monitors.lose(self.group(path).rmid, domain)
+
+    def track(self, path: str, domain: int) -> None:
+        """Let it track a group again that it has lost."""
+        with self._mutex:
+            self._monitors.track(self.group(path).rmid, domain)
 
     # What a modelled machine needs to know.
 

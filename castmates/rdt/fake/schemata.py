@@ -83,13 +83,13 @@ class Writer:
         return mask
 
     def _bandwidth(self, text: str) -> int:
+        cuts, throttle = self.controls.kernel.cuts_mbps, self.controls.shape.throttle or Throttle()
         try:
-            value = unsigned(text, 10, bits=32)
+            value = unsigned(text, 10, bits=64 if cuts else 32)
         except OSError:
-            raise self._refuse(f"Invalid MB value {text}") from None
-        throttle = self.controls.shape.throttle or Throttle()
+            raise self._refuse(f"{'Non-decimal digit in' if cuts else 'Invalid'} MB value {text}") from None
         if self.controls.mbps:
-            return value
+            return -(-value // throttle.step) * throttle.step % (1 << 32) if cuts else value
         if not throttle.least <= value <= throttle.most:
             raise self._refuse(f"MB value {value} out of range [{throttle.least},{throttle.most}]")
         return -(-value // throttle.step) * throttle.step

@@ -39,6 +39,8 @@ class Shape:
     nodes: Mapping[int, tuple[int, ...]] = field(
         default_factory=dict
     )  # domain -> its sub-NUMA nodes, where it has such
+    mbm_counters: int = 0  # of each domain, that belong to groups (AMD's ABMC); 0: the hardware counts whom it likes
+    io_alloc: bool = False  # the highest class can be given to I/O
 
     @property
     def allocates(self) -> bool:

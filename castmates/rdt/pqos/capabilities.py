@@ -42,7 +42,7 @@ def _bandwidth(text: str, state: State) -> Bandwidth | None:
     if state.unit == "%":
         return Bandwidth(unit="%", least=least, step=step, most=100)
     most = max(state.throttles.values())
-    return Bandwidth(unit="MB/s" if state.unit == "MB/s" else "1/8 GB/s", least=1, step=1, most=most)
+    return Bandwidth(unit="MiB/s" if state.unit == "MiB/s" else "1/8 GB/s", least=1, step=1, most=most)
 
 
 def _number(text: str, pattern: str) -> int:

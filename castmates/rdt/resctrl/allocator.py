@@ -10,12 +10,20 @@ from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
 from castmates.protocols import Held
 from castmates.rdt.resctrl import groups
-from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import foreign_groups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
-from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wanted_schemata
+from castmates.rdt.resctrl.wanted_schemata import (
+    differences,
+    everything,
+    loses_ways,
+    name_of,
+    rounded,
+    to_change,
+    wanted_schemata,
+)
 from castmates.study.spec import REST, Share
 
 LISTED = 5  # threads that are named where they are not in their group
@@ -123,6 +131,8 @@ class ResctrlAllocator:
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
             facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
+        if ways := io_allocation(self.tree):
+            facts["ways of I/O (io_alloc)"] = ways
         return facts
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:
@@ -175,14 +185,14 @@ class ResctrlAllocator:
             before = {name: self._read_of(paths[name], name) for name in wanted}
             # Narrow ones first: shares that do not overlap then never do meanwhile.
             for name in sorted(wanted, key=lambda name: _width(wanted[name])):
-                self._write(paths[name], wanted[name], name)
+                self._write(paths[name], to_change(wanted[name], before[name]), name)
             after = {name: self._read_of(paths[name], name) for name in wanted}
         for name, schemata in after.items():
             if wrong := differences(wanted[name], schemata, self.cache):
                 raise CastmatesError(
                     f"resctrl took what {name_of(name)} was given but shows something else"
                     f" ({'; '.join(wrong)}): somebody else has changed it, or this processor changes such"
-                    " masks; then leave them out of the study."
+                    " masks or throttles (castmates doctor shows known quirks); then leave them out of the study."
                 )
         self._now |= after
         return before
@@ -215,7 +225,7 @@ class ResctrlAllocator:
                     where = path or "the default group"
                     self.say(f"{where} of resctrl was changed by somebody else and is left as it is: {one_line(there)}")
                 elif differences(self._former[path], there, self.cache):
-                    self._write(path, self._former[path], name)
+                    self._write(path, to_change(self._former[path], there), name)
         except OSError as error:
             if error.errno not in groups.NOT_HERE:  # else it was unmounted meanwhile, and so reset
                 raise refusal(self.tree, error, f"put back what {name_of(name)} had") from None
@@ -228,6 +238,8 @@ class ResctrlAllocator:
                 self.tree.write("tasks", f"{tid}\n")
 
     def _write(self, path: str, schemata: Schemata, name: str) -> None:
+        if not schemata:
+            return
         try:
             self.tree.write(f"{path}/schemata".lstrip("/"), to_write(schemata))
         except OSError as error:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
-from castmates.machine.resctrl_state import FSTYPE, options_of, settings
+from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-MBPS_MOST = 2**32 - 1  # the kernel's "no throttle" with mba_MBps
 AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
@@ -61,6 +60,14 @@ def capabilities(tree: Tree, options: str = "") -> Cache:
     )
 
 
+def io_allocation(tree: Tree) -> str:
+    """Return the ways that the highest class gives to I/O, as the kernel writes them; "" where it gives none."""
+    for resource in _resources(tree):
+        if _word(tree, f"info/{resource}/io_alloc") == "enabled":
+            return _word(tree, f"info/{resource}/io_alloc_cbm") or "unknown"
+    return ""
+
+
 def monitored_domains(names: list[str]) -> dict[int, str]:
     """Find a group's last-level caches in the names of its mon_data; under SNC the parts lie inside."""
     matches = ((_MONITORED.fullmatch(name), name) for name in names)
@@ -87,17 +94,27 @@ def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
 
 
 def _groups(tree: Tree) -> int:
-    """Count the groups that can be had: each takes one class of every resource, and the default group has one.
+    """Count the groups that can be had: each takes one class and one monitoring id, and the default group has one.
+
+    With io_alloc one more class, the highest, belongs to I/O.
 
     A user who may not make groups has those that root made, whether or not they are in use now: a plan must not depend
     on that.
     """
-    counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
-    most = max(0, min((count for count in counts if count), default=1) - 1)
+    taken = 1 + bool(io_allocation(tree))
+    classes = [count - taken for count in _counts(tree, "num_closids")]
+    ids = [count - 1 for count in _counts(tree, "num_rmids")]
+    most = max(0, min([*classes, *ids])) if classes else 0
     if _may_write(tree, ""):
         return most
     own = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
     return min(most, len([name for name in own if _may_write(tree, f"{name}/schemata")]))
+
+
+def _counts(tree: Tree, file: str) -> list[int]:
+    """Return how many there are of each resource that shows it."""
+    counts = (_number(tree, f"info/{resource}/{file}", 0) for resource in _resources(tree))
+    return [count for count in counts if count]
 
 
 def _may_write(tree: Tree, path: str) -> bool:
@@ -113,7 +130,8 @@ def _bandwidth(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
             unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=_power_of_two(max(now, AMD_MOST))
         )
     if "mba_MBps" in options.split() or now > 100:
-        return Bandwidth(unit="MB/s", least=1, step=1, most=MBPS_MOST)
+        # Old kernels round MiB/s to the step of per cent: whole steps are the same on all of them.
+        return Bandwidth(unit="MiB/s", least=max(1, step), step=max(1, step), most=UNTHROTTLED_MIBPS)
     return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100)
 
 

@@ -79,10 +79,10 @@ def wanted_schemata(
 def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
     """List in words where the machine has something else.
 
-    Arm keeps a throttle as a binary fraction, which may come back as another number less than a step away; on x86 all
-    are whole steps, so that only the same is near enough.
+    Arm keeps a throttle in per cent as a binary fraction, which may come back as another number less than a step away;
+    on x86 all are whole steps, so that only the same is near enough.
     """
-    step = cache.bandwidth.step if cache.bandwidth else 1
+    step = cache.bandwidth.step if cache.bandwidth and cache.bandwidth.unit == "%" else 1
     sentences = []
     for resource, values in asked.items():
         for domain, value in values.items():
@@ -93,6 +93,13 @@ def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
                     f"{_setting(resource, domain, value)} was asked and {_setting(resource, domain, there)} is there"
                 )
     return sentences
+
+
+def to_change(asked: Schemata, there: Schemata) -> Schemata:
+    """Return the lines that have to be written: a throttle only where it changes, for kernels round and cut some."""
+    throttles, now = asked.get(MB, {}), there.get(MB, {})
+    same = all(now.get(domain) == value for domain, value in throttles.items())
+    return {line: values for line, values in asked.items() if line != MB or not same}
 
 
 def rounded(bandwidth: int, cache: Cache) -> int:

@@ -193,6 +193,7 @@ def _context(
         "machine": machine.described(results.machine),
         "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
+        "quirks": machine.quirks(results.machine),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{effect_level(results.extended):g}",
         "control_level": words.percent_of(CONTROL_LEVEL),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
-from castmates.report.facts import LedgerFacts, Settled
+from castmates.report.facts import BlockRecord, LedgerFacts, Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.words import (
@@ -48,6 +48,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
+        ("Readings of the cache", readings_sentence(results.measured_records)),
     ]
     return [(term, text) for term, text in rows if text]
 
@@ -204,6 +205,14 @@ def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tup
         return ""
     blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
+
+
+def readings_sentence(blocks: Sequence[BlockRecord]) -> str:
+    """How many launches lack some of their readings, with the words of the first; "" where none does."""
+    lacking = [block.unread for block in blocks if block.unread]
+    if not lacking:
+        return ""
+    return f"{len(lacking)} of {counted(len(blocks), 'launch')} lack some, for example: {'; '.join(lacking[0])}."
 
 
 def settles(results: Results) -> dict[tuple[str, int], Settled]:

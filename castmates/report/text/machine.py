@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from castmates.report.facts import BlockRecord, CacheFacts, MachineFacts, PerfFacts, ResctrlFacts
+from castmates.report.facts import BlockRecord, CacheFacts, MachineFacts, PerfFacts, QuirkFacts, ResctrlFacts
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import parse
 
@@ -30,6 +30,11 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
         ("Read at", facts.read_at),
     ]
     return [(term, str(text)) for term, text in rows if text not in (None, "")]
+
+
+def quirks(facts: MachineFacts) -> list[QuirkFacts]:
+    """What is known to be wrong or hidden here."""
+    return [quirk for quirk in facts.quirks if quirk.title]
 
 
 def in_a_line(facts: MachineFacts) -> str:

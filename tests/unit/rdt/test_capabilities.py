@@ -1,6 +1,7 @@
 """What a machine's caches offer is read from every shape of resctrl that we know of."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Bandwidth, Cache
 from tests.unit.rdt import trees
+from tests.unit.rdt.refused import refused, status
 
 ALL_EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
@@ -97,10 +99,10 @@ def test_code_and_data(tmp_path):
 
 
 @pytest.mark.parametrize("most", ["4294967295", "800"])
-def test_bandwidth_in_megabytes_is_known_from_the_options(tmp_path, most):
+def test_bandwidth_in_mebibytes_is_known_from_the_options(tmp_path, most):
     text = trees.XEON["schemata"].replace("=100", f"={most}")
     trees.record(tmp_path, trees.XEON | {"schemata": text}, options="rw,mba_MBps")
-    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MB/s", least=1, step=1, most=2**32 - 1)
+    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
 
 
 def test_monitoring_only(tmp_path):
@@ -142,3 +144,32 @@ def test_a_plain_user_has_what_root_gave_him(tmp_path, monkeypatch, default_grou
     his = {here / name / "schemata" for name in given} | ({here / "schemata"} if default_group else set())
     monkeypatch.setattr(os, "access", lambda path, _: path in his)
     assert read_cache(tmp_path) == XEON.model_copy(update={"groups": 3, "rest": default_group})
+
+
+def test_the_class_of_io_is_not_free_for_groups():
+    fake = FakeResctrl(replace(AMD_CHIPLETS, io_alloc=True), V7_2)
+    assert fake.read("info/L3/io_alloc") == "disabled\n"
+    assert capabilities(fake).groups == 15
+    fake.write("info/L3/io_alloc", "1\n")
+    cache = capabilities(fake)
+    assert cache.groups == 14
+    for number in range(cache.groups):
+        fake.make(f"g{number}")
+    assert refused(fake.make, "one-more") == "ENOSPC"
+    fake.write("info/L3/io_alloc", "0\n")
+    fake.make("one-more")
+    assert refused(fake.write, "info/L3/io_alloc", "1\n") == "ENOSPC"
+
+
+def test_groups_need_monitoring_ids_too():
+    fake = FakeResctrl(replace(LAB, rmids=4), V7_2)
+    cache = capabilities(fake)
+    assert (cache.groups, cache.monitored_groups) == (3, 3)
+    for number in range(cache.groups):
+        fake.make(f"g{number}")
+    assert refused(fake.make, "one-more") == "ENOSPC"
+    assert status(fake) == "Out of RMIDs"
+
+
+def test_plans_that_call_mebibytes_megabytes_are_still_read():
+    assert Bandwidth.model_validate({"unit": "MB/s", "least": 1, "step": 1, "most": 9}).unit == "MiB/s"

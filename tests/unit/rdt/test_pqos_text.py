@@ -61,7 +61,7 @@ def test_a_state_is_the_words_that_set_it():
             "L3CA/MBA COS definitions for Domain ID 2:\n    L3CA COS0 => MASK 0x1\n    MBA COS0 => 4000 MBps\n"
             "Core information for socket 0:\n    Core 0, L2ID 4, L3ID 2 => COS0\n    Core 1 => ERROR\n",
             {(2, 0): (1, 1)},
-            "MB/s",
+            "MiB/s",
             {0: (2, 0)},
         ),
     ],
