@@ -4,6 +4,7 @@ import errno
 from collections.abc import Iterator
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls
+from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import SHAREABLE, Group
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.monitors import Monitors
@@ -17,13 +18,21 @@ class Groups:
     """All groups of one mount."""
 
     def __init__(
-        self, kernel: Kernel, controls: Controls, rmids: Rmids, monitors: Monitors, processes: Processes, status: Status
+        self,
+        kernel: Kernel,
+        controls: Controls,
+        rmids: Rmids,
+        monitors: Monitors,
+        processes: Processes,
+        status: Status,
+        counters: Counters,
     ) -> None:
         self.kernel, self.controls, self.rmids, self.monitors = kernel, controls, rmids, monitors
-        self.processes, self.status = processes, status
+        self.processes, self.status, self.counters = processes, status, counters
         self.default = Group("", 0, 0)
         self._controls = [self.default]
-        monitors.owners[0] = self.default
+        monitors.owners[0], monitors.counters = self.default, counters
+        counters.begin(0)
 
     def __iter__(self) -> Iterator[Group]:
         for group in self._controls:
@@ -41,7 +50,7 @@ class Groups:
         if self.kernel.rmid_first:
             self._take_rmid(group)
         try:
-            group.closid = self.controls.take_closid()
+            group.closid = self.controls.take_closid(self.rmids.dirt)
         except OSError:
             self.status.say("Out of CLOSIDs")
             if self.kernel.rmid_first:
@@ -73,14 +82,16 @@ class Groups:
         if not self.controls.shape.monitors:
             return
         try:
-            group.rmid = self.rmids.take()
+            group.rmid = self.rmids.take(group.closid)
         except OSError:
             self.status.say("Out of RMIDs")
             raise
         self.monitors.owners[group.rmid] = group
+        self.counters.begin(group.rmid)
 
     def _give_rmid(self, group: Group) -> None:
         group.removed = True
+        self.counters.end(group.rmid)
         if self.controls.shape.monitors:
             self.rmids.give(group.rmid)
 

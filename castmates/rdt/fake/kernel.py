@@ -19,6 +19,8 @@ class Kernel:
     clears_on_cpus: bool  # a write to cpus or cpus_list begins a new last_cmd_status; otherwise it appends
     clears_on_mkdir: bool
     mkdir_in_info: int  # errno
+    knows_clusters: bool = True  # sub-NUMA nodes have folders, and mon_L3_* is their sum; otherwise the first node alone
+    assigns_counters: bool = False  # of traffic, where the machine lets it
 
 
 V6_1 = Kernel(
@@ -33,6 +35,7 @@ V6_1 = Kernel(
     clears_on_cpus=False,
     clears_on_mkdir=False,
     mkdir_in_info=errno.EPERM,
+    knows_clusters=False,
 )
 V6_12 = Kernel(
     name="6.12",
@@ -60,4 +63,5 @@ V7_2 = Kernel(
     clears_on_cpus=True,
     clears_on_mkdir=True,
     mkdir_in_info=errno.ENODEV,
+    assigns_counters=True,
 )
