@@ -136,6 +136,9 @@ class Layout:
             texts = self._info_of_masks(schema, schema.ways) if schema.ways else self._info_of_bandwidth(schema)
             for name, show in texts.items():
                 self._file(folder, name, FIXED, Content(show))
+            if schema.resource == "L3" and self.shape.io_allocates and self.kernel.allocates_io:
+                controls = self.groups.controls
+                self._file(folder, "io_alloc", MUTABLE, Content(controls.show_io, controls.set_io))
         if self.shape.monitors:
             self._add_info_of_monitors(Node("L3_MON", ROOT_FOLDER, info, None))
 

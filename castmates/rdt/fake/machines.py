@@ -17,8 +17,8 @@ def around(ids: Iterable[int], cores: int, threads: int = 2) -> dict[int, tuple[
     numbers = list(ids)
     total = len(numbers) * cores
     return {
-        number: tuple(core + thread * total for core in range(at * cores, at * cores + cores) for thread in range(threads))
-        for at, number in enumerate(numbers)
+        number: tuple(core + thread * total for core in range(at, at + cores) for thread in range(threads))
+        for at, number in zip(range(0, total, cores), numbers, strict=True)
     }
 
 
@@ -80,7 +80,8 @@ GRANITE_RAPIDS_SNC3 = Shape(
     second=_L2,
 )
 # EPYC 7742: sixteen core complexes of 16 MiB in each socket. 16 classes, 1/8 GB/s and 2048 for "no limit" are those of
-# koordinator's issue 1777 (its successor) and of the kernel's documentation; a mask may be empty (rdt_init_res_defs_amd).
+# koordinator's issue 1777 (its successor) and of the kernel's documentation; a mask may be empty
+# (rdt_init_res_defs_amd).
 ROME = Shape(
     domains=around(range(32), 2),
     cache_bytes=16 * MIB,
@@ -108,8 +109,8 @@ GENOA = Shape(
     configurable=True,
 )
 # EPYC 9755: sixteen complexes of 32 MiB in each socket. Traffic is counted by 32 counters in each domain, which groups
-# are assigned while there are some (the kernel's documentation of mbm_assign_mode); intel-cmt-cat's issue 311 shows 16
-# classes for L3, MB and SMBA on Linux 7.2.
+# are assigned while there are some (the kernel's documentation of mbm_assign_mode), and I/O can have a class (io_alloc).
+# intel-cmt-cat's issue 311 shows 16 classes for L3, MB and SMBA on Linux 7.2.
 TURIN = Shape(
     domains=around(range(32), 2),
     cache_bytes=32 * MIB,
@@ -122,6 +123,7 @@ TURIN = Shape(
     rmids=256,
     scale=64,
     counters=32,
+    io_allocates=True,
 )
 # Core i7-12700: its flags are rdt_a, cat_l2 and cdp_l2 (many lists of /proc/cpuinfo), so that resctrl has an L2 alone,
 # of which Linux asks the core that it starts on: 10 ways of 1.25 MiB, though those of the efficient cores have 16.
@@ -147,8 +149,8 @@ HYBRID_CLIENT = Shape(
         True,
     ),
 )
-# An Arm server with MPAM, after drivers/resctrl/mpam_resctrl.c: masks with holes, of one way at least; all ways count as
-# shared, since devices use class 0; every control has the system's number of classes; throttles are kept as a binary
+# An Arm server with MPAM, after drivers/resctrl/mpam_resctrl.c: masks with holes, of one way at least; all ways count
+# as shared, since devices use class 0; every control has the system's number of classes; throttles are kept as a binary
 # fraction, here of 5 bits; llc_occupancy is the only event; monitoring ids belong to a class. Sizes are assumed.
 _TWO_ARMS = around((1, 2), 6, threads=1)
 ARM_MPAM = Shape(

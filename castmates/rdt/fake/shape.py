@@ -76,6 +76,7 @@ class Shape:
     counters: int = 0  # of traffic, for each domain, which groups are assigned (ABMC); 0: every group has its own
     rmids_of_class: int = 0  # Arm: monitoring ids belong to a class, so many to each; 0: they are independent
     configurable: bool = False  # what the events of traffic count can be chosen (BMEC)
+    io_allocates: bool = False  # I/O can have its own ways, and then takes a class (io_alloc)
 
     @property
     def allocates(self) -> bool:
