@@ -109,7 +109,7 @@ GENOA = Shape(
     configurable=True,
 )
 # EPYC 9755: sixteen complexes of 32 MiB in each socket. Traffic is counted by 32 counters in each domain, which groups
-# are assigned while there are some (the kernel's documentation of mbm_assign_mode), and I/O can have a class (io_alloc).
+# are assigned while there are some, and I/O can have a class (the kernel's documentation of mbm_assign_mode, io_alloc).
 # intel-cmt-cat's issue 311 shows 16 classes for L3, MB and SMBA on Linux 7.2.
 TURIN = Shape(
     domains=around(range(32), 2),
