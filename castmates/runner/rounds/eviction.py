@@ -77,13 +77,13 @@ def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
         return {}
     left = [each.left for each in emptied if each.left is not None]
     return {
-        "times": len(emptied),
+        "times": sum(each.passes > 0 for each in emptied),
         "passes": sum(each.passes for each in emptied),
         "seconds": round(sum(each.seconds for each in emptied), 3),
         "read": len(left),
         "left": round(median(left), 4) if left else None,
         "left_most": round(max(left), 4) if left else None,
-        "not_emptied": sum(each > CLEAN for each in left),
+        "not_emptied": sum(each.passes == 0 or (each.left or 0.0) > CLEAN for each in emptied),
     }
 
 
@@ -94,7 +94,10 @@ def has_masks(company: Company) -> bool:
 
 
 def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> Emptied | None:
-    """Put these shares in force, with caches emptied before; `anew` even where they are. None where nothing was emptied."""
+    """Put these shares in force, with caches emptied before; `anew` even where they are.
+
+    None where there was nothing to empty; without passes where ways were taken away and nobody could empty them.
+    """
     if shares == stage.shares and not anew:
         return None
     stage.switch([])
@@ -102,8 +105,8 @@ def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -
     if stage.evictors:
         stage.apply_shares(())
         emptied = _empty(stage)
-    stage.apply_shares(shares)
-    return emptied
+    lost = stage.apply_shares(shares)
+    return emptied or (Emptied(0, None, 0.0) if lost else None)
 
 
 def _empty(stage: Stage) -> Emptied:
