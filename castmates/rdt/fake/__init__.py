@@ -17,10 +17,10 @@ leaves limbo. A `Source` knows how much lies in the caches and how much has been
 `groups`, `group`, `mask`, `bandwidth` and `ruling` show it what is in force.
 
 Where it is known to differ from a kernel:
-- Ways of I/O (io_alloc) take a class, and have no mask. There is no pseudo-locking (refused as a machine without
-  support for it refuses).
-- What traffic events count can be read where it can be chosen (BMEC), but not changed. The sub-NUMA nodes of a cache
-  read equal parts of what it holds; there are no package events.
+- There is no I/O allocation and no pseudo-locking (refused as a machine without support for it refuses).
+- Monitoring counters are not assignable (ABMC); "Unassigned" can be injected. What traffic events count can be
+  read where it can be chosen (BMEC), but not changed. The sub-NUMA nodes of a cache read equal parts of what it holds;
+  there are no package events.
 - On Arm `cdp` is refused, as kernels without CONFIG_EXPERT do.
 - With mba_MBps values are kept, and not enforced.
 - Counters neither wrap nor need correction, and those of a new group begin at zero.

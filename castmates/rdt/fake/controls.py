@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.shape import Shape, Throttle, Ways
 from castmates.rdt.fake.status import Status
-from castmates.rdt.fake.texts import c_string, refusal, strip
+from castmates.rdt.fake.texts import refusal
 
 EXCLUSIVE = "exclusive"
 UNLIMITED_MBPS = 0xFFFFFFFF
@@ -49,7 +49,6 @@ class Controls:
                 self.add_domain(resource, number)
         self.closids = min((schema.closids for schema in self.schemas), default=0)
         self._free = set(range(1, self.closids))
-        self._of_io: int | None = None  # the CLOSID that I/O has
         caches = [each for each in (shape.last, shape.second) if each]
         names = [len(schema.name) for schema in self.schemas]
         self._name_width = max([*names, *(len(f"{each.resource}DATA") for each in caches if each.cdp)], default=0)
@@ -86,25 +85,6 @@ class Controls:
     def give_closid(self, closid: int) -> None:
         """Give one back."""
         self._free.add(closid)
-
-    def show_io(self) -> str:
-        """Write io_alloc."""
-        return "disabled\n" if self._of_io is None else "enabled\n"
-
-    def set_io(self, data: bytes) -> None:
-        """Give I/O the highest CLOSID of the cache, or take it back."""
-        wanted = strip(c_string(data)).lower()[:1] in ("1", "y")
-        if self._of_io is not None and not wanted:
-            self.give_closid(self._of_io)
-            self._of_io = None
-        elif self._of_io is None and wanted:
-            highest = next(schema.closids for schema in self.schemas if schema.resource == "L3") - 1
-            if highest >= self.closids:
-                raise refusal(errno.EINVAL)
-            if highest not in self._free:
-                raise refusal(errno.ENOSPC)
-            self._free.remove(highest)
-            self._of_io = highest
 
     @property
     def free_closids(self) -> frozenset[int]:

@@ -4,7 +4,6 @@ import errno
 from collections.abc import Iterator
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls
-from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import SHAREABLE, Group
 from castmates.rdt.fake.kernel import Kernel
 from castmates.rdt.fake.monitors import Monitors
@@ -18,21 +17,13 @@ class Groups:
     """All groups of one mount."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        controls: Controls,
-        rmids: Rmids,
-        monitors: Monitors,
-        processes: Processes,
-        status: Status,
-        counters: Counters,
+        self, kernel: Kernel, controls: Controls, rmids: Rmids, monitors: Monitors, processes: Processes, status: Status
     ) -> None:
         self.kernel, self.controls, self.rmids, self.monitors = kernel, controls, rmids, monitors
-        self.processes, self.status, self.counters = processes, status, counters
+        self.processes, self.status = processes, status
         self.default = Group("", 0, 0)
         self._controls = [self.default]
-        monitors.owners[0], monitors.counters = self.default, counters
-        counters.begin(0)
+        monitors.owners[0] = self.default
 
     def __iter__(self) -> Iterator[Group]:
         for group in self._controls:
@@ -87,11 +78,9 @@ class Groups:
             self.status.say("Out of RMIDs")
             raise
         self.monitors.owners[group.rmid] = group
-        self.counters.begin(group.rmid)
 
     def _give_rmid(self, group: Group) -> None:
         group.removed = True
-        self.counters.end(group.rmid)
         if self.controls.shape.monitors:
             self.rmids.give(group.rmid)
 

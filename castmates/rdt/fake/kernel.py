@@ -20,8 +20,6 @@ class Kernel:
     clears_on_mkdir: bool
     mkdir_in_info: int  # errno
     knows_clusters: bool = True  # sub-NUMA nodes have folders, and mon_L3_* is their sum; else it is the first one's
-    assigns_counters: bool = False  # of traffic, where the machine lets it
-    allocates_io: bool = False  # gives I/O its own ways, where the machine can
 
 
 V6_1 = Kernel(
@@ -64,6 +62,4 @@ V7_2 = Kernel(
     clears_on_cpus=True,
     clears_on_mkdir=True,
     mkdir_in_info=errno.ENODEV,
-    assigns_counters=True,
-    allocates_io=True,
 )

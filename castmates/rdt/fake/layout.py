@@ -75,13 +75,6 @@ class Layout:
         )
         if self.debug and self.shape.monitors:
             add("mon_hw_id", lambda: f"{group.rmid}\n")
-        counters = self.groups.counters
-        if counters.most:
-            add(
-                "mbm_L3_assignments",
-                lambda: counters.show(group.rmid),
-                lambda data: counters.assign(group.rmid, data),
-            )
         if group.control is not None:
             return
         if self.debug:
@@ -136,9 +129,6 @@ class Layout:
             texts = self._info_of_masks(schema, schema.ways) if schema.ways else self._info_of_bandwidth(schema)
             for name, show in texts.items():
                 self._file(folder, name, FIXED, Content(show))
-            if schema.resource == "L3" and self.shape.io_allocates and self.kernel.allocates_io:
-                controls = self.groups.controls
-                self._file(folder, "io_alloc", MUTABLE, Content(controls.show_io, controls.set_io))
         if self.shape.monitors:
             self._add_info_of_monitors(Node("L3_MON", ROOT_FOLDER, info, None))
 
@@ -177,11 +167,6 @@ class Layout:
         for event, counted in _COUNTED.items() if self.shape.configurable else ():
             text = ";".join(f"{domain}={counted}" for domain in self.shape.domains) + "\n"
             self._file(folder, f"{event}_config", FIXED, Content(lambda text=text: text))
-        counters = self.groups.counters
-        if counters.most:
-            self._file(folder, "mbm_assign_mode", MUTABLE, Content(counters.show_mode, counters.set_mode))
-            self._file(folder, "num_mbm_cntrs", FIXED, Content(counters.show_most))
-            self._file(folder, "available_mbm_cntrs", FIXED, Content(counters.show_left))
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
 

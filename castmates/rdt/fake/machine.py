@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from castmates.rdt.fake.controls import Controls
-from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.handles import Handle
@@ -78,9 +77,7 @@ class FakeMachine:
                 raise refusal(errno.EBUSY)
             self._options = tuple(option for option in OPTIONS if option in wanted)
             controls = Controls(self.shape, self.kernel, self._online_caches, self._options)
-            counters = Counters(self.shape, self.kernel, self.online_domains, self._status)
-            parts = self._rmids, self._monitors, self.processes, self._status, counters
-            groups = Groups(self.kernel, controls, *parts)
+            groups = Groups(self.kernel, controls, self._rmids, self._monitors, self.processes, self._status)
             groups.default.cpus = set(self._online)
             self._status.clear()
             self._layout = Layout(groups, "debug" in self._options, lambda: self._caller, lambda: self._online)

@@ -122,8 +122,8 @@ TURIN = Shape(
     slow=AMD,
     rmids=256,
     scale=64,
-    counters=32,
-    io_allocates=True,
+    mbm_counters=32,
+    io_alloc=True,
 )
 # Core i7-12700: its flags are rdt_a, cat_l2 and cdp_l2 (many lists of /proc/cpuinfo), so that resctrl has an L2 alone,
 # of which Linux asks the core that it starts on: 10 ways of 1.25 MiB, though those of the efficient cores have 16.

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.shape import Shape
 
@@ -53,7 +52,6 @@ class Monitors:
         self.shape, self.source = shape, source
         self.owners: dict[int, Group] = {}  # RMID -> who has it, or had it last
         self._faults: dict[tuple[int, str, int], _Fault] = {}  # RMID, event, domain
-        self.counters: Counters | None = None  # of the mount
 
     def fail(self, rmid: int, event: str, domain: int, how: Failure | None, reads: int | None) -> None:
         """Let reads of an event fail: so many, or all until the next order; None ends it."""
@@ -90,8 +88,6 @@ class Monitors:
                 if not fault.reads:
                     del self._faults[rmid, event, domain]
             return fault.how
-        if self.counters is not None and not self.counters.counts(rmid, event, domain):
-            return "Unassigned"
         if rmid not in self.owners:
             return 0
         group = self.owners[rmid]

@@ -70,13 +70,13 @@ class Shape:
     nodes: Mapping[int, tuple[int, ...]] = field(
         default_factory=dict
     )  # domain -> its sub-NUMA nodes, where it has such
+    mbm_counters: int = 0  # of each domain, that belong to groups (AMD's ABMC); 0: the hardware counts whom it likes
+    io_alloc: bool = False  # the highest class can be given to I/O
     tied: int = 0  # ways that the processor gives together only, which the kernel does not see
     second: Ways | None = None  # masks of the second-level caches
     slow: Throttle | None = None  # of slow memory (SMBA)
-    counters: int = 0  # of traffic, for each domain, which groups are assigned (ABMC); 0: every group has its own
     rmids_of_class: int = 0  # Arm: monitoring ids belong to a class, so many to each; 0: they are independent
     configurable: bool = False  # what the events of traffic count can be chosen (BMEC)
-    io_allocates: bool = False  # I/O can have its own ways, and then takes a class (io_alloc)
 
     @property
     def allocates(self) -> bool:

@@ -120,9 +120,7 @@ def _groups(tree: Tree) -> int:
     on that.
     """
     counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
-    # I/O that has its own ways (io_alloc) takes a class too, the highest one.
-    taken = 1 + any(_word(tree, f"info/{resource}/io_alloc") == "enabled" for resource in (L3, DATA))
-    most = max(0, min((count for count in counts if count), default=1) - taken)
+    most = max(0, min((count for count in counts if count), default=1) - 1)
     if _may_write(tree, ""):
         return most
     own = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
