@@ -37,6 +37,7 @@ class CacheFacts(Facts):
     bytes: int | None = None
     ways: int | None = None
     cpus: str = "?"
+    clusters: int = 1  # memory nodes that divide it
 
 
 class TopologyFacts(Facts):
