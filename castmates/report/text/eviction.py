@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
+from castmates.english import counted, percent
 from castmates.report.facts import EvictionFacts
-from castmates.report.text.words import counted, number
 
 
 def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
@@ -18,6 +18,6 @@ def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
     most = [block.left_most for block in blocks if block.left_most is not None]
     if not left or not most:
         return f"{what}; how much members then held of them could not be read."
-    shares = f"{number(100 * median(left))} % (median), {number(100 * max(most))} % at most"
+    shares = f"{percent(100 * median(left))} (median), {percent(100 * max(most))} at most"
     warm = f" That was too much before {not_emptied} of them: scenes there did not begin with an empty cache."
     return f"{what}; members then held {shares}." + (warm if not_emptied else "")

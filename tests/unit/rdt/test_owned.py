@@ -53,13 +53,11 @@ class Here:
     topology: Topology
     cache: Cache
     fake: FakeResctrl
-    root: object
 
-    @property
-    def bench(self) -> Bench:
+    def bench(self, source=None) -> Bench:
         """Two members on two cores of one last-level cache, of one cluster of it."""
         lead, other = self.machine.cores[:2]
-        return Bench(self.machine.shape, self.machine.kernel, cpus=(lead[:1], other[:1]), source=SetNumbers())
+        return Bench(self.machine.shape, self.machine.kernel, cpus=(lead[:1], other[:1]), source=source)
 
 
 def here_of(name, tmp_path):
@@ -67,7 +65,7 @@ def here_of(name, tmp_path):
     fake = machine.record(tmp_path)
     cache = read_cache(tmp_path)
     assert cache is not None
-    return Here(name, machine, read_topology(tmp_path), cache, fake, tmp_path)
+    return Here(name, machine, read_topology(tmp_path), cache, fake)
 
 
 @pytest.mark.parametrize("name", owned.MACHINES)
@@ -132,7 +130,7 @@ def shares_of(cache):
 @pytest.mark.parametrize("name", WITH_MASKS)
 def test_the_driver_gives_shares_and_leaves_all_other_lines_alone(name, tmp_path):
     here = here_of(name, tmp_path)
-    bench, others = here.bench, [line for line in ("L2", "SMBA") if line in parse(here.fake.read("schemata"))]
+    bench, others = here.bench(), [line for line in ("L2", "SMBA") if line in parse(here.fake.read("schemata"))]
     before = bench.fake.read("schemata")
     allocator = bench.prepared()
     assert allocator.about()["left as they are"] == (", ".join(sorted(others, reverse=True)) or "nothing")
@@ -140,7 +138,7 @@ def test_the_driver_gives_shares_and_leaves_all_other_lines_alone(name, tmp_path
     untouched = {line: parse(bench.fake.read(f"{group}/schemata"))[line] for line in others}
     assert allocator.apply(shares_of(allocator.cache)) is True
     now = parse(bench.fake.read(f"{group}/schemata"))
-    domain = here.machine.shape.domains.__iter__().__next__()
+    domain = next(iter(here.machine.shape.domains))
     assert now["L3"][domain] == allocator.cache.full & ~((1 << allocator.cache.ways // 2) - 1)
     assert now["MB"][domain] == {"%": 50, "1/8 GB/s": 64}[allocator.cache.bandwidth.unit] + 3 * (name == "arm-mpam")
     assert {line: now[line] for line in others} == untouched
@@ -153,7 +151,7 @@ def test_the_driver_gives_shares_and_leaves_all_other_lines_alone(name, tmp_path
 def test_lines_that_somebody_has_narrowed_stay_narrow(tmp_path):
     """A second-level mask of a group that root gave to a user is not opened by a study."""
     here = here_of("sapphire-rapids", tmp_path)
-    bench = here.bench
+    bench = here.bench()
     bench.fake.write("schemata", "L2:0=f\n")
     allocator = bench.prepared()
     allocator.apply([Share(member=REST, ways=0x3)])
@@ -179,10 +177,10 @@ def test_code_and_data_apart(options):
 @pytest.mark.parametrize("name", WITH_MASKS)
 def test_the_monitor_reads_what_members_hold(name, tmp_path):
     here = here_of(name, tmp_path)
-    bench, scale = here.bench, here.machine.shape.scale
+    source, scale = SetNumbers(), here.machine.shape.scale
+    bench = here.bench(source)
     allocator = bench.prepared()
     domain = next(iter(here.machine.shape.domains))
-    source = bench.fake._monitors.source
     source.lying[allocator.groups["lead@0"], domain] = 120 * scale
     monitor = bench.monitor()
     monitor.attach(bench.held)
