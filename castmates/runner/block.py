@@ -86,7 +86,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     topology, shareable = read_topology(), read_cache()
     evictors = eviction.evictors(topology, company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
-    more = {member.name: usable_cache(member.cpus, topology, shareable) for member in company.members}
+    more = {member.name: usable_cache(member.cpus, member.nodes, topology, shareable) for member in company.members}
     everyone = starts.starts(company, stage.scratch.files, cache, evictors, more)
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}

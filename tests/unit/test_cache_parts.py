@@ -12,6 +12,7 @@ from tests.unit.caches import cache
 
 MIB = 1 << 20
 SOCKET = 36 * MIB  # of the Xeon: twelve ways
+WHOLE, DIVIDED = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2"
 
 
 def test_the_nodes_within_a_cache_divide_it():
@@ -43,20 +44,24 @@ def test_without_sysfs_there_is_no_cache(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("machine", "cpus", "masks", "expected"),
+    ("machine", "cpus", "nodes", "masks", "expected"),
     [
-        ("synthetic-xeon-2s", (0, 1), cache(12), {}),  # sysfs is right
-        ("synthetic-xeon-2s", (0, 1), None, {}),
-        ("synthetic-xeon-2s", (0, 1), cache(16), {WAYS: "16"}),  # twelve by associativity
-        ("synthetic-xeon-2s-snc2", (0, 1), None, {BYTES: str(SOCKET // 2)}),
-        ("synthetic-xeon-2s-snc2", (0, 4), None, {}),  # one core in each cluster: all of it
-        ("synthetic-xeon-2s-snc2", (8,), cache(12), {BYTES: str(SOCKET // 2)}),
-        ("synthetic-arm-no-l3", (3,), None, {}),
-        ("synthetic-hybrid-client", (20,), None, {}),  # outside of the last-level cache
+        (WHOLE, (0, 1), (), cache(12), {}),  # sysfs is right
+        (WHOLE, (0, 1), (0,), None, {}),
+        (WHOLE, (0, 1), (1,), None, {}),  # far memory
+        (WHOLE, (0, 1), (), cache(16), {WAYS: "16"}),  # twelve by associativity
+        (DIVIDED, (0, 1), (), None, {BYTES: str(SOCKET // 2)}),
+        (DIVIDED, (0, 4), (), None, {}),  # one core in each cluster: all of it
+        (DIVIDED, (0, 4), (1,), None, {BYTES: str(SOCKET // 2)}),  # whose memory is in one
+        (DIVIDED, (0,), (0, 1), None, {}),
+        (DIVIDED, (0,), (3,), None, {BYTES: str(SOCKET // 2)}),  # far memory
+        (DIVIDED, (8,), (2,), cache(12), {BYTES: str(SOCKET // 2)}),
+        ("synthetic-arm-no-l3", (3,), (), None, {}),
+        ("synthetic-hybrid-client", (20,), (), None, {}),  # outside of the last-level cache
     ],
 )
-def test_programs_get_what_sysfs_does_not_show(machine, cpus, masks, expected):
-    assert usable_cache(cpus, machines.topology(machine), masks) == expected
+def test_programs_get_what_sysfs_does_not_show(machine, cpus, nodes, masks, expected):
+    assert usable_cache(cpus, nodes, machines.topology(machine), masks) == expected
 
 
 def test_masks_are_tried_within_one_cluster(tmp_path):
