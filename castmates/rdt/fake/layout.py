@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from functools import partial
 
 from castmates.rdt.fake.controls import Schema
 from castmates.rdt.fake.group import Group
@@ -164,11 +165,13 @@ class Layout:
 
         self._file(folder, "num_rmids", FIXED, Content(lambda: f"{self.shape.rmids}\n"))
         self._file(folder, "mon_features", FIXED, Content(lambda: "".join(f"{name}\n" for name in self._features())))
-        for event, counted in _COUNTED.items() if self.shape.configurable else ():
-            text = ";".join(f"{domain}={counted}" for domain in self.shape.domains) + "\n"
-            self._file(folder, f"{event}_config", FIXED, Content(lambda text=text: text))
+        for event in _COUNTED if self.shape.configurable else ():
+            self._file(folder, f"{event}_config", FIXED, Content(partial(self._counted, event)))
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
+
+    def _counted(self, event: str) -> str:
+        return ";".join(f"{domain}={_COUNTED[event]}" for domain in self.shape.domains) + "\n"
 
     def _features(self) -> list[str]:
         """Name the events; where what they count can be chosen, a file of that for each follows it."""
