@@ -133,6 +133,7 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
                 "bytes": llc.bytes,
                 "ways": llc.ways,
                 "cpus": format_cpu_list(llc.cpus),
+                **({"clusters": llc.clusters} if llc.clusters > 1 else {}),
             }
             for llc in topology.llcs
         ],

@@ -120,7 +120,9 @@ def _hopeless_resctrl() -> str:
 def _no_shares(tree: KernelTree, cache: Cache) -> str:
     """Explain why nothing can be shared out, or ""."""
     if not cache.ways and cache.bandwidth is None:
-        return "this processor only monitors its last-level cache and cannot partition it"
+        if cache.events:
+            return "this processor only monitors its last-level cache and cannot partition it"
+        return "resctrl controls neither a last-level cache nor memory bandwidth on this processor"
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
         return (
             f"{tree.root} may not be written by this user, and root gave them no empty groups: run as root, or once"

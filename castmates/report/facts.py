@@ -37,6 +37,7 @@ class CacheFacts(Facts):
     bytes: int | None = None
     ways: int | None = None
     cpus: str = "?"
+    clusters: int = 1  # memory nodes that divide it
 
 
 class TopologyFacts(Facts):
@@ -155,6 +156,15 @@ class Settled(Response):
     unsteady: bool = False  # they never were
     asked: float | None = None  # by the design
     earlier: tuple[Response, ...] = ()  # of slices of other lengths, before the last one was chosen
+
+
+class EvictionFacts(Facts):
+    """How far the caches were emptied in a block, before its stretches."""
+
+    times: int = 0
+    left: float | None = None  # share of the caches that members held then, in the median
+    left_most: float | None = None
+    not_emptied: int = 0  # how often that was too much
 
 
 def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:
@@ -330,6 +340,11 @@ class BlockRecord:
     def ledger(self) -> LedgerFacts:
         """How much of it was thrown away, and why."""
         return LedgerFacts.model_validate(dict(self._mapping("ledger")))
+
+    @property
+    def eviction(self) -> EvictionFacts:
+        """How far its caches were emptied."""
+        return EvictionFacts.model_validate(dict(self._mapping("eviction")))
 
     @property
     def settled(self) -> Settled | None:

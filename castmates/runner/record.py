@@ -29,6 +29,7 @@ from castmates.results.columns.block import (
 from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
+from castmates.runner.rounds import eviction
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
@@ -237,6 +238,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
+        "eviction": eviction.reached(outcome.emptied),
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "costs": outcome.costs,

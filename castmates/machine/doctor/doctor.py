@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from castmates.machine.doctor import cpu, rdt, tools
+from castmates.machine.doctor.caches import special_caches
 from castmates.machine.doctor.check import Check
 from castmates.machine.doctor.features import features
 from castmates.machine.doctor.known import known_quirks
@@ -25,6 +26,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         cpu.smt(facts, topology),
         cpu.llc(facts, topology),
         cpu.numa(facts, topology),
+        *special_caches(facts, topology),
         cpu.balanced(facts, topology),
         rdt.kernel(facts),
         rdt.mounted(facts),

@@ -41,7 +41,7 @@ class Groups:
         if self.kernel.rmid_first:
             self._take_rmid(group)
         try:
-            group.closid = self.controls.take_closid()
+            group.closid = self.controls.take_closid(self.rmids.dirt)
         except OSError:
             self.status.say("Out of CLOSIDs")
             if self.kernel.rmid_first:
@@ -73,7 +73,7 @@ class Groups:
         if not self.controls.shape.monitors:
             return
         try:
-            group.rmid = self.rmids.take()
+            group.rmid = self.rmids.take(group.closid)
         except OSError:
             self.status.say("Out of RMIDs")
             raise

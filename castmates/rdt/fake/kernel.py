@@ -23,6 +23,7 @@ class Kernel:
     forgets_lost_counts: bool = True  # of ids that the hardware does not track any more (since 15292f1b4c55)
     assigns_counters: bool = False  # has mbm_assign_mode, where the hardware has such counters
     allocates_io: bool = False  # has io_alloc, where the hardware has it
+    knows_clusters: bool = True  # sub-NUMA nodes have folders, and mon_L3_* is their sum; else it is the first one's
 
 
 V6_1 = Kernel(
@@ -37,6 +38,7 @@ V6_1 = Kernel(
     clears_on_cpus=False,
     clears_on_mkdir=False,
     mkdir_in_info=errno.EPERM,
+    knows_clusters=False,
 )
 V6_1_90 = replace(V6_1, name="6.1.90", cuts_mbps=True, forgets_lost_counts=False)  # by the sources
 V6_12 = Kernel(

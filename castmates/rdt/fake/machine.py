@@ -77,9 +77,7 @@ class FakeMachine:
             if self.mounted:
                 raise refusal(errno.EBUSY)
             self._options = tuple(option for option in OPTIONS if option in wanted)
-            controls = Controls(
-                self.shape, self.kernel, self.online_domains, "cdp" in self._options, "mba_MBps" in self._options
-            )
+            controls = Controls(self.shape, self.kernel, self._online_caches, self._options)
             groups = Groups(self.kernel, controls, self._rmids, self._monitors, self.processes, self._status)
             groups.default.cpus = set(self._online)
             self._status.clear()
@@ -89,7 +87,8 @@ class FakeMachine:
         throttle = self.shape.throttle
         if option == "mba_MBps":
             return throttle is not None and throttle.linear and any("mbm" in event for event in self.shape.events)
-        return {"cdp": self.shape.cdp, "debug": self.kernel.knows_debug}.get(option, False)
+        second = self.shape.second is not None and self.shape.second.cdp
+        return {"cdp": self.shape.cdp, "cdpl2": second, "debug": self.kernel.knows_debug}.get(option, False)
 
     def umount(self) -> None:
         """Unmount it: all groups and limits go."""
@@ -107,31 +106,44 @@ class FakeMachine:
     @property
     def online_domains(self) -> list[int]:
         """Name the domains that have a CPU online."""
-        return sorted(domain for domain, cpus in self.shape.domains.items() if self._online & set(cpus))
+        return self._online_caches["L3"]
+
+    @property
+    def _online_caches(self) -> dict[str, list[int]]:
+        """The caches that have a CPU online, by level."""
+        levels = {"L3": self.shape.domains, "L2": self.shape.second.caches if self.shape.second else {}}
+        return {
+            level: sorted(number for number, cpus in caches.items() if self._online & set(cpus))
+            for level, caches in levels.items()
+        }
 
     def set_online(self, cpu: int, online: bool) -> None:
         """Switch a CPU off or on; a domain goes with its last CPU and comes back with no limits."""
         with self._mutex:
             if cpu not in self.shape.cpus:
                 raise refusal(errno.ENOENT)
-            domains = set(self.online_domains)
+            before = self._online_caches
             if online:
                 self._online.add(cpu)
             else:
                 self._online.discard(cpu)
-            for domain in domains ^ set(self.online_domains):
-                self._change_domain(domain, domain not in domains)
+            for level, now in self._online_caches.items():
+                for number in set(before[level]) ^ set(now):
+                    self._change_domain(level, number, number in now)
             if self._layout is not None and online:
                 self._layout.groups.default.cpus.add(cpu)
             elif self._layout is not None:
                 self._layout.groups.drop_cpu(cpu)
 
-    def _change_domain(self, domain: int, comes: bool) -> None:
-        (self._rmids.add_domain if comes else self._rmids.drop_domain)(domain)
+    def _change_domain(self, level: str, number: int, comes: bool) -> None:
+        watched = level == "L3"
+        if watched:
+            (self._rmids.add_domain if comes else self._rmids.drop_domain)(number)
         if self._layout is not None:
             controls = self._layout.groups.controls
-            (controls.add_domain if comes else controls.drop_domain)(domain)
-            (self._layout.add_domain if comes else self._layout.drop_domain)(domain)
+            (controls.add_domain if comes else controls.drop_domain)(level, number)
+            if watched:
+                (self._layout.add_domain if comes else self._layout.drop_domain)(number)
 
     @property
     def now(self) -> float:

@@ -61,7 +61,7 @@ def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
     return Cache(
         domains=tuple(llc.id for llc in llcs),
         ways=ways,
-        way_bytes=size // ways,
+        way_bytes=size // ways // llcs[0].clusters,
         least_ways=1,
         sparse=False,
         shareable=0,
@@ -70,4 +70,5 @@ def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
         bandwidth=Bandwidth(unit="%", least=10, step=10, most=100) if "mba" in flags else None,
         events=tuple(event for flag, event in events.items() if flag in flags),
         monitored_groups=len(topology.cpus),
+        clusters=llcs[0].clusters,
     )

@@ -47,11 +47,13 @@ class ResctrlAllocator:
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
         self._shown: set[str] = set()
+        self._others: list[str] = []  # lines of schemata that are left as they are
 
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
         schemata = self._read_of("", REST)
         everybody = everything(self.cache, schemata)
+        self._others = [line for line in schemata if line not in everybody]
         self._base[REST] = self._now[REST] = {line: values for line, values in schemata.items() if line in everybody}
         self._base |= dict.fromkeys(members, everybody)
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
@@ -128,6 +130,7 @@ class ResctrlAllocator:
             "groups": ", ".join(f"{name}: {path}" for name, path in self.groups.items()),
             "groups of others": ", ".join(map(str, foreign_groups(self.tree))) or "none",
             "default group": one_line(self._base.get(REST, {})),
+            "left as they are": ", ".join(self._others) or "nothing",
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
             facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()

@@ -11,6 +11,7 @@ from pathlib import Path
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
 from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree
@@ -18,6 +19,7 @@ from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
+CLUSTER = "mon_sub_"  # begins the name of a cluster's folder
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 
@@ -33,30 +35,39 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
     if mount is None:
         return None
     try:
-        return capabilities(KernelTree(below(root, mount.point)), " ".join(options_of(mount)))
+        tree = KernelTree(below(root, mount.point))
+        return capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root))
     except OSError:
         return None
 
 
-def capabilities(tree: Tree, options: str = "") -> Cache:
-    """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean."""
+def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) -> Cache:
+    """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean.
+
+    `llc` is a last-level cache as sysfs shows it, for kernels whose resctrl does not know sub-NUMA clusters.
+    """
     masks = parse(tree.read("schemata"))
     resource = L3 if _has(tree, L3) else DATA
     widest = int(_word(tree, f"info/{resource}/cbm_mask") or "0", 16)
     cdp = resource == DATA and widest > 0
+    shareable = int(_word(tree, f"info/{resource}/shareable_bits") or "0", 16)
+    clusters = max(_clusters(tree), llc.clusters if llc else 1)
+    way = _way_bytes(tree, masks, resource)
     return Cache(
         domains=_domains(tree, masks),
         ways=widest.bit_count(),
-        way_bytes=_way_bytes(tree, masks, resource),
+        way_bytes=way and (way if _is_divided(way * widest.bit_count(), llc) else way // clusters),
         least_ways=_number(tree, f"info/{resource}/min_cbm_bits", 1),
         sparse=_word(tree, f"info/{resource}/sparse_masks") == "1",
-        shareable=int(_word(tree, f"info/{resource}/shareable_bits") or "0", 16),
+        # All of them means "not known" (Arm): devices are then in the default group, whose masks hold for them too.
+        shareable=0 if shareable == widest else shareable,
         groups=_groups(tree),
         cdp=cdp,
         bandwidth=_bandwidth(tree, masks, options) if _has(tree, MB) else None,
         events=tuple(event for event in _events(tree) if event in EVENTS),
         monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
         rest=_may_write(tree, "schemata"),
+        clusters=clusters,
     )
 
 
@@ -84,13 +95,29 @@ def _domains(tree: Tree, masks: Schemata) -> tuple[int, ...]:
 
 
 def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
-    """Divide the size of the default group's share by its ways: it need not have all of them."""
+    """Divide the size of the default group's share by its ways: it need not have all of them.
+
+    Of a cache that sub-NUMA clusters divide this is a way of the whole cache: the kernel leaves the clusters out.
+    """
     sizes = settings(_word(tree, "size") or "")
     for domain, mask in masks.get(resource, {}).items():
         size = sizes.get((resource, str(domain)), "")
         if mask and size.isdecimal():
             return int(size) // mask.bit_count()
     return None
+
+
+def _clusters(tree: Tree) -> int:
+    """Count the sub-NUMA clusters of a last-level cache, which the kernel shows in the folders that monitor it."""
+    with suppress(OSError):
+        for name in monitored_domains(tree.names("mon_data")).values():
+            return sum(part.startswith(CLUSTER) for part in tree.names(f"mon_data/{name}")) or 1
+    return 1
+
+
+def _is_divided(whole: int, llc: CacheDomain | None) -> bool:
+    """Check whether the kernel's sizes are those of one cluster, as early versions of its patches had it."""
+    return llc is not None and llc.bytes is not None and llc.clusters > 1 and 2 * whole <= llc.bytes
 
 
 def _groups(tree: Tree) -> int:

@@ -13,6 +13,7 @@ from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.report.facts import BlockRecord, LedgerFacts, Settled
 from castmates.report.results import Results, records
 from castmates.report.text.design import designed_rounds
+from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
     counted,
     failure_sentence,
@@ -49,6 +50,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
         ("Readings of the cache", readings_sentence(results.measured_records)),
+        ("Caches", eviction_sentence([record.eviction for record in results.measured_records])),
     ]
     return [(term, text) for term, text in rows if text]
 

@@ -136,6 +136,7 @@ def _cache(cache: CacheFacts) -> str:
     parts = [f"L{cache.level if cache.level is not None else '?'}"]
     parts += [size(cache.bytes)] if cache.bytes else []
     parts += [f"{cache.ways} ways"] if cache.ways else []
+    parts += [f"divided among {cache.clusters} memory nodes"] if cache.clusters > 1 else []
     return f"{', '.join(parts)} (CPUs {cache.cpus})"
 
 

@@ -36,6 +36,14 @@ class HasSeries(Protocol):
 
 
 @runtime_checkable
+class HasOccupancies(Protocol):
+    """A monitor that can be asked between series what lies in the caches."""
+
+    def occupancies(self) -> dict[str, float]:
+        """Return the bytes that members have in the caches now; without those of whom it is not known."""
+
+
+@runtime_checkable
 class TakesTurns(Protocol):
     """A counter whose events take turns from round to round."""
 
@@ -98,6 +106,11 @@ class Hardware:
         if self.witness is not None:
             self.witness.remember()
         return lost
+
+    def occupied(self) -> float | None:
+        """Return the bytes that all members have in the caches now; None where that cannot be read."""
+        known = self.monitor.occupancies() if isinstance(self.monitor, HasOccupancies) else {}
+        return sum(known.values()) if known else None
 
     def begin_series(self, active: Sequence[str], round_number: int) -> None:
         """Watch occupancy from the change of scene on, so that it is seen to settle; let counters get ready."""

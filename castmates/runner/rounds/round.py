@@ -75,10 +75,11 @@ class Rounds:
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
             # Once a round, in case others have written masks: else all rounds to come would be rejected too.
-            eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
+            emptied = eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
+            self.outcome.emptied += [emptied] if emptied else []
             self.stage.hardware.begin_stretch(number)
             with _without_garbage_collection():
-                if changed:
+                if changed or emptied:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
             self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs

@@ -29,7 +29,7 @@ class Stage:
         evictors: Mapping[str, int] | None = None,
     ) -> None:
         self.cast: dict[str, Running] = {process.name: process for process in cast}
-        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
+        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it writes for that
         self.freezer = freezer
         self.hardware = hardware
         self.shares: tuple[Share, ...] = ()  # in force

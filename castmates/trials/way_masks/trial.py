@@ -93,15 +93,18 @@ def _head() -> dict[str, Any]:
 
 
 def where(topology: Topology, cache: Cache, programs: Path) -> tuple[Setting, int]:
-    """Choose two cores of one last-level cache, the second for evicting; one core if there is no other."""
+    """Choose two cores of one last-level cache, the second for evicting; one core if there is no other.
+
+    Both are in one cluster of a cache that is divided: what one of another cluster streams evicts nothing here.
+    """
     cores = topology.cores()
-    for llc in sorted(topology.llcs, key=lambda llc: -sum(core[0] in llc.cpus for core in cores)):
-        here = [core[0] for core in cores if core[0] in llc.cpus]
+    for part in sorted(topology.cache_parts(), key=lambda part: -sum(core[0] in part.cpus for core in cores)):
+        here = [core[0] for core in cores if core[0] in part.cpus]
         if not here:
             continue
-        size = cache.way_bytes * cache.ways if cache.way_bytes else llc.bytes
+        size = cache.way_bytes * cache.ways if cache.way_bytes else part.bytes
         if size:
-            return Setting(programs, here[0], here[-1], size, cache.full), llc.id
+            return Setting(programs, here[0], here[-1], size, cache.full), part.llc
     raise CastmatesError(
         "neither resctrl nor sysfs shows the size of the last-level cache, so no buffer of half of it can be "
         "made; masks cannot be tried on this machine"

@@ -9,6 +9,7 @@ from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_MONITORING_ONLY, 
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Bandwidth, Cache
+from tests.unit import machines, sysfs
 from tests.unit.rdt import trees
 from tests.unit.rdt.refused import refused, status
 
@@ -74,11 +75,24 @@ def test_epyc_whose_default_group_is_throttled_still_knows_its_most(tmp_path):
     assert read_cache(tmp_path).bandwidth.most == 2048
 
 
-def test_sub_numa_clusters_count_as_one_cache(tmp_path):
+def test_sub_numa_clusters_count_as_one_cache_and_divide_its_ways(tmp_path):
     trees.record(tmp_path, trees.SNC)
     cache = read_cache(tmp_path)
-    assert cache.domains == (0, 1)
+    assert (cache.domains, cache.clusters) == ((0, 1), 2)
     assert cache.way_bytes == 786432
+
+
+@pytest.mark.parametrize("shown", [36 << 20, 18 << 20])
+def test_clusters_divide_once_whether_or_not_the_kernel_has_done_it(tmp_path, shown):
+    """Kernels leave clusters out of `size`; early versions of their patches did not."""
+    sysfs.build(tmp_path, machines.xeon_snc())  # 36 MiB for two clusters
+    trees.record(tmp_path, trees.SNC | {"size": f"L3:0={shown};1={shown}\n"})
+    assert read_cache(tmp_path).way_bytes == (18 << 20) // 12
+
+
+def test_a_plan_of_a_cache_that_nothing_divides_has_no_word_for_it():
+    assert "clusters" not in XEON.model_dump()
+    assert XEON.model_copy(update={"clusters": 3}).model_dump()["clusters"] == 3
 
 
 def test_arm(tmp_path):

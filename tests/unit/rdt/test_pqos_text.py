@@ -8,7 +8,7 @@ from castmates.machine import pqos_state
 from castmates.machine.pqos_text import complaint, parse_readings, parse_state, parse_version
 from castmates.machine.topology import read_topology
 from castmates.rdt.pqos.capabilities import expected, parse_capabilities
-from tests.unit import sysfs
+from tests.unit import machines, sysfs
 
 RECORDED = Path(__file__).resolve().parents[2] / "data/pqos"
 
@@ -159,3 +159,10 @@ def test_what_is_expected_without_starting_pqos(tmp_path):
     assert (cache.groups, cache.bandwidth.unit, cache.events) == (7, "%", ("llc_occupancy",))
     sysfs.write(root / "proc/cpuinfo", "processor : 0\nflags : fpu")
     assert expected(read_topology(root), root) is None
+
+
+def test_what_is_expected_of_a_cache_that_clusters_divide(tmp_path):
+    root = sysfs.build(tmp_path, machines.xeon_snc())
+    sysfs.write(root / "proc/cpuinfo", "processor : 0\nflags : fpu rdt_a cat_l3")
+    cache = expected(read_topology(root), root)
+    assert (cache.clusters, cache.way_bytes) == (2, (36 << 20) // 12 // 2)

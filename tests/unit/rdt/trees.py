@@ -43,9 +43,9 @@ EPYC = {  # one cache for each core complex, with gaps in their ids (as koordina
     "info/L3_MON/num_rmids": "256",
     "info/last_cmd_status": "ok",
 }
-SNC = {  # two sub-NUMA clusters in each of two caches; a way of the mask is worth half
+SNC = {  # two sub-NUMA clusters in each of two caches, which `size` leaves out (rdtgroup_cbm_to_size of Linux 6.12)
     "schemata": "    MB:0=100;1=100\n    L3:0=fff;1=fff\n",
-    "size": "    L3:0=9437184;1=9437184\n",
+    "size": "    L3:0=18874368;1=18874368\n",
     "info/L3/cbm_mask": "fff",
     "info/L3/min_cbm_bits": "1",
     "info/L3/num_closids": "16",
