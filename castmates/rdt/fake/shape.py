@@ -18,6 +18,7 @@ class Throttle:
     linear: bool = True
     mode: str = "max"  # of info/MB/thread_throttle_mode; "" where the file is absent
     digits: int = 3  # width of its column
+    becomes: Mapping[int, int] = field(default_factory=dict)  # value -> what the processor makes of it, unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Shape:
     nodes: Mapping[int, tuple[int, ...]] = field(
         default_factory=dict
     )  # domain -> its sub-NUMA nodes, where it has such
+    tied: int = 0  # ways that the processor gives together only, which the kernel does not see
 
     @property
     def allocates(self) -> bool:
