@@ -36,6 +36,7 @@ class Outcome:
     pace: Pace | None = None  # of the last round
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS

@@ -8,9 +8,11 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
 from castmates.machine.resctrl_state import FSTYPE, options_of, settings
+from castmates.machine.throttle_steps import equal_steps
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree
@@ -34,9 +36,19 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
     if mount is None:
         return None
     try:
-        return capabilities(KernelTree(below(root, mount.point)), " ".join(options_of(mount)))
+        cache = capabilities(KernelTree(below(root, mount.point)), " ".join(options_of(mount)))
     except OSError:
         return None
+    return _as_known(cache, root)
+
+
+def _as_known(cache: Cache, root: Path) -> Cache:
+    """Add what is known of this processor and the kernel does not show."""
+    if cache.bandwidth is None or cache.bandwidth.unit != "%":
+        return cache
+    return cache.model_copy(
+        update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
+    )
 
 
 def capabilities(tree: Tree, options: str = "") -> Cache:
