@@ -36,7 +36,7 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     say("a modelled block: nothing is started")
     try:
         measure_rounds(outcome, stage, say)
-        outcome.processor = processor_record(hardware.allocator, block.company.scenes)
+        outcome.processor = processor_record(hardware.allocator, block)
         stage.dismiss()
     finally:
         hardware.release()

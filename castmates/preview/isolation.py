@@ -20,7 +20,8 @@ def _uncertain(plan: Plan, named: str | None) -> str:
     names = list(dict.fromkeys(table.loc[table["uncertain"], "partition"]))
     if not names or (named is not None and named not in names):
         return ""
-    why = f"some but not all of the ways {io_ways(plan)} that I/O fills too, and some processors give these together only"
+    shared = f"the ways {io_ways(plan)} that I/O fills too"
+    why = f"some but not all of {shared}, and some processors give these together only"
     if named is not None:
         return f"Masks of {named} have {why}: lead and antagonists may share ways under it."
     return f"Left out is {some_of(names)}: masks there have {why}."

@@ -29,8 +29,8 @@ def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
             yield _table(company, plan.cache, layout)
             if any(cut_by_any((share.ways, share.code), plan.cache) for share in _shares(company)):
                 yield (
-                    f"  or more: such a mask has some but not all of the ways {io_ways(plan)} that I/O fills too, and some "
-                    "processors give these together only."
+                    f"  or more: such a mask has some but not all of the ways {io_ways(plan)} that I/O fills too, and "
+                    "some processors give these together only."
                 )
             everything = schemata_of(Share(member=""), _domains(company, layout), plan.cache)
             yield (

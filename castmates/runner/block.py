@@ -68,7 +68,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)
-            outcome.processor = processor_record(stage.hardware.allocator, block.company.scenes)
+            outcome.processor = processor_record(stage.hardware.allocator, block)
             measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost

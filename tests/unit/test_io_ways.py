@@ -1,5 +1,6 @@
-"""Masks that cut through the ways that I/O fills too: marked, never chosen as isolating, unless registers clear them."""
+"""Masks that cut through the ways that I/O fills too: marked, and never chosen as isolating unless registers allow."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,20 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, as_held, equal, held_by, states
 from castmates.analysis.partitions.isolated import candidates
+from castmates.analysis.partitions.recommendation import recommendations
 from castmates.preview import isolation, schemata
+from castmates.report.page.page import page, shown
+from castmates.report.results import Results
+from castmates.report.text import processor
+from castmates.report.text.recommendation import sentence
+from castmates.results.columns.partitions import PARETO
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
+from tests.unit.test_figure_partitions import _block
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
 IO = {"ways": 11, "io_ways": "0x600"}
@@ -160,3 +169,75 @@ def test_throttles_that_the_processor_makes_equal_are_one():
     )
     assert equal(plan, found) == [("mb70", "mb80", "mb90")]
     assert equal(plan, held_by([])) == []
+
+
+def page_of(plan, *records):
+    """The results of a study as its page is made of them."""
+    table = maker.windows(plan, noise=0.01)
+    known = held_by(records)
+    return Results(
+        name="sweep",
+        effects=estimate_effects(as_held(plan, known), table, 0.02, held=states(plan, known)),
+        controls=frame([], CONTROLS),
+        carryover=frame([], CARRYOVER),
+        blocks=frame([_block(block, "measured") for block in plan.blocks], BLOCKS),
+        windows=table,
+        plan=plan,
+        attribution=estimate_attribution(as_held(plan, known), table, 0.02, held=states(plan, known)),
+        recorded=records,
+    )
+
+
+def marks(results):
+    """The names of partitions with their mark, in the page's table of effects."""
+    return set(
+        re.findall(r"<td>(split-\d+(?: [‡§])?|mb\d+)</td>", page(results, dict.fromkeys(shown(results), "<svg></svg>")))
+    )
+
+
+def test_the_page_marks_uncertain_masks_and_reports_why():
+    plan = made(split(4), split(10))
+    unread = record("c1") | {"processor": {"registers": "not read: no module msr", "partitions": {}}}
+    results = page_of(plan, unread)
+    assert processor.sentences(results) == (
+        "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
+        "some but not all of the ways 600 that I/O fills too. Some processors give these ways together only, so lead and "
+        "antagonists may share ways there: no such partition is chosen as isolating."
+    )
+    assert marks(results) == {"split-4", "split-10 ‡"}
+
+
+def test_the_page_reports_what_registers_held():
+    plan = made(split(4), split(10), slow(70), slow(80))
+    found = record(
+        "c1", split_4=[], split_10=JOINED, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")]
+    )
+    results = page_of(plan, found)
+    assert processor.sentences(results) == (
+        "The processor's registers were read under 4 partitions and held 1 of them as asked. Under split-10, mb70, "
+        f"mb80 they held something else ({LEAD}: L3 7ff where 3ff was asked; {STREAM}: L3 600 where 400 was asked; the "
+        f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where 80 was "
+        "asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 are one "
+        "partition: the processor held the same under each."
+    )
+    assert "split-10 §" in marks(results)
+
+
+def test_a_page_without_partitions_has_no_word_on_it():
+    assert processor.sentences(page_of(made(), record("c1"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [(UNCERTAIN, "may share ways"), (OTHERWISE, "are those that"), (NOT_READ, "")]
+)
+def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
+    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "lead_ways": 10,
+           "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
+           "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
+           "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
+           "held": state}  # fmt: skip
+    (advice,) = recommendations(frame([row], PARETO), 3.0, 11).to_dict("records")
+    assert advice["held"] == state
+    said = sentence(advice, "castmates confirm s.yaml")
+    assert words in said
+    assert ("processor" in said) is bool(words)

@@ -92,9 +92,7 @@ def _notes(table: pd.DataFrame, named: str | None, uncertain: Collection[tuple[o
     return [_note(*row, named, mix in uncertain) for mix, row in zip(mixes, rows, strict=True)]
 
 
-def _note(
-    chain: float, partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool
-) -> str:
+def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
     if math.isnan(chain):
         return "no round has a valid window both solo and beside the antagonists"
     links, missing = CHAINS[int(chain)], []
@@ -107,9 +105,7 @@ def _note(
     return "; ".join(missing)
 
 
-def _why_not_isolated(
-    partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool
-) -> str:
+def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
     if not candidates > 0:
         if named:
             return f"{named}, which the study names, separates no members in this mix"

@@ -75,15 +75,12 @@ def states(plan: Plan, held: Held | None = None) -> dict[Place, str]:
 
 def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
     """Partitions of one mix that were asked as different ones, and that the processor held as the same."""
-    groups: dict[tuple[str, ...], None] = {}
+    by_shares: dict[tuple[str, tuple[Share, ...]], dict[str, tuple[Share, ...]]] = {}
     for asked, made in zip(plan.mixes, as_held(plan, held).mixes, strict=True):
-        by_shares: dict[tuple[Share, ...], list[Partition]] = {}
         for partition, planned in zip(made.partitions, asked.partitions, strict=True):
-            by_shares.setdefault(partition.shares, []).append(planned)
-        for same in by_shares.values():
-            if len({partition.shares for partition in same}) > 1:
-                groups.setdefault(tuple(partition.name for partition in same))
-    return list(groups)
+            by_shares.setdefault((made.name, partition.shares), {})[planned.name] = planned.shares
+    groups = (tuple(same) for same in by_shares.values() if len(set(same.values())) > 1)
+    return list(dict.fromkeys(groups))
 
 
 def _state(partition: Partition, plan: Plan, companies: Iterable[str], held: Held) -> str:

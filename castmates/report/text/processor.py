@@ -20,14 +20,16 @@ def sentences(results: Results) -> str:
     for (_, partition), state in states(plan, found).items():
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
-    parts += [f"{listed(names)} are one partition: the processor held the same under each." for names in equal(plan, found)]
+    parts += [
+        f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
+    ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
         shared = masks.text_of(plan.cache.shareable, plan.cache.ways) if plan.cache else ""
         parts.append(
-            f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some processors "
-            "give these ways together only, so lead and antagonists may share ways there: no such partition is chosen as "
-            "isolating."
+            f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
+            "processors give these ways together only, so lead and antagonists may share ways there: no such partition "
+            "is chosen as isolating."
         )
     return " ".join(parts)
 
@@ -44,8 +46,8 @@ def _otherwise(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping
     if names := by_state.get(OTHERWISE):
         settings = dict.fromkeys(_settings(records))
         yield (
-            f"Under {_some(names)} they held something else ({_some(settings, '; ')}). These partitions keep their names, "
-            "and are judged by what the processor held."
+            f"Under {_some(names)} they held something else ({_some(settings, '; ')}). These partitions keep their "
+            "names, and are judged by what the processor held."
         )
 
 
@@ -62,7 +64,8 @@ def _unread(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping[st
     why = dict.fromkeys(str(record["processor"].get("registers", "")) for record in records if "processor" in record)
     if why and (NOT_READ in by_state or UNCERTAIN in by_state):
         reasons = listed([text.removeprefix("not read: ") for text in why if text.startswith("not read: ")])
-        yield f"It is proved what the kernel holds, but not what the processor holds{f': {reasons}' if reasons else ''}."
+        because = f": {reasons}" if reasons else ""
+        yield f"It is proved what the kernel holds, but not what the processor holds{because}."
 
 
 def _some(names: Mapping[str, None], between: str = ", ") -> str:

@@ -44,12 +44,12 @@ def sentence(row: Row, command: str) -> str:
 def _doubt(row: Row) -> str:
     """A remark where the processor may hold, or held, something else than the partition's masks."""
     name = row["partition"]
-    if row["held"] == UNCERTAIN:
+    if row.get("held") == UNCERTAIN:
         return (
             f" Masks of {name} have some but not all of the ways that I/O fills too, which some processors give "
             "together only: the lead and the others may share ways."
         )
-    if row["held"] == OTHERWISE:
+    if row.get("held") == OTHERWISE:
         return f" Ways are those that the processor held under {name}, which are not those that were asked."
     return ""
 

@@ -9,27 +9,27 @@ from typing import Any
 
 from castmates.protocols import Allocator, HeldOtherwise, ReadsProcessor
 from castmates.rdt.resctrl.schemata import is_decimal
-from castmates.study.spec import UNMANAGED, Scene
+from castmates.study.schedule import stretches
+from castmates.study.spec import UNMANAGED, Block
 
 
-def processor_record(allocator: Allocator, scenes: Iterable[Scene]) -> dict[str, Any]:
+def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
     """Return how registers were read and, by partition, what differed; nothing where the allocator has none to ask.
 
-    A partition is listed only if they were read under all its shares.
+    A partition is listed only if they were read in every stretch of a round that has scenes under it.
     """
     readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
     if readings is None or not readings.how:
         return {}
-    scenes_of: dict[str, list[Scene]] = {}
-    for scene in scenes:
-        if scene.partition != UNMANAGED:
-            scenes_of.setdefault(scene.partition, []).append(scene)
-    partitions = {
-        name: _once(each for scene in own for each in readings.under[scene.shares])
-        for name, own in scenes_of.items()
-        if all(scene.shares in readings.under for scene in own)
-    }
-    return {"registers": readings.how, "partitions": partitions}
+    places = [(scene, stretch.shares) for stretch in stretches(block, 1) for scene in stretch.scenes]
+    unread = {scene.partition for scene, shares in places if shares not in readings.under}
+    found: dict[str, list[HeldOtherwise]] = {}
+    for scene, shares in places:
+        if scene.partition != UNMANAGED and scene.partition not in unread:
+            own = {share.member for share in scene.shares}  # scenes with other shares may be in the same stretch
+            rows = found.setdefault(scene.partition, [])
+            rows += [each for each in readings.under[shares] if each.member in own]
+    return {"registers": readings.how, "partitions": {name: _once(rows) for name, rows in found.items()}}
 
 
 def _once(differences: Iterable[HeldOtherwise]) -> list[dict[str, Any]]:

@@ -302,8 +302,8 @@ def _note_cutting(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
     if names:
         notes.add(
             f"cache: {some_of(names)} cut{'s' * (len(names) == 1)} through the ways "
-            f"{masks.text_of(cache.shareable, cache.ways)} that I/O fills too: some processors give these ways together "
-            "only, which the kernel does not show, so no such partition is chosen as isolating."
+            f"{masks.text_of(cache.shareable, cache.ways)} that I/O fills too: some processors give these ways "
+            "together only, which the kernel does not show, so no such partition is chosen as isolating."
         )
 
 

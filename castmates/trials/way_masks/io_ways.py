@@ -127,7 +127,7 @@ def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
         return ""
     shared = f"the ways {cache.shareable:x} that I/O fills too"
     if tried is None:
-        return f"Whether the processor ties {shared} was not tried: that takes three groups, and as many ways elsewhere."
+        return f"Whether the processor ties {shared} was not tried: that takes three groups and enough other ways."
     one = f"A mask of {tried.io:x} alone, some of {shared},"
     return {
         TIED: f"{one} gives all of them on this machine: masks that have some of these ways only overlap.",
@@ -137,7 +137,12 @@ def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
 
 
 def io_figures(
-    tried: IoMasks, verdict: str, times: IoTimes, occupied: Mapping[str, float | None], held: str, rule: IoRule = IO_RULE
+    tried: IoMasks,
+    verdict: str,
+    times: IoTimes,
+    occupied: Mapping[str, float | None],
+    held: str,
+    rule: IoRule = IO_RULE,
 ) -> dict[str, Any]:
     """Return everything that was measured; `held` is what the processor's registers showed."""
     return {

@@ -92,7 +92,9 @@ def _try(cache: Cache, kernels: Path) -> dict[str, Any]:
     place = {"cpu": setting.chase_cpu, "evictor_cpu": setting.evictor_cpu, "llc": domain, "bytes": setting.cache_bytes}
     return {
         "verdict": verdict,
-        "said": " ".join(filter(None, [in_words(verdict, ratio, len(measured.few), occupied), _said(io_way, tried, cache)])),
+        "said": " ".join(
+            filter(None, [in_words(verdict, ratio, len(measured.few), occupied), _said(io_way, tried, cache)])
+        ),
         "place": place,
         "cache": cache.model_dump(mode="json"),
         "drivers": drivers,

@@ -1,4 +1,4 @@
-"""What the processor holds is read from its registers and compared with what the kernel was asked; nothing is written."""
+"""What the processor holds is read from its registers, never written, and compared with what the kernel was asked."""
 
 import errno
 import os
@@ -136,7 +136,7 @@ def test_the_fake_has_the_registers_of_its_machine():
     assert fake.msr(0, MASKS_FROM) == 0x7FF
     assert fake.msr(0, DELAYS_FROM) == 0
     for cpu, register in ((0, LIMITS_FROM), (0, MASKS_FROM + 16), (0, DELAYS_FROM + 8), (99, MASKS_FROM)):
-        with pytest.raises(OSError, match="error|No such device"):
+        with pytest.raises(OSError, match=r"error|No such device"):
             fake.msr(cpu, register)
     user = fake.processes.fork(uid=1000)
     with fake.acting(user), pytest.raises(PermissionError):
