@@ -201,8 +201,8 @@ def test_the_page_marks_uncertain_masks_and_reports_why():
     results = page_of(plan, unread)
     assert processor.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
-        "some but not all of the ways 600 that I/O fills too. Some processors give these ways together only, so lead and "
-        "antagonists may share ways there: no such partition is chosen as isolating."
+        "some but not all of the ways 600 that I/O fills too. Some processors give these ways together only, so lead "
+        "and antagonists may share ways there: no such partition is chosen as isolating."
     )
     assert marks(results) == {"split-4", "split-10 ‡"}
 
@@ -216,8 +216,8 @@ def test_the_page_reports_what_registers_held():
     assert processor.sentences(results) == (
         "The processor's registers were read under 4 partitions and held 1 of them as asked. Under split-10, mb70, "
         f"mb80 they held something else ({LEAD}: L3 7ff where 3ff was asked; {STREAM}: L3 600 where 400 was asked; the "
-        f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where 80 was "
-        "asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 are one "
+        f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where "
+        "80 was asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 are one "
         "partition: the processor held the same under each."
     )
     assert "split-10 §" in marks(results)

@@ -109,7 +109,8 @@ class Registers:
         if domain is None:
             return None
         line, values = self._two_values()
-        seen = []
+        seen: list[list[int]] = []
+        self._all(line, domain)  # where they cannot be read it fails here, before anything is written
         with self._tree.locked():
             for value in values:
                 write({line: {domain: value}})

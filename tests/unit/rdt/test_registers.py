@@ -10,7 +10,7 @@ from castmates.linux.msr import read_msr
 from castmates.protocols import HeldOtherwise, ReadsProcessor
 from castmates.rdt.fake import AMD_CHIPLETS, V6_1, V6_12, Shape, Throttle
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
-from castmates.rdt.resctrl.registers import DELAYS_FROM, LIMITS_FROM, MASKS_FROM
+from castmates.rdt.resctrl.registers import DELAYS_FROM, LIMITS_FROM, MASKS_FROM, Registers
 from castmates.study.spec import REST, Share
 from tests.unit.rdt.fakes import Bench
 
@@ -102,6 +102,23 @@ def test_what_cannot_be_read_is_reported_and_nothing_is_claimed(refused):
     readings = allocator.processor()
     assert readings.how.startswith(f"not read: the processor's registers cannot be read ({os.strerror(refused)})")
     assert not readings.under
+
+
+def test_a_group_is_left_alone_where_no_register_can_be_read():
+    def read(cpu, register):
+        raise PermissionError(errno.EPERM, "no")
+
+    bench = Bench(TIED)
+    registers = Registers(read, bench.fake, bench.allocator().cache, bench.domains)
+    registers.find_class("g", lambda schemata: pytest.fail(f"{schemata} was written"))
+    assert registers.about().startswith("not read: ")
+
+
+def test_a_group_that_root_made_is_not_changed_to_find_its_class():
+    bench = Bench(TIED)
+    registers = Registers(bench.fake.msr, bench.fake, bench.allocator().cache, bench.domains)
+    registers.find_class("g", None)
+    assert "mount resctrl with -o debug" in registers.about()
 
 
 def test_a_class_that_cannot_be_told_apart_is_not_guessed():
