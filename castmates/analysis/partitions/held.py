@@ -5,7 +5,7 @@ otherwise, and a partition is judged by that. Where they were not read, a mask t
 too is uncertain (castmates.study.partitions.io_ways).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,7 +83,7 @@ def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(groups))
 
 
-def _state(partition: Partition, plan: Plan, companies: Iterable[str], held: Held) -> str:
+def _state(partition: Partition, plan: Plan, companies: Sequence[str], held: Held) -> str:
     places = [(company, partition.name) for company in companies if company in held.measured]
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
@@ -92,13 +92,13 @@ def _state(partition: Partition, plan: Plan, companies: Iterable[str], held: Hel
     return UNCERTAIN if cut_by(partition, plan.cache) else NOT_READ
 
 
-def _as_held(partition: Partition, companies: Iterable[str], held: Held) -> Partition:
+def _as_held(partition: Partition, companies: Sequence[str], held: Held) -> Partition:
     return partition.model_copy(
         update={"shares": tuple(_share(share, partition, companies, held) for share in partition.shares)}
     )
 
 
-def _share(share: Share, partition: Partition, companies: Iterable[str], held: Held) -> Share:
+def _share(share: Share, partition: Partition, companies: Sequence[str], held: Held) -> Share:
     changes: dict[str, int] = {}
     for company in companies:
         for setting, value in held.settings.get((company, partition.name, share.member), {}).items():

@@ -64,7 +64,7 @@ class Registers:
             for line, values in asked.items():
                 for domain, value in values.items():
                     held = self._held(line, domain, self._classes[path]) if domain in domains else None
-                    if held not in (None, value):
+                    if held is not None and held != value:
                         found.append(HeldOtherwise(member, line, domain, value, held))
         except OSError as error:
             self.give_up(error)
