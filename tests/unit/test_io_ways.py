@@ -157,6 +157,11 @@ def test_attribution_names_the_reason_where_only_such_masks_separate():
     table = estimate_attribution(plan, maker.windows(plan), 0.02)
     (note,) = set(table["note"])
     assert "only masks that cut through the ways of I/O separate them" in note
+    named = estimate_attribution(plan, maker.windows(plan), 0.02, "split-10")
+    assert set(named["partition"]) == {"split-10"}
+    assert set(named["note"]) == {
+        "under split-10 lead and antagonists may share ways, because the processor may join those of I/O"
+    }
     cleared = {(plan.mixes[0].name, "split-10"): AS_ASKED}
     assert set(estimate_attribution(plan, maker.windows(plan), 0.02, held=cleared)["partition"]) == {"split-10"}
 

@@ -44,10 +44,12 @@ def estimate_attribution(
     table = table.merge(partitions, on=list(GROUP), how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=list(GROUP), how="left"
     )
-    table["note"] = _notes(table, named, _uncertain(plan, held))
+    uncertain = _uncertain(plan, held)
+    table["note"] = _notes(table, named, {place[: len(MIX)] for place in uncertain})
     apart = table["chain"].isin([number for number, links in enumerate(CHAINS) if ISOLATED in links])
     table.loc[~apart, ["partition", "how"]] = ""
     table.loc[~apart, "blocks_choosing"] = 0
+    table["note"] = _doubted(table, uncertain)
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
     table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin)
@@ -80,9 +82,21 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
 
 
 def _uncertain(plan: Plan, held: States | None) -> set[tuple[object, ...]]:
-    """The mixes, by name and lead, that have a partition of which it is uncertain whether it separates them."""
+    """The partitions, by mix and lead, of which it is uncertain whether they separate the members."""
     table = separating(plan, held)
-    return set(table.loc[table["uncertain"], list(MIX)].itertuples(index=False, name=None))
+    return set(table.loc[table["uncertain"], [*MIX, "partition"]].itertuples(index=False, name=None))
+
+
+def _doubted(table: pd.DataFrame, uncertain: Collection[tuple[object, ...]]) -> list[str]:
+    """The notes, with a remark where the study names a partition under which the processor may join ways."""
+    places = table[[*MIX, "partition"]].itertuples(index=False, name=None)
+    remarks = [
+        f"under {place[-1]} lead and antagonists may share ways, because the processor may join those of I/O"
+        if place in uncertain
+        else ""
+        for place in places
+    ]
+    return ["; ".join(filter(None, both)) for both in zip(table["note"], remarks, strict=True)]
 
 
 def _notes(table: pd.DataFrame, named: str | None, uncertain: Collection[tuple[object, ...]]) -> list[str]:

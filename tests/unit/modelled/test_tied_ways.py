@@ -57,7 +57,7 @@ def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypa
     assert set(known.values()) == {OTHERWISE}
     (mix,) = [mix for mix in real.mixes if mix.partitions]
     assert {share.member: share.ways for share in mix.partitions[0].shares} == {
-        "ranking@0": 0x7FF, "flood@2": 0x600, "*": 0x600,
+        "ranking@1": 0x7FF, "flood@2": 0x600, "*": 0x600,
     }  # fmt: skip
 
 
