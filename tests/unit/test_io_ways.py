@@ -1,6 +1,7 @@
 """Masks that cut through the ways that I/O fills too: marked, and never chosen as isolating unless registers allow."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, as_held, equal, held_by, states
 from castmates.analysis.partitions.isolated import candidates
 from castmates.analysis.partitions.recommendation import recommendations
+from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.preview import isolation, schemata
+from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.report.text import processor
@@ -246,3 +249,14 @@ def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
     said = sentence(advice, "castmates confirm s.yaml")
     assert words in said
     assert ("processor" in said) is bool(words)
+
+
+def test_the_figure_of_ways_remarks_on_it():
+    plan = made(split(4), split(10))
+    found = page_of(plan)
+    for shareable, remark in ((0x600, True), (0, False)):
+        one = plan.model_copy(update={"cache": cache(11, shareable=shareable)})
+        effects = estimate_effects(one, found.windows, 0.02)
+        curves = sensitivity_table(one, effects)
+        drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
+        assert ("the processor may add the others" in texts_for("sensitivity", drawn).key) is remark
