@@ -14,7 +14,7 @@ from castmates.analysis.partitions.isolated import candidates
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.preview import isolation, schemata
-from castmates.report.figures.texts import texts_for
+from castmates.report.figures import sensitivity
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.report.text import processor
@@ -26,7 +26,7 @@ from castmates.study.spec import REST, UNMANAGED, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
-from tests.unit.test_figure_partitions import _block
+from tests.unit.test_figure_partitions import _block, texts
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
 IO = {"ways": 11, "io_ways": "0x600"}
@@ -259,4 +259,5 @@ def test_the_figure_of_ways_remarks_on_it():
         effects = estimate_effects(one, found.windows, 0.02)
         curves = sensitivity_table(one, effects)
         drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
-        assert ("the processor may add the others" in texts_for("sensitivity", drawn).key) is remark
+        written = " ".join(" ".join(texts(sensitivity.draw(drawn)[0])).split())
+        assert ("the processor may add the others" in written) is remark
