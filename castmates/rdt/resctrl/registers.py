@@ -4,6 +4,7 @@ The kernel's schemata show what was written there. The processor may hold someth
 come only together, and a throttle may become another one.
 """
 
+import errno
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -57,15 +58,19 @@ class Registers:
         self, member: str, path: str, asked: Schemata, domains: Collection[int]
     ) -> list[HeldOtherwise] | None:
         """List what the processor holds otherwise for a group on these caches; None where that cannot be read."""
-        if self.lacking:
+        wanted = [
+            (line, domain, value)
+            for line, values in asked.items()
+            for domain, value in values.items()
+            if domain in domains and not self._is_free(line, value)
+        ]
+        if self.lacking or any(self._place(line, DEFAULT) is None for line, _, _ in wanted):
             return None
         found = []
         try:
-            for line, values in asked.items():
-                for domain, value in values.items():
-                    held = self._held(line, domain, self._classes[path]) if domain in domains else None
-                    if held is not None and held != value:
-                        found.append(HeldOtherwise(member, line, domain, value, held))
+            for line, domain, value in wanted:
+                if (held := self._held(line, domain, self._classes[path])) != value:
+                    found.append(HeldOtherwise(member, line, domain, value, held))
         except OSError as error:
             self.give_up(error)
             return None
@@ -82,15 +87,21 @@ class Registers:
             return f"not read: {self.lacking}"
         return "read once under each partition, by class of service, and compared with what the kernel was asked"
 
-    def _held(self, line: str, domain: int, number: int) -> int | None:
-        """Return what the processor holds, in the kernel's words; None for what it has no register for."""
+    def _is_free(self, line: str, value: int) -> bool:
+        """Check whether it is no throttle at all, in a unit that the processor has no register for."""
+        most = self._cache.bandwidth.most if self._cache.bandwidth else None
+        return line == MB and value == most and self._place(MB, DEFAULT) is None
+
+    def _held(self, line: str, domain: int, number: int) -> int:
+        """Return what the processor holds, in the kernel's words."""
         place = self._place(line, number)
         if place is None or domain not in self._cpu_of:
-            return None
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
         value = self._read(self._cpu_of[domain], place)
         return 100 - value if line == MB and place < LIMITS_FROM else value
 
     def _place(self, line: str, number: int) -> int | None:
+        """Return the number of a register; None for a setting that has none."""
         if line == MB:
             unit = self._cache.bandwidth.unit if self._cache.bandwidth else ""
             first = {"%": DELAYS_FROM, "1/8 GB/s": LIMITS_FROM}.get(unit)  # MB/s are a loop in the kernel

@@ -66,8 +66,21 @@ def test_amd_has_limits_where_intel_has_delays_and_the_loop_of_the_kernel_has_no
     bench = Bench(shape, V6_12, cpus=((17,), (2,)))
     found = under(prepared(bench), Share(member=LEAD, bandwidth=64), Share(member=OTHER, ways=0x5))
     assert found == [HeldOtherwise(LEAD, "MB", 16, 64, 72)]
-    mega = Bench(TIED, V6_12, "mba_MBps")
-    assert under(prepared(mega), Share(member=LEAD, bandwidth=70)) == []
+    mega = prepared(Bench(TIED, V6_12, "mba_MBps"))
+    assert under(mega, *SPLIT)[1:] == [HeldOtherwise(OTHER, "L3", 0, 0x400, 0x600)]
+    slow = (Share(member=LEAD, bandwidth=70),)
+    mega.apply(slow)
+    assert slow not in mega.processor().under  # nothing is claimed of what was not compared
+
+
+def test_a_cache_whose_cpus_are_not_known_is_not_taken_for_compared():
+    bench = Bench(TIED)
+    allocator = ResctrlAllocator(replace(bench.mounted(), read_register=bench.fake.msr, domain_of={0: 7, 1: 7}))
+    allocator.prepare(bench.held)
+    allocator.apply(SPLIT)
+    readings = allocator.processor()
+    assert not readings.under
+    assert readings.how.startswith("not read: ")
 
 
 def test_the_rest_of_the_machine_is_compared_too():
