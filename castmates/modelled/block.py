@@ -13,6 +13,7 @@ from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.processor_record import processor_record
 from castmates.study.spec import Block, Scene
 
 PLATFORM = "modelled"
@@ -35,6 +36,7 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     say("a modelled block: nothing is started")
     try:
         measure_rounds(outcome, stage, say)
+        outcome.processor = processor_record(hardware.allocator, block)
         stage.dismiss()
     finally:
         hardware.release()

@@ -23,6 +23,7 @@ from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
@@ -51,6 +52,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
     plan = analysed(plan, folder)
+    plan, held = what_was_held(plan, folder)
     measured = StudyBlocks(folder, folder.places(plan))
     windows = measured.read("windows", list(WINDOWS))
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
@@ -67,7 +69,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     try:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, made)
+        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, held, made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)
@@ -84,11 +86,20 @@ def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
     write_table(make(), stem)
 
 
-def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Path) -> None:
+def what_was_held(plan: Plan, folder: StudyFolder) -> tuple[Plan, States]:
+    """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
+    if not any(mix.partitions for mix in plan.mixes):
+        return plan, {}
+    files = (folder.record_file(block) for block in plan.blocks)
+    found = held_by(read_record(file) for file in files if file.is_file())
+    return as_held(plan, found), states(plan, found)
+
+
+def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: States, folder: Path) -> None:
     """Write the effects, and what is made of them."""
-    effects = estimate_effects(plan, windows, terms.margin, terms.level)
+    effects = estimate_effects(plan, windows, terms.margin, terms.level, held)
     controls = estimate_controls(plan, windows, terms.margin)
-    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects)
+    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held)
     stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)
     write_table(effects, folder / "effects")
     write_table(controls, folder / "controls")

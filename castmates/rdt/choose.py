@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.msr import read_msr
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
@@ -145,4 +146,4 @@ def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
     """Return what we hold, with one journal for the mount and for what lies below it, so that the mount goes last."""
     journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
     domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
-    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release)
+    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release, read_msr)

@@ -28,6 +28,7 @@ from castmates.runner.processes.usable_cache import usable_cache
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
@@ -69,6 +70,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)
+            outcome.processor = processor_record(stage.hardware.allocator, block)
             measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost

@@ -38,6 +38,7 @@ class Outcome:
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     emptied: list[Emptied] = field(default_factory=list)  # caches, before stretches
+    processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS

@@ -245,7 +245,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
-    } | ({"truth": outcome.truth} if outcome.truth else {})
+    } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
 
 
 def _paces(outcome: Outcome) -> list[dict[str, Any]]:

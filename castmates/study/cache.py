@@ -3,9 +3,7 @@
 import math
 from typing import Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
-from pydantic import field_validator
+from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from castmates.study.frozen import Frozen
 
@@ -17,6 +15,16 @@ class Bandwidth(Frozen):
     least: int
     step: int
     most: int  # no throttle
+    becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what plans from before have no words for."""
+        return {name: value for name, value in plain(self).items() if name != "becomes" or value}
+
+    def held(self, step: int) -> int:
+        """What this processor makes of a step, as far as it is known."""
+        return dict(self.becomes).get(step, step)
 
     @field_validator("unit", mode="before")
     @classmethod

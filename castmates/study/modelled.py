@@ -1,15 +1,18 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
+from typing import Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
+from castmates.study import masks
 from castmates.study.cache import Bandwidth, Cache
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
+LATER = ("io_ways", "tied", "registers")  # keys of a machine that came after its first release
 
 
 class WorkingSet(Written):
@@ -90,6 +93,21 @@ class MachineModel(Written):
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
     turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
     noise: Noise = Noise()
+    io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
+    tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
+    registers: bool = Field(default=False, description="whether it can be read what the processor makes of masks")
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: models from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in LATER or value not in ("0", False)}
+
+    @field_validator("io_ways")
+    @classmethod
+    def _a_mask_of_its_ways(cls, written: str, info: ValidationInfo) -> str:
+        if masks.parse(written) >> info.data.get("ways", 32):
+            raise ValueError("a mask of ways that the cache has")
+        return written
 
     @field_validator("least_ways")
     @classmethod
@@ -125,6 +143,16 @@ class MachineModel(Written):
         """The mask of all ways."""
         return (1 << self.ways) - 1
 
+    @cached_property
+    def shareable(self) -> int:
+        """The mask of the ways that I/O fills too."""
+        return masks.parse(self.io_ways)
+
+    @cached_property
+    def joined(self) -> int:
+        """The mask of the ways that are given together only."""
+        return self.shareable if self.tied else 0
+
     def around(self, domain: int) -> range:
         """The CPUs around this cache."""
         return range(domain * self.cores, (domain + 1) * self.cores)
@@ -142,7 +170,7 @@ def cache_of(machine: MachineModel) -> Cache:
         way_bytes=machine.way_bytes,
         least_ways=machine.least_ways,
         sparse=False,
-        shareable=0,
+        shareable=machine.shareable,
         groups=machine.groups,
         cdp=False,
         bandwidth=Bandwidth(unit="%", least=10, step=10, most=100),

@@ -13,9 +13,9 @@ operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/
 
 Besides: mount, umount, open (handles that outlive their group), rename, unlink, symlink, chmod, chown, stat;
 set_online(cpu, ...); fail(group, event, "Unavailable"); advance(seconds), without which no time passes and nothing
-leaves limbo; lose(group, domain) and track(group, domain), as AMD treats ids that do not run. A `Source` knows how
-much lies in the caches and how much has been moved, `SetNumbers` unless given; `groups`, `group`, `mask`, `bandwidth`
-and `ruling` show it what is in force.
+leaves limbo; lose(group, domain) and track(group, domain), as AMD treats ids that do not run; msr(cpu, number), which
+shows what the processor makes of masks and throttles. A `Source` knows how much lies in the caches and how much has
+been moved, `SetNumbers` unless given; `groups`, `group`, `mask`, `bandwidth` and `ruling` show it what is in force.
 
 Where it is known to differ from a kernel:
 - There is no pseudo-locking (refused as a machine without support for it refuses). With io_alloc the highest class

@@ -15,6 +15,7 @@ from castmates.rdt.fake.layout import ROOT_FOLDER, Layout
 from castmates.rdt.fake.monitors import Failure, Monitors, Source
 from castmates.rdt.fake.nodes import Node
 from castmates.rdt.fake.processes import Processes, Thread
+from castmates.rdt.fake.processor import held_mask, held_throttle, register
 from castmates.rdt.fake.rmids import Rmids
 from castmates.rdt.fake.shape import Shape
 from castmates.rdt.fake.status import Status
@@ -206,12 +207,28 @@ class FakeMachine:
         return group
 
     def mask(self, group: Group, domain: int, code: bool = False) -> int:
-        """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished."""
-        return self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
+        """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished.
+
+        It is the processor's, which may have more ways than the kernel wrote.
+        """
+        written = self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
+        return held_mask(self.shape, written)
 
     def bandwidth(self, group: Group, domain: int) -> int:
-        """Return the bandwidth that a group may have in a domain, in the machine's unit."""
-        return self._value(group, domain, ("MB",), self.shape.throttle.most if self.shape.throttle else 0)
+        """Return the bandwidth that a group may have in a domain, in the machine's unit, as the processor rounds it."""
+        written = self._value(group, domain, ("MB",), self.shape.throttle.most if self.shape.throttle else 0)
+        return held_throttle(self.shape, written)
+
+    def msr(self, cpu: int, number: int) -> int:
+        """Read a register of a CPU, as /dev/cpu/*/msr does; for root."""
+        with self._mutex:
+            domain = next((domain for domain, cpus in self.shape.domains.items() if cpu in cpus), None)
+            if domain is None or cpu not in self._online:
+                raise refusal(errno.ENXIO)
+            if self._caller.uid != 0:
+                raise refusal(errno.EPERM)
+            controls = None if self._layout is None else self._layout.groups.controls
+            return register(self.shape, controls, domain, number)
 
     def _value(self, group: Group, domain: int, names: tuple[str, ...], otherwise: int) -> int:
         with self._mutex:

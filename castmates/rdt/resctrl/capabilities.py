@@ -8,9 +8,11 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
 from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.throttle_steps import equal_steps
 from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
@@ -36,9 +38,19 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
         return None
     try:
         tree = KernelTree(below(root, mount.point))
-        return capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root))
+        cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root))
     except OSError:
         return None
+    return _as_known(cache, root)
+
+
+def _as_known(cache: Cache, root: Path) -> Cache:
+    """Add what is known of this processor and the kernel does not show."""
+    if cache.bandwidth is None or cache.bandwidth.unit != "%":
+        return cache
+    return cache.model_copy(
+        update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
+    )
 
 
 def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) -> Cache:

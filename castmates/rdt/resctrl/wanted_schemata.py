@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from castmates.errors import CastmatesError
+from castmates.protocols import HeldOtherwise
 from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, one_line
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
@@ -105,6 +106,13 @@ def to_change(asked: Schemata, there: Schemata) -> Schemata:
 def rounded(bandwidth: int, cache: Cache) -> int:
     """Round a throttle up to the machine's next step, as the kernel does."""
     return bandwidth if cache.bandwidth is None else cache.bandwidth.rounded(bandwidth)
+
+
+def held_words(difference: HeldOtherwise) -> str:
+    """Return, as a sentence, what the processor holds instead of what it was given."""
+    line, domain = difference.line, difference.domain
+    asked, held = (_setting(line, domain, value) for value in (difference.asked, difference.held))
+    return f"{name_of(difference.member)} was given {asked}, and the processor makes {held} of it"
 
 
 def loses_ways(before: Schemata, after: Schemata) -> bool:

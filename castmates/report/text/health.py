@@ -12,6 +12,7 @@ from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.report.facts import BlockRecord, LedgerFacts, Settled
 from castmates.report.results import Results, records
+from castmates.report.text import processor
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
@@ -41,6 +42,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Sensitivity", results.sensitivity[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Measurements", rejection_sentence(results.blocks, results.windows)),
+        ("Masks in the processor", processor.sentences(results)),
         ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),

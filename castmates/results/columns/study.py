@@ -50,6 +50,7 @@ EFFECTS: Columns = {
     "growth_low": "float64",  # 95 % between launches; NaN below three blocks
     "growth_high": "float64",
     "still_growing": "bool",  # it is above zero for certain, and large enough to matter
+    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.

@@ -108,7 +108,10 @@ def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] 
 
 
 def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Notes) -> list[int]:
-    """The throttles that these amounts are, in the machine's unit, each once; rounded up as the kernel does."""
+    """The throttles that these amounts are, in the machine's unit, each once.
+
+    They are rounded up as the kernel does, and then to what the processor is known to make of them.
+    """
     rates: dict[int, None] = {}
     for text in texts:
         for wanted in _rates(text, bandwidth, key, notes):
@@ -118,7 +121,9 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
                 continue
             if rate != wanted:
                 notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
-            rates.setdefault(rate)
+            if (held := bandwidth.held(rate)) != rate:
+                notes.add(f"{key}: {rate} {bandwidth.unit} becomes {held} {bandwidth.unit}: this processor holds that.")
+            rates.setdefault(held)
     return list(rates)
 
 
