@@ -109,14 +109,14 @@ def is_not_felt_in_cache(asked: Asked) -> str:
     if asked.bytes >= HELD * asked.cache.total:
         return ""
     return (
-        f"{asked.workload}: its working set of {_size(asked.bytes)} takes {100 * asked.bytes / asked.cache.total:.2g} % "
-        f"of the {_size(asked.cache.total)} of last-level cache at most, which a neighbour hardly feels "
+        f"{asked.workload}: its working set of {_size(asked.bytes)} takes {100 * asked.bytes / asked.cache.total:.2g} "
+        f"% of the {_size(asked.cache.total)} of last-level cache at most, which a neighbour hardly feels "
         "(`bytes: 1.5llc` takes all)."
     )
 
 
 def is_not_held(asked: Asked) -> str:
-    """A dial holds its part of the cache only if it comes back to each line before a neighbour has replaced them all."""
+    """A dial holds its part only if it comes back to each line before a neighbour has replaced them all."""
     if asked.kernel != "capacity" or asked.bytes is None or asked.cache is None or not asked.rate:
         return ""
     back, replaced = asked.bytes / asked.rate, asked.cache.bytes / asked.neighbour
@@ -124,8 +124,8 @@ def is_not_held(asked: Asked) -> str:
         return ""
     return (
         f"{asked.workload}: it comes back to a line after {1e3 * back:.3g} ms, and a neighbour that reads "
-        f"{_rate_text(asked.neighbour)} replaces the whole cache in {1e3 * replaced:.3g} ms: it does not hold its part. "
-        f"It takes a rate of {_rate_text(asked.bytes / replaced)}."
+        f"{_rate_text(asked.neighbour)} replaces the whole cache in {1e3 * replaced:.3g} ms: it does not hold its "
+        f"part. It takes a rate of {_rate_text(asked.bytes / replaced)}."
     )
 
 

@@ -22,5 +22,5 @@ def test_the_trial_measures_keeps_a_record_and_reports(tmp_path):
     assert peak is not None
     assert [cores for cores, _ in peak.curve] == [1, 2]
     assert all(reached[mode] > 0 for _, reached in peak.curve for mode in reached)
-    assert said[0].startswith("1 core: read ")
+    assert any(line.startswith("1 core: read ") for line in said)  # it may have waited for the machine
     assert said[-2] == record["said"]

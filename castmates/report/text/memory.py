@@ -65,7 +65,8 @@ def _of_peak(peak: Peak) -> str:
     found = f"The peak of a package was measured at {peak.at}: {peak.highest() / 1e9:.3g} GB/s of reads"
     if peak.saturated:
         return f"{found}, by {peak.saturating} of {peak.cores} cores or fewer."
-    return f"{found} by {peak.cores} {'core' if peak.cores == 1 else 'cores'}, all that there are here: memory may give more."
+    cores = "core" if peak.cores == 1 else "cores"
+    return f"{found} by {peak.cores} {cores}, all that there are here: memory may give more."
 
 
 def _pair(row: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ EFFECTS: Columns = {
     "growth_low": "float64",  # 95 % between launches; NaN below three blocks
     "growth_high": "float64",
     "still_growing": "bool",  # it is above zero for certain, and large enough to matter
-    "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count; NaN: none counts
+    "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
     "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
 }
 

@@ -35,7 +35,7 @@ def measure(envs: Path, cache: Path, layout: Layout, say: Say) -> trial_records.
     """Measure it, keep the record, and report the result in one sentence."""
     programs = environments.build(NATIVE, envs, cache) / "bin"
     package, cpus = cores_of_a_package(layout)
-    with machine_lock(COMMAND, wait=False), guarded() as warden:
+    with machine_lock(COMMAND, say=say), guarded() as warden:
         heal_or_refuse(say)
         curve = list(_curve(cpus, layout, programs, warden, say))
     record = _record(package, cpus, curve)
