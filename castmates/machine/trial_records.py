@@ -73,7 +73,7 @@ def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
 SHOWN = {"way_masks": WAY_MASKS, "memory_peak": MEMORY_PEAK}
 
 
-def known(cache: Path, machine_file: Path, fact: str = "way_masks", root: Path = Path("/")) -> str:
+def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "way_masks") -> str:
     """Return a short name of the record that results are shown with; "" without one.
 
     When it changes, the facts are noted anew. For results of another machine the record that came with them counts.

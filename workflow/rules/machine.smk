@@ -17,7 +17,7 @@ rule describe_machine:
         memory_peak=(
             ""
             if PROJECT.modelled
-            else trial_records.known(CACHE, FOLDER.machine_file, "memory_peak")
+            else trial_records.known(CACHE, FOLDER.machine_file, fact="memory_peak")
         ),
         study_file=str(PROJECT.study_file),
     shell:
