@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
@@ -25,7 +27,8 @@ from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
-from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.memory_peak import Peak, at_peak
+from castmates.study.model import Catalogue, MixRule, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
@@ -73,7 +76,7 @@ class Project:
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
-        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()}
+        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
         room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
         study = with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
@@ -110,8 +113,12 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        programs = mixes.Programs(self.workloads, prepared, placebo)
-        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache), str(self.study_file))
+        peak = None if self.modelled else Peak.of(MEMORY_PEAK.read(cache_folder()))
+        alone = [MixRule.model_construct(lead=lead, antagonists=[]) for lead in self.study.leads]
+        asked = [*mixes.rules(self.study), *alone, *(rule for _, rule in self.study.control_rules)]
+        programs = mixes.Programs(at_peak(self.workloads, asked, layout, peak), prepared, placebo)
+        memory = None if self.modelled else usable_memory()
+        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache, memory, peak), str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
@@ -221,7 +228,13 @@ def layout_of(topology: Topology) -> Layout:
         for cpu in topology.cpus
     ]
     distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
-    return Layout(tuple(cpus), topology.memory, distances)
+    return Layout(
+        tuple(cpus),
+        topology.memory,
+        distances,
+        llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
+        llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
+    )
 
 
 def _text(path: Path, what: str) -> str:

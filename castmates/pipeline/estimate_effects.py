@@ -33,6 +33,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import read_record
 from castmates.results.tables import write_table
+from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 
 
@@ -97,7 +98,8 @@ def what_was_held(plan: Plan, folder: StudyFolder) -> tuple[Plan, States]:
 
 def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: States, folder: Path) -> None:
     """Write the effects, and what is made of them."""
-    effects = estimate_effects(plan, windows, terms.margin, terms.level, held)
+    peak = Peak.of(terms.machine.get("memory_peak"))
+    effects = estimate_effects(plan, windows, terms.margin, terms.level, held, peak)
     controls = estimate_controls(plan, windows, terms.margin)
     attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held)
     stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)

@@ -20,7 +20,7 @@ MATRIX = 44  # letters that the names of all neighbours may take, to be heads of
 MANY = 3  # partitions of a kind, beyond which only the first and the last are named
 SHOWN = 2  # notes
 BUILT = {"native": "compiling the programs in C"}
-MUST = {"positive": "must lose speed", "negative": "must not"}
+MUST = {"positive": "must lose more than the margin", "negative": "must not"}
 
 
 def screen(outline: Outline) -> Group:
@@ -103,6 +103,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
     if outline.partitions or outline.notes:
         yield "Partitions", "\n".join(_partitions(outline))
+    if outline.cautions:
+        yield "Do they do it here?", "\n".join(outline.cautions)
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:

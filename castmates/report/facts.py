@@ -102,6 +102,7 @@ class MachineFacts(Facts):
     model: Mapping[str, Any] = {}
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
     quirks: tuple[QuirkFacts, ...] = ()
+    memory_peak: Mapping[str, Any] | None = None  # what the trial of memory bandwidth found
 
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, even if its value is that it is not known."""
@@ -296,6 +297,17 @@ class BlockRecord:
         """The packages of its members' programs, with their versions."""
         packages = [_mapping(member, "package") for member in self._mapping("members").values()]
         return {(str(name), str(version)) for package in packages for name, version in package.items() if version}
+
+    @property
+    def pages(self) -> list[tuple[str, str, int, int]]:
+        """Of its members: the workload, the pages that it was to have, its bytes, and those on huge pages."""
+        found = []
+        for member in self.members:
+            pages = _mapping(_mapping(self._mapping("members"), member.name), "pages")
+            resident, huge = (_number(pages.get(name), int) for name in ("resident", "huge"))
+            if resident and huge is not None:
+                found.append((member.workload, str(pages.get("wanted") or ""), resident, huge))
+        return found
 
     @property
     def environments(self) -> dict[str, str]:

@@ -265,6 +265,7 @@ def _member(process: Running) -> dict[str, Any]:
         "package": process.start.package and {process.start.package: programs.package_version(process.start.package)},
         "environment": process.start.environment,
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
+        "pages": process.pages,
         "last_lines": process.last_lines(),
     } | ({"phases": process.phases.about()} if process.phases else {})
 

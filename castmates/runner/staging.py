@@ -18,6 +18,7 @@ from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
+from castmates.runner.processes.pages import pages_of
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 
@@ -53,8 +54,10 @@ class LiveStage(Stage):
         freeze_ready(list(self.cast.values()), self.freezer)
 
     def await_ready(self) -> None:
-        """Wait until every process is ready, and frozen."""
+        """Wait until every process is ready, and frozen; then its memory is there, and stands still."""
         await_ready(list(self.cast.values()), self.freezer, self._check)
+        for name, process in self.cast.items():
+            process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
 
     @contextmanager
     def watched(self, hardware: Hardware, members: Collection[str]) -> Iterator[None]:

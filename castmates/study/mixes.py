@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
+from castmates.study.last_level import Place, fitted, last_level
+from castmates.study.memory_peak import Peak
 from castmates.study.model import MixRule, Prepare, Study, Workload
+from castmates.study.named_for import cautions
 from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place
@@ -26,6 +29,8 @@ class Mixes:
     members: dict[str, Member]  # by name, shared by the mixes that have them
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
+    memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
+    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,12 @@ class Host:
 
     layout: Layout
     cache: Cache | None = None
+    memory: int | None = None  # bytes; None where that does not matter
+    peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
+
+    def place(self, cpus: Sequence[int]) -> Place:
+        """What a program on these CPUs finds here."""
+        return Place(cpus, last_level(self.layout, cpus, self.cache.ways if self.cache else 0), self.memory)
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class _Seated:
 
     mix: Mix
     members: Sequence[Member]
+    memory: Mapping[str, int]  # bytes that each of its workloads takes
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     everyone = [*wanted, *(rule for _, rule in study.control_rules)]
     needs = [_need(rule, programs.workloads) for rule in everyone]
     seats = place(ask(study.placement, host.layout, study_file), needs, host.layout, study_file)
-    seated = [_seated(rule, own, programs, conditions) for rule, own in zip(everyone, seats, strict=True)]
+    seated = [_seated(rule, own, programs, host, conditions) for rule, own in zip(everyone, seats, strict=True)]
     tried = partitions(study.cache, host.cache, host.layout, study_file)
     mixes = list(_with_partitions(seated[: len(wanted)], tried, conditions))
     if not mixes:
@@ -90,17 +102,27 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         {member.name: member for each in seated for member in each.members},
         tuple(tried.notes.sentences),
         tried.cache,
+        {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
+        _cautions(seated, programs, host),
     )
 
 
-def _seated(rule: MixRule, seats: Sequence[Seat], programs: Programs, conditions: _Conditions) -> _Seated:
+def _cautions(seated: Sequence[_Seated], programs: Programs, host: Host) -> tuple[str, ...]:
+    members = [member for each in seated for member in each.members]
+    saturating = {member.workload for member in members if programs.workloads[member.workload].saturate}
+    return cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
+
+
+def _seated(rule: MixRule, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
     names = [rule.lead, *rule.antagonists]
     roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
+    here = [fitted(programs.workloads[name], host.place(seat.cpus)) for name, seat in zip(names, seats, strict=True)]
     members = [
-        member_of(name, role, seat, programs.workloads[name], programs.prepared[name])
-        for name, role, seat in zip(names, roles, seats, strict=True)
+        member_of(name, role, seat, workload, programs.prepared[name])
+        for name, role, seat, workload in zip(names, roles, seats, here, strict=True)
     ]
-    return _Seated(_mix("+".join([rule.lead, *sorted(rule.antagonists)]), members, conditions), members)
+    mix = _mix("+".join([rule.lead, *sorted(rule.antagonists)]), members, conditions)
+    return _Seated(mix, members, dict(zip(names, (workload.memory_bytes for workload in here), strict=True)))
 
 
 def _lonely(study: Study) -> list[MixRule]:

@@ -62,6 +62,11 @@ class Workload(Written):
         description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
     )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
+    saturate: bool = Field(
+        default=False,
+        description="it is given as many CPUs as saturate the memory of a package, instead of 'cores'; "
+        "`castmates doctor --memory-peak` finds out how many these are",
+    )
     variables: dict[VariableName, str] = Field(
         default_factory=dict, description="environment variables it is started with"
     )
@@ -150,8 +155,8 @@ class Controls(Written):
     """Mixes whose outcome is known beforehand: they show whether the study can be trusted, and are not results."""
 
     positive: MixRule | None = Field(
-        default=MixRule(lead="chase", antagonists=["stream"]),
-        description="a mix that must show a loss; without one, no sensitivity is shown",
+        default=MixRule(lead="chase-in-cache", antagonists=["stream"]),
+        description="a mix that must lose more than the margin; without one, no sensitivity is shown",
     )
     negative: MixRule | None = Field(
         default=MixRule(lead="compute", antagonists=["compute"]),

@@ -192,6 +192,7 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
+    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
 
     @property
     def companies(self) -> list[Company]:

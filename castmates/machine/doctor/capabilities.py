@@ -74,6 +74,9 @@ CAPABILITIES = (
             Part("SMT off", "cores with siblings in use", "siblings may be hidden"),
             Part("NUMA", "pages may move between memory nodes"),
             Part("balanced CPUs", "isolated CPUs, on which threads pile up"),
+            Part(
+                "huge pages", "no huge pages, so address translation is part of what caches cost", "huge pages hidden"
+            ),
             Part("freezing", "programs are stopped by signals, one by one"),
             Part("no steal", "the hypervisor takes CPU time ({finding})", elsewhere="a dedicated host"),
             Part("governor", "the clock speed follows load", "clock speed hidden"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from castmates.machine.doctor import cpu, rdt, tools
+from castmates.machine.doctor import cpu, memory, rdt, tools
 from castmates.machine.doctor.caches import special_caches
 from castmates.machine.doctor.check import Check
 from castmates.machine.doctor.features import features
@@ -28,6 +28,8 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         cpu.numa(facts, topology),
         *special_caches(facts, topology),
         cpu.balanced(facts, topology),
+        memory.huge_pages(facts),
+        memory.peak(facts),
         rdt.kernel(facts),
         rdt.mounted(facts),
         rdt.permission(facts),

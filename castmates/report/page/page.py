@@ -32,6 +32,7 @@ from castmates.report.text import (
     health,
     latency,
     machine,
+    memory,
     recommendation,
     resources,
     system,
@@ -185,12 +186,14 @@ def _context(
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.notes),
+        "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
+        "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine),
         "cast": design.cast(results.plan),
-        "machine": machine.described(results.machine),
+        "machine": [*machine.described(results.machine), *_pages(results)],
         "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "quirks": machine.quirks(results.machine),
@@ -204,6 +207,11 @@ def _context(
         "slice_points": round(100 * SLICE_POINTS),
         "window_points": round(100 * WINDOW_POINTS),
     }
+
+
+def _pages(results: Results) -> list[tuple[str, str]]:
+    shares = memory.described(results.measured_records)
+    return [("Memory on huge pages", shares)] if shares else []
 
 
 def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> list[FigurePart]:

@@ -51,6 +51,8 @@ EFFECTS: Columns = {
     "growth_high": "float64",
     "still_growing": "bool",  # it is above zero for certain, and large enough to matter
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
+    "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
@@ -105,13 +107,13 @@ CONTROLS: Columns = {
     "within_high": "float64",
     "blocks": "int64",
     "rounds": "int64",
-    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses")
+    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses more than the margin")
     "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
     "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
     "platform": "str",
     # Added later.
     "mix": "str",  # of the positive and the negative control
-    "baseline": "str",  # solo; of the negative control placebo
+    "baseline": "str",  # solo; of the positive and the negative control placebo
     "study_lead": "bool",  # False where the lead plays only in the controls
 }
 

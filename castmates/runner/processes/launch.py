@@ -66,6 +66,7 @@ class Running:
     seen: int = 0  # heartbeats already read
     records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
     lost: int = 0  # heartbeats of the window that were overwritten before they were read
+    pages: dict[str, int | str] | None = None  # that its memory was on when it was ready; None where that is not known
 
     @property
     def name(self) -> str:
