@@ -1,8 +1,9 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
+from typing import Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
 from castmates.study.cache import Bandwidth, Cache
 from castmates.study.placement.layout import Cpu, Layout
@@ -75,6 +76,33 @@ class Noise(Written):
     drift: Percentage = Field(default=0.002, description="of the whole machine's random walk, after a minute")
 
 
+class PowerModel(Written):
+    """A limit on the power that each package of a modelled machine draws on average, and what it does to the clock."""
+
+    idle: float = Field(default=40.0, ge=0, le=10_000, description="watts of a package in which nothing runs")
+    core: float = Field(default=20.0, gt=0, le=10_000, description="watts more of each busy core at the full clock")
+    budget: float = Field(default=100.0, gt=0, le=100_000, description="watts that a package may draw on average")
+    memory: float = Field(
+        default=3.0, gt=0, le=3600, description="seconds over which it averages: what was drawn earlier counts 37 %"
+    )
+    clock: float = Field(default=3.0, gt=0, le=100, description="GHz while the budget is not used up")
+
+    @field_validator("budget")
+    @classmethod
+    def _more_than_idle(cls, budget: float, info: ValidationInfo) -> float:
+        if budget <= info.data.get("idle", 0.0):
+            raise ValueError("more watts than 'idle', which are drawn in any case")
+        return budget
+
+    def drawn(self, busy: int) -> float:
+        """What a package with so many busy cores would draw at the full clock."""
+        return self.idle + busy * self.core
+
+    def clock_at(self, average: float) -> float:
+        """The share of the full clock that is left after so many watts on average; a core draws its clock cubed."""
+        return min(1.0, ((self.budget - self.idle) / (average - self.idle)) ** (1 / 3)) if average > self.budget else 1.0
+
+
 class MachineModel(Written):
     """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
@@ -90,6 +118,14 @@ class MachineModel(Written):
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
     turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
     noise: Noise = Noise()
+    power: PowerModel | None = Field(
+        default=None, description="a limit on average power; without one, the clock is always the full one"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older blocks have no words for, so that they stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "power" or value is not None}
 
     @field_validator("least_ways")
     @classmethod

@@ -14,6 +14,7 @@ from castmates.counters.package.uncore_clock import UncoreClock
 from castmates.counters.package.units import package_of, packages_of
 from castmates.linux.kernel_files import read_int
 from castmates.linux.perf_event import Opener, open_event
+from castmates.linux.uncore_frequency import CURRENT
 from castmates.protocols import Sample
 
 NAME = "package"
@@ -101,7 +102,7 @@ class Packages:
         for zone in self._zones:
             facts[zone.metric] = f"{sources.MEANINGS[zone.metric]}: {zone.file.parent}"
         why = self._clock.why_not()
-        facts[uncore_clock.METRIC] = why or f"mean of {uncore_clock.CURRENT} at both edges, over the package's domains"
+        facts[uncore_clock.METRIC] = why or f"mean of {CURRENT} at both edges, over the package's domains"
         facts |= {f"{metric} of package {package}": why for (package, metric), why in self._opened.refused.items()}
         return {"packages": ", ".join(map(str, self._packages)), **facts}
 
