@@ -172,7 +172,8 @@ class Limits(Written):
     neighbour_cpus: float = Field(
         default=0.5,
         ge=0,
-        description="CPUs whose time other programs took around a last-level cache of the block, however many share it",
+        description="CPUs whose time other programs took around a last-level cache of the block, however many share it "
+        "('neighbours: 1' lets them take all)",
     )
     package_cpus: float = Field(
         default=1.0,

@@ -1,9 +1,9 @@
 """The machine's facts -> terms and texts for the page; any fact may be missing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from castmates.report.facts import BlockRecord, CacheFacts, MachineFacts, PerfFacts, ResctrlFacts
+from castmates.report.facts import BlockRecord, CacheFacts, IdleFacts, MachineFacts, PerfFacts, ResctrlFacts
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import parse
 

@@ -69,7 +69,7 @@ class Load:
             if share > limits.neighbours:
                 words = f"{share:.0%} of the CPU time around cache {domain.name} (limit {limits.neighbours:.0%})"
                 reasons.append(f"neighbours: others took {words}{_blame(others, readings, [domain.name])}")
-            elif _is_more(others, limits.neighbour_cpus, readings):
+            elif limits.neighbours < 1 and _is_more(others, limits.neighbour_cpus, readings):
                 where, most = f"cache {domain.name}", limits.neighbour_cpus
                 reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [domain.name]))
         for package in self.surroundings.packages:
