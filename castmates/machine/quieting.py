@@ -15,8 +15,8 @@ IRQ_AFFINITY, WORKQUEUES, UNCORE, PREFETCHERS = "irq_affinity", "workqueues", "u
 LEAVE_OUT = "or leave it out of 'machine.prepare'"
 WORKQUEUE_MASK = "sys/devices/virtual/workqueue/cpumask"
 DEFAULT_MASK = "proc/irq/default_smp_affinity"
-# Intel's register that switches the prefetchers of a core off, and its four bits: L2 stream and adjacent line, L1 stream
-# and by instruction. Server processors alone: on others the same bits mean something else.
+# Intel's register that switches the prefetchers of a core off, and its four bits: L2 stream and adjacent line, L1
+# stream and by instruction. Of server processors alone: on others the same bits mean something else.
 PREFETCH_CONTROL, PREFETCH_BITS = 0x1A4, 0xF
 XEONS = frozenset(
     {0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x8F, 0xCF, 0xAD, 0xAE}
@@ -43,7 +43,7 @@ def workqueues_away(root: Path, cpus: Collection[int]) -> list[Change]:
     """List how the kernel's unbound work has to be moved off these CPUs."""
     quiet, others, _ = _divided(root, cpus, WORKQUEUES)
     if read_text(root / WORKQUEUE_MASK) is None:
-        raise CastmatesError(f"{WORKQUEUES} cannot be set here: the kernel has no /{WORKQUEUE_MASK}; {LEAVE_OUT}.")
+        raise CastmatesError(f"{WORKQUEUES} cannot be set here: there is no /{WORKQUEUE_MASK}; {LEAVE_OUT}.")
     return _mask_without(WORKQUEUES, root / WORKQUEUE_MASK, quiet, others)
 
 
@@ -52,8 +52,8 @@ def uncore_fixed(root: Path, word: str) -> list[Change]:
     folders = uncore_frequency.domains(root)
     if not folders:
         raise CastmatesError(
-            f"{UNCORE} cannot be set here: the kernel shows no uncore clock (it takes an Intel server processor and the "
-            f"driver intel_uncore_frequency), so set it in the firmware; {LEAVE_OUT}."
+            f"{UNCORE} cannot be set here: the kernel shows no uncore clock (it takes an Intel server processor and "
+            f"the driver intel_uncore_frequency), so set it in the firmware; {LEAVE_OUT}."
         )
     changes = []
     for folder in folders:
@@ -90,8 +90,8 @@ def prefetchers(root: Path, word: str, cpus: Collection[int]) -> list[Change]:
             was = KINDS[msr.KIND].read(register)
         except OSError as error:
             raise CastmatesError(
-                f"{PREFETCHERS} cannot be read: {register}: {error.strerror}; load the kernel module msr (sudo modprobe "
-                f"msr) and run the study as root, {LEAVE_OUT}."
+                f"{PREFETCHERS} cannot be read: {register}: {error.strerror}; load the kernel module msr (sudo "
+                f"modprobe msr) and run the study as root, {LEAVE_OUT}."
             ) from None
         now = int(was, 16)
         new = now | PREFETCH_BITS if word == "off" else now & ~PREFETCH_BITS

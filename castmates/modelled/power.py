@@ -68,7 +68,7 @@ class Packages:
 
 
 def slowed(rate: float, compute: float, clock: float) -> float:
-    """Return the rate at a lower clock: computing takes longer, waiting does not. Caches and memory stay as they were."""
+    """Return the rate at a lower clock: computing takes longer, waiting does not."""
     return 1 / (1 / rate + compute * (1 / clock - 1)) if clock < 1 else rate
 
 

@@ -134,9 +134,7 @@ class World:
         """Bytes that went between this memory and its cache for it."""
         return self.processes[name].moved[domain]
 
-    def _advance(
-        self, process: Process, number: int, stretches: Sequence[Stretch], luck: float, clock: float
-    ) -> None:
+    def _advance(self, process: Process, number: int, stretches: Sequence[Stretch], luck: float, clock: float) -> None:
         begin = self.now_ns
         for stretch in stretches:
             rate = slowed(stretch.rates[number], process.model.compute, clock) * luck

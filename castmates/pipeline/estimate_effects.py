@@ -108,6 +108,7 @@ def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterato
             for name, columns in NEEDED.items()
         }
 
+
 def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
     """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
     first = {block.company.id: block for block in reversed(plan.blocks)}
@@ -117,4 +118,3 @@ def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
         for hardware in [read_record(folder.record_file(block)).get("hardware", {})]
         for name in PACKAGE_SOURCES
     )
-

@@ -100,7 +100,9 @@ class PowerModel(Written):
 
     def clock_at(self, average: float) -> float:
         """The share of the full clock that is left after so many watts on average; a core draws its clock cubed."""
-        return min(1.0, ((self.budget - self.idle) / (average - self.idle)) ** (1 / 3)) if average > self.budget else 1.0
+        return (
+            min(1.0, ((self.budget - self.idle) / (average - self.idle)) ** (1 / 3)) if average > self.budget else 1.0
+        )
 
 
 class MachineModel(Written):

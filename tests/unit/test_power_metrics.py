@@ -130,13 +130,20 @@ def test_what_belongs_to_a_package_is_in_no_members_name():
     assert row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="solo")["change"] == 1.0
     moved = row_of(table, metric=CONTROLLERS, scope="package 0", scene="corun", baseline="placebo")
     assert (moved["value"], moved["baseline_value"]) == pytest.approx((16e9, 8e9))
-    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="solo")["value"] == pytest.approx(1.6e9)
+    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="solo")["value"] == pytest.approx(
+        1.6e9
+    )
 
 
 def test_throttle_events_are_compared_by_their_difference_because_mostly_there_are_none():
     table = found("samples", packages, of_members=False)
     package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="solo")
-    assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (6.0, 0.0, 6.0, "points")
+    assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (
+        6.0,
+        0.0,
+        6.0,
+        "points",
+    )
     lead = row_of(table, metric=THROTTLED, member="bert@0.2", scene="placebo")
     assert (lead["value"], lead["change"], lead["unit"]) == (3.0, 3.0, "per second")
 
@@ -144,9 +151,15 @@ def test_throttle_events_are_compared_by_their_difference_because_mostly_there_a
 def test_mbm_is_held_against_the_memory_controllers():
     table = found("samples", packages, of_members=False)
     share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="solo")
-    assert (share["value"], share["unit"], share["scope"]) == (pytest.approx(0.75), "", "packages")  # (1 + 1.6 + 0.4) / 4
+    assert (share["value"], share["unit"], share["scope"]) == (
+        pytest.approx(0.75),
+        "",
+        "packages",
+    )  # (1 + 1.6 + 0.4) / 4
     words = on_page.mbm_check(page_of(table))
-    assert words.startswith("MBM of all groups, the default group included, came to 75 % of what the memory controllers")
+    assert words.startswith(
+        "MBM of all groups, the default group included, came to 75 % of what the memory controllers"
+    )
     assert "do not show the same" in words
     assert on_page.mbm_check(page_of(table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0)))).endswith(
         "The two agree."
@@ -171,7 +184,10 @@ def test_the_page_shows_power_apart_and_says_what_is_not_proved():
     assert events["change_text"] == "6.00 per second"
     assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the block's packages"
     lacking = on_page.lacking_power(page_of(table))
-    assert lacking == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
+    assert (
+        lacking
+        == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
+    )
     assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
 
 

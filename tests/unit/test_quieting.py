@@ -70,7 +70,9 @@ def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, jo
         assert record["prefetchers"] == {"before": {}, "set": {}}  # as wanted already
 
 
-@pytest.mark.parametrize("cpuinfo", [XEON.format(model=175), XEON.format(model=143).replace("GenuineIntel", "AuthenticAMD"), ""])
+@pytest.mark.parametrize(
+    "cpuinfo", [XEON.format(model=175), XEON.format(model=143).replace("GenuineIntel", "AuthenticAMD"), ""]
+)
 def test_an_unknown_processors_register_is_never_written(root, journal, cpuinfo):
     sysfs.write(root / "proc/cpuinfo", cpuinfo)
     before = contents(root)
@@ -127,7 +129,9 @@ def test_the_uncores_limits_never_cross(root, journal, word, monkeypatch):
 
 @pytest.mark.parametrize("mhz", [700, 2600, 1650])
 def test_a_clock_that_the_uncore_does_not_take_is_named_with_its_range(root, journal, mhz):
-    with pytest.raises(CastmatesError, match=rf"uncore cannot be {mhz} MHz here: .* takes 800 to 2500 MHz in steps of 100"):
+    with pytest.raises(
+        CastmatesError, match=rf"uncore cannot be {mhz} MHz here: .* takes 800 to 2500 MHz in steps of 100"
+    ):
         hold(root, journal, uncore=mhz).__enter__()
 
 
@@ -151,19 +155,19 @@ def test_the_preference_is_set_before_the_governor_and_put_back_after_it(root, j
     assert journal.entries() == []
 
 
+def open_files():
+    """What this process has open; the folder that is read for it is gone by then."""
+    return {str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
+
+
 def test_the_latency_is_held_open_and_no_longer(root, journal):
     file = root / latency_hold.DEVICE
     with hold(root, journal, cpu_dma_latency=20) as record:
         assert struct.unpack("=i", file.read_bytes()) == (20,)
-        links = [str((Path("/proc/self/fd") / name).readlink()) for name in os.listdir("/proc/self/fd") if _open(name)]
-        assert str(file) in links
+        assert str(file) in open_files()
         assert record["cpu_dma_latency"] == {"before": {str(file): "2000000000"}, "set": {str(file): "20"}}
         assert journal.entries() == []
-    assert str(file) not in [str((Path("/proc/self/fd") / n).readlink()) for n in os.listdir("/proc/self/fd") if _open(n)]
-
-
-def _open(name):
-    return (Path("/proc/self/fd") / name).is_symlink()
+    assert str(file) not in open_files()
 
 
 @pytest.mark.parametrize(("knob", "word"), [("uncore", "highest"), ("workqueues", "away"), ("cpu_dma_latency", 5)])
@@ -190,7 +194,8 @@ def test_what_a_killed_run_left_is_put_back_by_the_journal(root, tmp_path):
 
 
 def test_a_study_writes_them_in_plain_words_and_older_ones_stay_what_they_are():
-    text = "name: x\nleads: [a]\nantagonists: [b]\nmachine: {prepare: {uncore: 1600, prefetchers: off, epp: performance}}\n"
+    knobs = "{uncore: 1600, prefetchers: off, epp: performance}"
+    text = f"name: x\nleads: [a]\nantagonists: [b]\nmachine: {{prepare: {knobs}}}\n"
     wish = read(Study, text, "study.yaml").machine.prepare
     assert wish.words == {"uncore": "1600", "epp": "performance", "prefetchers": "off"}
     with pytest.raises(CastmatesError, match=r"'machine.prepare.uncore'"):

@@ -77,7 +77,7 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
 
 
 def _without_clock(counts: pd.DataFrame) -> Marks:
-    """Which rows give no clock: cycles without the kernel's part, and the task-clock of a CPU, which is never halted."""
+    """Which rows give no clock: cycles without the kernel's part, and the task-clock of a CPU, which never rests."""
     if "scope" not in counts or "note" not in counts:
         return np.zeros(len(counts), dtype=bool)
     of_user = (counts["event"] == CYCLES) & counts["note"].astype(str).str.contains(USER_ONLY, regex=False)

@@ -151,7 +151,7 @@ def _finished(plan: Plan, estimates: pd.DataFrame, contrasts: pd.DataFrame) -> p
         return frame([], RESOURCES)
     table = estimates.merge(contrasts.drop_duplicates("row"), on="row")
     kind = table["scene"].str.extract(r"^([a-z-]+)")[0]
-    table = table.assign(scene=kind, scope=table["scope"] if "scope" in table else MEMBER)
+    table = table.assign(scene=kind, scope=table.get("scope", MEMBER))
     of_others = table["scope"] != MEMBER
     table.loc[of_others, "member"], table.loc[of_others, "role"] = "", "package"
     order = {name: place for place, name in enumerate([OCCUPANCY, BANDWIDTH, IPC])}

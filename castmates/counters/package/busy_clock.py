@@ -28,7 +28,7 @@ class BusyClock:
 
     def __init__(self, cpus: Sequence[int], root: Path = Path("/"), opener: Opener = open_event) -> None:
         self._cpus, self._opener = tuple(cpus), opener
-        self._unit = _msr(root)
+        self._unit = msr_unit(root)
         self._fds: dict[int, dict[str, int]] = {}  # CPU -> event -> descriptor
         self._refused = ""
         self._opening: dict[int, dict[str, Reading]] = {}
@@ -101,7 +101,7 @@ class BusyClock:
         return edge
 
 
-def _msr(root: Path) -> Unit | None:
+def msr_unit(root: Path) -> Unit | None:
     """Return perf's unit of model-specific registers, which has no cpumask: it counts on any CPU."""
     folder = root / "sys/bus/event_source/devices/msr"
     kind = read_int(folder / "type")

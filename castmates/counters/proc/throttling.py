@@ -77,7 +77,7 @@ class Throttling:
         return None if self._files else NONE_HERE
 
     def _of_packages(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return the most that a CPU of a package counted of the package's events: the interrupt goes to all of its CPUs."""
+        """Return the most that a CPU of a package counted of its events: the interrupt goes to all of its CPUs."""
         most: dict[tuple[int, str], Sample] = {}
         for sample in samples:
             package = self._package_of.get(sample.subject)

@@ -1,7 +1,8 @@
-"""What everybody outside of the block's groups moves to and from memory: the default group's traffic, and other groups'.
+"""What others move to and from memory: the traffic of the default group, and of other groups that are not ours.
 
 The kernel's count of a control group contains that of the monitoring groups inside it, so that those of our members are
-taken off. The runner's own traffic, and that of the machine's daemons, is in it.
+taken off. It leaves out what it cannot read there without a word; a count that loses a part goes back. The runner's own
+traffic, and that of the machine's daemons, is in it.
 """
 
 import time

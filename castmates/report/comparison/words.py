@@ -67,21 +67,22 @@ def _settings(compared: Compared) -> Iterator[str]:
 
 def _slices(compared: Compared) -> Iterator[str]:
     """Whether turns of one length show other losses than much longer ones: effects of power need time."""
-    if compared.a.slices is None or compared.b.slices is None or not much_longer(compared.a.slices, compared.b.slices):
+    ours, theirs = compared.a.slices, compared.b.slices
+    if ours is None or theirs is None or not much_longer(ours, theirs):
         return
-    lengths = f"Scenes took turns in slices of {in_words(*compared.a.slices)} in A and of {in_words(*compared.b.slices)} in B."
+    lengths = f"Scenes took turns in slices of {in_words(*ours)} in A and of {in_words(*theirs)} in B."
     rows = records(compared.leads(partitioned=False))
     judged = [row for row in rows if row["verdict"] not in (NO_DATA, PLATFORMS_DIFFER, TOO_FEW)]
     if differing := [row for row in judged if row["verdict"] in (MORE, LESS)]:
         named = listed([f"{row['lead']} beside {_beside(row)}" for row in differing[:SHOWN]])
         yield (
-            f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over seconds, "
-            "such as a power limit; the long ones show it where it is caused."
+            f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over "
+            "seconds, such as a power limit; long ones show it where it is caused."
         )
     elif judged and all(row["verdict"] == EQUIVALENT for row in judged):
         yield f"{lengths} Every loss is the same within {percent_of(compared.margin)}: short slices smear nothing here."
     else:
-        yield f"{lengths} Whether short slices smear effects of power is not decided: more launches of both would show it."
+        yield f"{lengths} Whether short slices smear effects of power is not decided; more launches of both decide it."
 
 
 def _loss(row: Row, margin: float) -> str:

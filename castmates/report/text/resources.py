@@ -77,8 +77,8 @@ def mbm_check(results: Results) -> str:
     if FROM_TO[0] <= low and high <= FROM_TO[1]:
         return f"{words} The two agree."
     return (
-        f"{words} They do not show the same: controllers also serve devices, other packages and prefetches that bypass "
-        "the cache's monitor, and vendors count writes back differently. Rely on MBM for comparisons on this machine only."
+        f"{words} They do not show the same: controllers also serve devices and other packages, and vendors "
+        "count writes back differently. Rely on MBM for comparisons on this machine only."
     )
 
 

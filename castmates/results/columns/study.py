@@ -233,7 +233,7 @@ LATENCY: Columns = {
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
 # partition × member × metric. Each value is over the rounds in which both windows have one. What belongs to a package
-# (energy, memory controllers, uncore clock) has no member, and role `package`: it is everybody's, other programs included.
+# (energy, memory controllers, uncore clock) has no member, and role `package`: other programs are included.
 RESOURCES: Columns = {
     "study": "str",
     "mix": "str",

@@ -86,7 +86,6 @@ def read_once(collector):
     return found
 
 
-
 def test_fields_go_where_the_format_puts_them(tmp_path):
     unit(tmp_path, "amd_df", 12, "0", {"event": "config:0-7,32-35,59-60", "umask": "config:8-15"})
     (df,) = units("amd_df", tmp_path)
@@ -121,7 +120,8 @@ def test_a_xeon_is_counted_by_package_with_sysfs_own_scales(xeon):
     assert ratio == pytest.approx(3 * 1000 * 64 / 50)
     assert found["package1", sources.READ].value == pytest.approx(2 * found["package0", sources.READ].value, rel=1e-9)
     assert found["package0", sources.WRITTEN].value == pytest.approx(found["package0", sources.READ].value / 2)
-    assert (sources.MOVED not in {metric for _, metric in found}) and ("package0", sources.MEMORY_ENERGY) in found
+    assert sources.MOVED not in {metric for _, metric in found}
+    assert ("package0", sources.MEMORY_ENERGY) in found
     assert found["package0", "uncore_ghz"].value == pytest.approx(2.4)
     assert found["package1", "uncore_ghz"].value == pytest.approx(1.6)
 
@@ -180,7 +180,9 @@ def test_epyc_genoa_counts_its_memory_controllers_and_not_the_fabric(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("family", "model", "events"), [(23, 49, 8), (25, 1, 8), (25, 17, 0), (23, 1, 0)], ids=["Rome", "Milan", "Genoa", "Naples"]
+    ("family", "model", "events"),
+    [(23, 49, 8), (25, 1, 8), (25, 17, 0), (23, 1, 0)],
+    ids=["Rome", "Milan", "Genoa", "Naples"],
 )
 def test_rome_and_milan_count_the_fabrics_channels(tmp_path, family, model, events):
     root = sysfs.build(tmp_path, sysfs.epyc())
@@ -202,7 +204,11 @@ def test_an_arm_mesh_counts_requests_to_memory(tmp_path):
 
 
 def test_energy_comes_from_power_capping_where_perf_is_refused(xeon):
-    for zone, name, before, most in (("0", "package-0", 900, 999), ("0:0", "dram", 10, 999), ("1", "package-1", 0, 999)):
+    for zone, name, before, most in (
+        ("0", "package-0", 900, 999),
+        ("0:0", "dram", 10, 999),
+        ("1", "package-1", 0, 999),
+    ):
         folder = xeon / f"sys/class/powercap/intel-rapl:{zone}"
         sysfs.write(folder / "name", name)
         sysfs.write(folder / "energy_uj", before)
@@ -259,4 +265,3 @@ def test_what_perf_refuses_is_no_clock(tmp_path):
     unit(tmp_path, "msr", 9, "", {"event": "config:0-63"}, events)
     refused = Counting(lambda *_: [], refusing(9))
     assert "perf is refused" in BusyClock([0], tmp_path, refused).available()
-

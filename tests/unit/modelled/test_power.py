@@ -52,7 +52,8 @@ def both(tmp_path_factory):
 
 def loss(measured):
     """What the lead loses against solo, in per cent of its solo rate."""
-    effects = estimate_effects(measured.plan, measured.windows, 0.02)
+    windows = block_tables.read(measured.folder.places(measured.plan), "windows")
+    effects = estimate_effects(measured.plan, windows, 0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
     return rows.iloc[0]
 
@@ -100,8 +101,7 @@ def test_the_comparison_states_that_short_slices_smear(both):
 
 def test_clock_and_power_are_the_evidence(both):
     measured = both["long"]
-    folder = StudyFolder.of(STUDIES["long"])
-    places = folder.places(measured.plan)
+    places = measured.folder.places(measured.plan)
     windows = block_tables.read(places, "windows")
     part = {name: block_tables.read(places, name, columns) for name, columns in NEEDED.items()}
     table = resources(measured.plan, windows, [part])

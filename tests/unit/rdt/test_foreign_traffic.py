@@ -68,10 +68,21 @@ def test_members_in_control_groups_are_not_in_it_and_other_control_groups_are():
 
 def test_what_cannot_be_read_is_no_zero():
     here = watching(LAB_MONITORING_ONLY, [0])
-    here.bench.fake.fail("", "mbm_total_bytes", "Unavailable")
+    here.bench.fake.fail(here.paths["lead@0"], "mbm_total_bytes", "Unavailable")
     sample = passed(here, {("", 0): 2 * GB})
     assert sample.value is None
     assert "Unavailable" in sample.note
+
+
+def test_a_default_group_that_loses_its_own_count_goes_back_and_is_none():
+    """The kernel then shows the sum of the groups inside it alone."""
+    here = watching(LAB_MONITORING_ONLY, [0])
+    passed(here, {("", 0): 5 * GB})
+    here.traffic.start([])
+    here.bench.fake.fail("", "mbm_total_bytes", "Unavailable")
+    here.clock.now += 1_000_000_000
+    (sample,) = here.traffic.stop()
+    assert (sample.value, sample.note) == (None, "the counter went back, or ran over")
 
 
 def test_a_count_beyond_what_hardware_can_move_is_refused():
