@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.machine import knobs, latency_hold, quieting
+from castmates.linux.host import DEFAULT_AFFINITY
+from castmates.machine import knobs, latency_hold
 from castmates.machine.journal import Change, Journal
 from castmates.protocols import Say
 from castmates.study.model import Prepare
@@ -45,7 +46,7 @@ class Preparing:
             if error.errno in (errno.EACCES, errno.EROFS):
                 raise _refusal(knobs.IRQ_AFFINITY, target, error)
         moved = [change for change in changes if change.target not in refused]
-        single = [change.target for change in changes if not change.target.endswith(quieting.DEFAULT_MASK)]
+        single = [change.target for change in changes if not change.target.endswith(DEFAULT_AFFINITY)]
         if refused:
             self.say(f"{len(refused)} of {len(single)} interrupts cannot be moved off the block's CPUs")
         if name := knobs.balancer(self.root):

@@ -14,7 +14,6 @@ from castmates.study.cpus import format_cpu_list
 IRQ_AFFINITY, WORKQUEUES, UNCORE, PREFETCHERS = "irq_affinity", "workqueues", "uncore", "prefetchers"
 LEAVE_OUT = "or leave it out of 'machine.prepare'"
 WORKQUEUE_MASK = "sys/devices/virtual/workqueue/cpumask"
-DEFAULT_MASK = "proc/irq/default_smp_affinity"
 # Intel's register that switches the prefetchers of a core off, and its four bits: L2 stream and adjacent line, L1
 # stream and by instruction. Of server processors alone: on others the same bits mean something else.
 PREFETCH_CONTROL, PREFETCH_BITS = 0x1A4, 0xF
@@ -36,7 +35,7 @@ def interrupts_away(root: Path, cpus: Collection[int]) -> list[Change]:
         if now & quiet:
             new = format_cpu_list((now & online) - quiet or others)
             changes.append(Change(IRQ_AFFINITY, "file", str(file), was, new))
-    return changes + _mask_without(IRQ_AFFINITY, root / DEFAULT_MASK, quiet, others)
+    return changes + _mask_without(IRQ_AFFINITY, root / host.DEFAULT_AFFINITY, quiet, others)
 
 
 def workqueues_away(root: Path, cpus: Collection[int]) -> list[Change]:

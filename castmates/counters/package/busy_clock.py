@@ -11,6 +11,7 @@ from pathlib import Path
 
 from castmates.counters.events.groups import Reading, explain
 from castmates.counters.package.units import Unit
+from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import read_int
 from castmates.linux.perf_event import Opener, Target, open_event, read_group
 from castmates.protocols import Sample
@@ -35,9 +36,12 @@ class BusyClock:
 
     def available(self) -> str | None:
         """Explain why there is nothing to count; None where there is something."""
-        if self._unit is None or any(self._unit.named(event) is None for event in EVENTS):
-            return NONE_HERE
-        self.attach({})
+        try:
+            if self._unit is None or any(self._unit.named(event) is None for event in EVENTS):
+                return NONE_HERE
+            self.attach({})
+        except CastmatesError as problem:  # of a kernel whose files castmates cannot read
+            return str(problem)
         why = self._refused
         self.close()
         return why or None
@@ -94,7 +98,10 @@ class BusyClock:
     def _look(self) -> dict[int, dict[str, Reading]]:
         edge = {}
         for cpu, fds in self._fds.items():
-            numbers = {event: read_group(fd, 1) for event, fd in fds.items()}
+            try:
+                numbers = {event: read_group(fd, 1) for event, fd in fds.items()}
+            except OSError:  # the CPU went offline, for instance
+                continue
             known = {event: Reading(raw[2], raw[0], raw[1]) for event, raw in numbers.items() if raw is not None}
             if len(known) == len(EVENTS):
                 edge[cpu] = known

@@ -43,7 +43,7 @@ class Packages:
     def __init__(self, cpus: Sequence[int], root: Path = Path("/"), opener: Opener = open_event) -> None:
         self._root, self._opener = root, opener
         self._packages = packages_of(tuple(cpus), root)
-        self._wanted = sources.wanted(root)
+        self._wanted, self._problems = sources.wanted(root)
         self._clock = UncoreClock(self._packages, root)
         self._opened = OpenedUnits()
         self._zones: list[Zone] = []
@@ -104,6 +104,8 @@ class Packages:
         why = self._clock.why_not()
         facts[uncore_clock.METRIC] = why or f"mean of {CURRENT} at both edges, over the package's domains"
         facts |= {f"{metric} of package {package}": why for (package, metric), why in self._opened.refused.items()}
+        if self._problems:
+            facts["not understood"] = "; ".join(self._problems)
         return {"packages": ", ".join(map(str, self._packages)), **facts}
 
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:

@@ -21,7 +21,10 @@ class Count:
 
     def read(self) -> Reading | None:
         """Read it; None where the kernel gives no number."""
-        numbers = read_group(self.fd, 1)
+        try:
+            numbers = read_group(self.fd, 1)
+        except OSError:  # its CPU went offline, for instance
+            return None
         return None if numbers is None else Reading(numbers[2], numbers[0], numbers[1])
 
 

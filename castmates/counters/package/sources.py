@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.counters.package.units import Terms, Unit, units
+from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.perf_event import Attr
 
@@ -103,16 +104,21 @@ class Wanted:
     scale: float  # of one count, in joules or bytes
 
 
-def wanted(root: Path = Path("/")) -> list[Wanted]:
-    """Every event that this machine's units have for the quantities above."""
+def wanted(root: Path = Path("/")) -> tuple[list[Wanted], list[str]]:
+    """Every event that this machine's units have for the quantities above, and in sentences what could not be read."""
     chosen: list[Wanted] = []
+    problems: list[str] = []
     for sources in _ALTERNATIVES:
-        found = next(filter(None, (_events(source, root) for source in sources)), [])
-        metric = found[0].metric if found else ""
+        found: list[Wanted] = []
+        for source in sources:
+            try:
+                found = found or _events(source, root)
+            except CastmatesError as problem:  # of a kernel newer than this table: the block goes on without it
+                problems.append(str(problem))
         # What is moved is counted only where reads and writes are not.
-        if metric != MOVED or not {READ, WRITTEN} & {event.metric for event in chosen}:
+        if found and (found[0].metric != MOVED or not {READ, WRITTEN} & {event.metric for event in chosen}):
             chosen += found
-    return chosen
+    return chosen, problems
 
 
 def _events(source: Source, root: Path) -> list[Wanted]:

@@ -154,7 +154,7 @@ def test_granite_rapids_has_two_schedulers_in_a_unit(tmp_path):
     root = sysfs.build(tmp_path, sysfs.xeon())
     events = {f"cas_count_read_sch{n}": (f"event={5 + n:#x},umask=0xcf", CAS) for n in (0, 1)}
     unit(root, "uncore_imc_0", 40, "0,2", INTEL, events)
-    asked = [(event.name, event.attr.config, event.scale) for event in sources.wanted(root)]
+    asked = [(event.name, event.attr.config, event.scale) for event in sources.wanted(root)[0]]
     assert asked == [
         ("cas_count_read_sch0", 0xCF05, pytest.approx(64)),
         ("cas_count_read_sch1", 0xCF06, pytest.approx(64)),
@@ -172,7 +172,7 @@ def test_epyc_genoa_counts_its_memory_controllers_and_not_the_fabric(tmp_path):
     for number in range(2):
         unit(root, f"amd_umc_{number}", 30 + number, "0", {"event": "config:0-7", "rdwrmask": "config:8-9"})
     unit(root, "amd_df", 12, "0,32", {"event": "config:0-7,32-37", "umask": "config:8-15,24-27"})
-    asked = [(event.metric, event.unit.name, event.attr.config) for event in sources.wanted(root)]
+    asked = [(event.metric, event.unit.name, event.attr.config) for event in sources.wanted(root)[0]]
     assert asked == [
         (sources.READ, "amd_umc_0", 0x10A), (sources.READ, "amd_umc_1", 0x10A),
         (sources.WRITTEN, "amd_umc_0", 0x20A), (sources.WRITTEN, "amd_umc_1", 0x20A),
@@ -188,7 +188,7 @@ def test_rome_and_milan_count_the_fabrics_channels(tmp_path, family, model, even
     root = sysfs.build(tmp_path, sysfs.epyc())
     cpuinfo(root, "AuthenticAMD", family, model)
     unit(root, "amd_df", 12, "0,32", {"event": "config:0-7,32-35,59-60", "umask": "config:8-15"})
-    asked = sources.wanted(root)
+    asked, _ = sources.wanted(root)
     assert [event.metric for event in asked] == [sources.MOVED] * events
     if events:
         assert asked[-1].attr.config == 0xC7 | 1 << 32 | 0x3800
@@ -199,8 +199,18 @@ def test_an_arm_mesh_counts_requests_to_memory(tmp_path):
     root = sysfs.build(tmp_path, sysfs.epyc())
     formats = {"type": "config:0-15", "eventid": "config:16-26"}
     unit(root, "arm_cmn_0", 9, "0", formats, {"hnf_mc_reqs": ("type=0x5,eventid=0xd", {})})
-    (event,) = sources.wanted(root)
+    ((event,), problems) = sources.wanted(root)
+    assert problems == []
     assert (event.metric, event.attr.config, event.scale) == (sources.MOVED, 0xD0005, 64)
+
+
+def test_a_unit_that_castmates_cannot_read_is_reported_and_the_others_count(xeon):
+    sysfs.write(xeon / DEVICES / "uncore_imc_1/format/event", "config3:0-7")
+    collector = Packages([0], xeon, Counting(lambda *_: [(0, 0, 0), (1, 1, 9)]))
+    assert collector.available() is None
+    found = read_once(collector)
+    assert {metric for _, metric in found} == {sources.ENERGY, sources.MEMORY_ENERGY, "uncore_ghz"}
+    assert "uncore_imc_1/format/event" in collector.about()["not understood"]
 
 
 def test_energy_comes_from_power_capping_where_perf_is_refused(xeon):
