@@ -1,11 +1,14 @@
 """Clocks, throttling, energy and memory controllers: each scene against its baseline; truths by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import GHZ
 from castmates.analysis.explanations.power import (
+    AT_EDGES,
     CONTROLLERS,
     CPU_CLOCK,
     FOREIGN,
@@ -17,6 +20,7 @@ from castmates.analysis.explanations.power import (
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
+from castmates.report.text import slices
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, RESOURCES, frame
 from tests.unit.windows_maker import company, mix, plan, slices_of, written
@@ -197,3 +201,31 @@ def test_tables_from_before_are_read_as_those_of_members():
     assert list(RESOURCES)[-2:] == ["scope", "scene"]
     assert {row["whose"] for row in on_page.power_rows(page_of(old))} <= {"bert@0.2", "stream@1"}
     assert isinstance(old, pd.DataFrame)
+
+
+def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():
+    def readings(row):
+        clock = {"source": "frequency", "metric": "frequency_mhz"}
+        mhz = 2000.0 if is_busy(row) else 3000.0
+        return [
+            clock | {"t_ns": t, "subject": f"cpu{cpu}", "value": mhz + t, "note": note}
+            for t in (0, 200)
+            for cpu, note in ((0, "scaling_cur_freq"), (1, "/proc/cpuinfo, in a guest often the nominal one"))
+        ]
+
+    table = found("samples", readings, of_members=False)
+    assert set(table["member"]) == {"bert@0.2"}
+    row = row_of(table, metric=AT_EDGES, scene="placebo")
+    assert (row["value"], row["baseline_value"]) == pytest.approx((2.1, 3.1))
+
+
+def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
+    def used(*lengths):
+        record = {"status": "measured", "pace": {"rounds": [{"round": 1, "slice": length} for length in lengths]}}
+        return slices.used(replace(page_of(frame([], RESOURCES)), recorded=(record,)))
+
+    assert used(0.06, 0.075).startswith("Scenes took turns in slices of 60 to 75 ms. What builds up over seconds")
+    assert used(30.0) == (
+        "Scenes took turns in slices of 30 s. Within such slices, power limits and heat show in the scene that causes them."
+    )
+    assert slices.used(page_of(frame([], RESOURCES))) == ""

@@ -17,7 +17,8 @@ from castmates.analysis.statistics.name_codes import Integers
 from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
-CPU_CLOCK, THROTTLED, LIMITED = "GHz of its CPUs while running", "core throttle events", "core power limit events"
+CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
+THROTTLED, LIMITED = "core throttle events", "core power limit events"
 PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
 PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
 CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
@@ -25,6 +26,7 @@ CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MB
 POWER = {
     GHZ: "GHz",
     CPU_CLOCK: "GHz",
+    AT_EDGES: "GHz",
     THROTTLED: "per second",
     LIMITED: "per second",
     PACKAGE_POWER: "W",
@@ -52,7 +54,8 @@ _OF_PACKAGES = {
     "memory_moved": CONTROLLERS,
 }
 _BUSY, _RUNNING, _MBM, _FOREIGN = "busy_ghz", "unhalted_s", "mbm_total", "foreign_traffic"
-COLLECTORS = ("package", "throttling", "busy_clock")  # that read what only this table shows
+_MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is the nominal one
+COLLECTORS = ("package", "throttling", "busy_clock", "frequency")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
 _KEY = ["company", "block", "window"]
 _BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
@@ -162,6 +165,9 @@ def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
         sums = clocks.groupby(level=key)[["work", _RUNNING]].sum()
         sums = sums[sums[_RUNNING] > 0]
         tables.append((sums["work"] / sums[_RUNNING]).rename("value").reset_index().assign(metric=CPU_CLOCK))
+    seen = samples[(samples["metric"] == _MHZ) & (samples["note"].astype(str) == SHOWN_BY_DRIVER)]
+    at_edges = seen.groupby(key, as_index=False)["value"].mean()
+    tables.append(at_edges.assign(value=at_edges["value"] / 1e3, metric=AT_EDGES))
     events = samples[samples["metric"].isin(_OF_CPUS).to_numpy(dtype=bool)]
     events = events.assign(metric=events["metric"].map(_OF_CPUS))
     tables.append(events.groupby([*key, "metric"], as_index=False)["value"].sum())

@@ -40,7 +40,7 @@ LEVEL_1 = of_level(1)
 UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second", GHZ: "GHz"} | dict.fromkeys(LEVEL_1, "per cent of slots")
 # Of each table of a block: what is read of it here.
 NEEDED = {
-    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value"],
+    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value", "note"],
     "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched", "reasons"],
     "counters": [
         "company",
