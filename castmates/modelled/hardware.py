@@ -8,7 +8,7 @@ from time import monotonic_ns
 from castmates.modelled.balance import Grant
 from castmates.modelled.power import PowerReader
 from castmates.modelled.world import NANO, World
-from castmates.protocols import Sample
+from castmates.protocols import Collector, Sample
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import Shape, Throttle
@@ -159,7 +159,7 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     beside = Surroundings()
     packages, machine = world.packages, world.machine
     power = [] if packages is None else [PowerReader(world, packages, machine)]
-    collectors = [witness, *power]
+    collectors: list[Collector] = [witness, *power]
     return ModelledHardware(allocator, monitor, collectors, beside, witness, (), lambda: world.now_ns, feed.grants)
 
 

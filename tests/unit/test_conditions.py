@@ -149,7 +149,7 @@ def test_throttle_events_are_counted_between_the_edges(root):
     assert Throttling([0], root).available() == NONE_HERE
 
 
-def test_an_event_of_a_package_is_counted_once_however_many_cpus_are_told(root):
+def test_an_event_of_a_package_is_counted_once_however_many_cpus_see_it(root):
     for cpu, count in ((0, 10), (1, 5)):
         write(root / BASE / f"cpu{cpu}/thermal_throttle/package_throttle_count", count)
         write(root / BASE / f"cpu{cpu}/thermal_throttle/core_power_limit_count", count)

@@ -18,6 +18,7 @@ from castmates.linux.uncore_frequency import CURRENT
 from castmates.protocols import Sample
 
 NAME = "package"
+Rates = dict[tuple[int, str], tuple[float | None, str]]  # package and metric -> value and note
 
 
 def subject_of(package: int) -> str:
@@ -81,7 +82,7 @@ class Packages:
         closing = self._look()
         seconds = (closing.t_ns - opening.t_ns) / 1e9
         rates = {**self._of_units(opening, closing, seconds), **self._of_zones(opening, closing, seconds)}
-        refused = {key: (None, why) for key, why in self._opened.refused.items()}
+        refused: Rates = {key: (None, why) for key, why in self._opened.refused.items()}
         samples = [
             Sample(closing.t_ns, NAME, subject_of(package), metric, value, note)
             for (package, metric), (value, note) in sorted((refused | rates).items())
@@ -111,7 +112,7 @@ class Packages:
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:
         """List each event with every package of the block that its unit counts, and the CPU through which it does."""
         listed = [(event, cpu, package_of(cpu, self._root)) for event in self._wanted for cpu in event.unit.cpus]
-        return [(event, package, cpu) for event, cpu, package in listed if package in self._packages]
+        return [(event, package, cpu) for event, cpu, package in listed if package is not None and package in self._packages]
 
     def _look(self) -> Edge:
         return Edge(
@@ -121,11 +122,9 @@ class Packages:
             self._clock.read(),
         )
 
-    def _of_units(
-        self, opening: Edge, closing: Edge, seconds: float
-    ) -> dict[tuple[int, str], tuple[float | None, str]]:
+    def _of_units(self, opening: Edge, closing: Edge, seconds: float) -> Rates:
         """Add up the units of each package; what one of them lacks leaves the sum unknown."""
-        sums: dict[tuple[int, str], tuple[float | None, str]] = {}
+        sums: Rates = {}
         for count, before, after in zip(self._opened.counts, opening.counts, closing.counts, strict=True):
             key = count.package, count.wanted.metric
             total, note = sums.get(key, (0.0, ""))
@@ -134,10 +133,8 @@ class Packages:
             sums[key] = together, note or why
         return sums
 
-    def _of_zones(
-        self, opening: Edge, closing: Edge, seconds: float
-    ) -> dict[tuple[int, str], tuple[float | None, str]]:
-        sums: dict[tuple[int, str], tuple[float | None, str]] = {}
+    def _of_zones(self, opening: Edge, closing: Edge, seconds: float) -> Rates:
+        sums: Rates = {}
         for zone, before, after in zip(self._zones, opening.energies, closing.energies, strict=True):
             key = zone.package, zone.metric
             total, note = sums.get(key, (0.0, ""))

@@ -56,7 +56,7 @@ class Unit:
         text = read_text(self.folder / "format" / field)
         match = _FIELD.fullmatch(text or "")
         if match is None:
-            raise CastmatesError(f"{self.folder}/format/{field} is {text!r}, and does not say which bits it is.")
+            raise CastmatesError(f"{self.folder}/format/{field} is {text!r}, which does not show which bits it has.")
         ranges = [[int(number) for number in part.split("-")] for part in match[2].split(",")]
         return match[1], [bit for ends in ranges for bit in range(ends[0], ends[-1] + 1)]
 

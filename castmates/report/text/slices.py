@@ -27,7 +27,7 @@ def in_words(shortest: float, longest: float) -> str:
 
 def used(results: Results) -> str:
     """Which slices a study used, and whether they are long enough for what power does; "" where none is recorded."""
-    found = lengths(map(BlockRecord, results.recorded))
+    found = lengths(results.records)
     if found is None:
         return ""
     words = f"Scenes took turns in slices of {in_words(*found)}."

@@ -75,7 +75,7 @@ class Hardware:
         allocator, monitor = choose(request, say)
         witness = MaskWitness(allocator) if request.shares else None
         traffic = foreign_traffic(monitor, beside.caches)
-        outermost = [each for each in (witness, traffic) if each is not None]
+        outermost: list[Collector] = [each for each in (witness, traffic) if each is not None]
         counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
         return cls(allocator, monitor, [*outermost, *collectors], beside, witness, counters)
 

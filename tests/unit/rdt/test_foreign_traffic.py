@@ -14,7 +14,7 @@ GB = 1e9
 
 
 class Clock:
-    """Stands still until it is told."""
+    """Stands still until a test moves it."""
 
     def __init__(self):
         self.now = 1_000_000_000
