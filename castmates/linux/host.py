@@ -9,6 +9,7 @@ from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
 
 HERE = Path("/")
 SYSCTL = "proc/sys"  # below a root
+DEFAULT_AFFINITY = "proc/irq/default_smp_affinity"  # of interrupts that are still to come, as a mask
 _PROCESSOR = re.compile(r"^processor\s*:\s*(\d+)|^cpu MHz\s*:\s*([\d.]+)", re.MULTILINE)
 _SWAP = (b"pswpin ", b"pswpout ")
 

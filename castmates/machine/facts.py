@@ -13,7 +13,7 @@ import castmates
 from castmates.linux import cgroups, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
-from castmates.machine import facts_rdt, journal, probes, quirks
+from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -40,6 +40,8 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "ksm": lambda root: read_int(root / "sys/kernel/mm/ksm/run"),
         "governors": governors,
         "turbo": turbo,
+        "idle_states": facts_power.idle_states,
+        "uncore_clock": facts_power.uncore_clock,
         "isolated_cpus": lambda root: read_text(root / CPU_DIR / "isolated"),
         "nmi_watchdog": lambda root: read_int(root / host.SYSCTL / "kernel/nmi_watchdog"),
         "perf_event_paranoid": lambda root: read_int(root / host.SYSCTL / "kernel/perf_event_paranoid"),

@@ -50,4 +50,4 @@ def truth(world: World, scene: Scene) -> dict[str, dict[str, object]]:
     names = [*scene.active, *map(placebo_member, scene.placebos)]
     shares = {share.member: share for share in scene.shares if share.member in names}
     granted = {name: grant_of(share, world.processes[name].cpus, world.machine) for name, share in shares.items()}
-    return world.balance_of(names, granted).truth()
+    return world.truth_of(names, granted)

@@ -6,8 +6,9 @@ from pathlib import Path
 from time import monotonic_ns
 
 from castmates.modelled.balance import Grant
+from castmates.modelled.power import PowerReader
 from castmates.modelled.world import NANO, World
-from castmates.protocols import Sample
+from castmates.protocols import Collector, Sample
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.processor import held_mask
 from castmates.rdt.fake.resctrl import FakeResctrl
@@ -159,7 +160,10 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     monitor = ModelledMonitor(world, mounted, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()
-    return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)
+    packages, machine = world.packages, world.machine
+    power = [] if packages is None else [PowerReader(world, packages, machine)]
+    collectors: list[Collector] = [witness, *power]
+    return ModelledHardware(allocator, monitor, collectors, beside, witness, (), lambda: world.now_ns, feed.grants)
 
 
 def _domain_of(kernel: FakeResctrl) -> dict[int, int]:

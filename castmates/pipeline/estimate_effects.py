@@ -19,6 +19,8 @@ from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
+from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
@@ -57,7 +59,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     measured = StudyBlocks(folder, folder.places(plan))
     windows = measured.read("windows", list(WINDOWS))
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
-        "resources": lambda: resources(plan, windows, _readings(plan, measured)),
+        "resources": lambda: resources(plan, windows, _readings(plan, folder, measured)),
         "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
         "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
@@ -109,9 +111,9 @@ def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: State
     write_table(stamps, folder / "stamps")
 
 
-def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples and slices only where a monitor read something."""
-    monitored = plan.cache is not None and bool(plan.cache.events)
+def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
+    """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder)
     for places in measured.together():
         yield {
             name: block_tables.read(
@@ -119,3 +121,21 @@ def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFr
             )
             for name, columns in NEEDED.items()
         }
+
+
+def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
+    """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
+    first = {block.company.id: block for block in reversed(plan.blocks)}
+    return any(
+        _has_readings(name, hardware.get(name, {"counters": "none"}))
+        for block in first.values()
+        for hardware in [read_record(folder.record_file(block)).get("hardware", {})]
+        for name in PACKAGE_SOURCES
+    )
+
+def _has_readings(name: str, about: Mapping[str, str]) -> bool:
+    """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
+    if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
+        return False
+    return "counters" not in about
+

@@ -56,6 +56,22 @@ class TurboFacts(Facts):
     on: bool | None = None
 
 
+class IdleState(Facts):
+    """A state in which a CPU sleeps."""
+
+    name: str = "–"
+    wakes_in_us: int | None = None
+    off_on: str = ""  # CPUs for which it is switched off
+
+
+class IdleFacts(Facts):
+    """What CPUs may sleep in."""
+
+    driver: str | None = None
+    governor: str | None = None
+    states: tuple[IdleState, ...] = ()
+
+
 class PerfFacts(Facts):
     """What perf can count."""
 
@@ -93,6 +109,8 @@ class MachineFacts(Facts):
     memory_bytes: int | None = None
     steal_share: float | None = None
     turbo: TurboFacts | None = None
+    idle_states: IdleFacts | None = None
+    uncore_clock: Mapping[str, Mapping[str, int]] | None = None  # by domain: its range in MHz
     governors: Mapping[str, str] | None = None
     transparent_hugepages: str | None = None
     hypervisor_flag: bool | None = None
@@ -359,6 +377,14 @@ class BlockRecord:
         return EvictionFacts.model_validate(dict(self._mapping("eviction")))
 
     @property
+    def slices(self) -> list[float]:
+        """The nominal lengths of its slices in seconds, round by round; of old blocks, which have none, none."""
+        rounds = self._mapping("pace").get("rounds")
+        rounds = rounds if isinstance(rounds, list | tuple) else []
+        lengths = [_number(_plain(each).get("slice"), float) for each in rounds]
+        return [length for length in lengths if length is not None]
+
+    @property
     def settled(self) -> Settled | None:
         """What it found out about its settle time, where it did."""
         settle = self._mapping("settle")
@@ -367,6 +393,10 @@ class BlockRecord:
     @property
     def _spec(self) -> Mapping[str, Any]:
         return self._mapping("spec")
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _mapping(facts: object, name: str) -> Mapping[str, Any]:

@@ -3,7 +3,15 @@
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
@@ -172,6 +180,10 @@ def _word(value: object) -> object:
 Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
 
 
+# Knobs that came after the first release.
+LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency")
+
+
 class Prepare(Written):
     """How the machine is set for each block, and put back after it; what is left out stays as it is."""
 
@@ -181,8 +193,31 @@ class Prepare(Written):
     numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
     nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
     irq_affinity: Literal["away"] | None = Field(
-        default=None, description="away: interrupts are moved off the block's CPUs"
+        default=None, description="away: interrupts, and those still to come, are moved off the block's CPUs"
     )
+    workqueues: Literal["away"] | None = Field(
+        default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
+    )
+    uncore: Literal["highest", "lowest"] | Annotated[int, Field(ge=100, le=12_700)] | None = Field(
+        default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
+    )
+    epp: Name | None = Field(
+        default=None, description="energy_performance_preference of every CPU, such as performance"
+    )
+    prefetchers: Switch | None = Field(
+        default=None, description="hardware prefetchers of the block's cores, on Intel's Xeon processors"
+    )
+    cpu_dma_latency: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="microseconds that a CPU may take at most to wake up, which keeps it out of deeper sleep",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older blocks have no words for, so that they stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in LATER_KNOBS or value is not None}
 
     @property
     def words(self) -> dict[str, str]:

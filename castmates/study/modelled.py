@@ -12,7 +12,7 @@ from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-LATER = ("io_ways", "tied", "registers")  # keys of a machine that came after its first release
+LATER = ("io_ways", "tied", "registers", "power")  # keys of a machine that came after its first release
 
 
 class WorkingSet(Written):
@@ -78,6 +78,35 @@ class Noise(Written):
     drift: Percentage = Field(default=0.002, description="of the whole machine's random walk, after a minute")
 
 
+class PowerModel(Written):
+    """A limit on the power that each package of a modelled machine draws on average, and what it does to the clock."""
+
+    idle: float = Field(default=40.0, ge=0, le=10_000, description="watts of a package in which nothing runs")
+    core: float = Field(default=20.0, gt=0, le=10_000, description="watts more of each busy core at the full clock")
+    budget: float = Field(default=100.0, gt=0, le=100_000, description="watts that a package may draw on average")
+    memory: float = Field(
+        default=3.0, gt=0, le=3600, description="seconds over which it averages: what was drawn earlier counts 37 %"
+    )
+    clock: float = Field(default=3.0, gt=0, le=100, description="GHz while the budget is not used up")
+
+    @field_validator("budget")
+    @classmethod
+    def _more_than_idle(cls, budget: float, info: ValidationInfo) -> float:
+        if budget <= info.data.get("idle", 0.0):
+            raise ValueError("more watts than 'idle', which are drawn in any case")
+        return budget
+
+    def drawn(self, busy: int) -> float:
+        """What a package with so many busy cores would draw at the full clock."""
+        return self.idle + busy * self.core
+
+    def clock_at(self, average: float) -> float:
+        """The share of the full clock that is left after so many watts on average; a core draws its clock cubed."""
+        return (
+            min(1.0, ((self.budget - self.idle) / (average - self.idle)) ** (1 / 3)) if average > self.budget else 1.0
+        )
+
+
 class MachineModel(Written):
     """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
@@ -96,11 +125,15 @@ class MachineModel(Written):
     io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
     tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
     registers: bool = Field(default=False, description="whether it can be read what the processor makes of masks")
+    power: PowerModel | None = Field(
+        default=None, description="a limit on average power; without one, the clock is always the full one"
+    )
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: models from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER or value not in ("0", False)}
+        unused = ("0", False, None)
+        return {name: value for name, value in plain(self).items() if name not in LATER or value not in unused}
 
     @field_validator("io_ways")
     @classmethod

@@ -33,7 +33,7 @@ DESIGN = Design(
     settle=0.0,
     longest_settle=0.0,
     steps=10,
-    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8),
+    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8, neighbour_cpus=8),
 )
 A_LITTLE = 1e-6
 EVICTORS_CPU = 9  # nobody measured runs there
@@ -422,13 +422,14 @@ def test_every_reason_is_given():
             ("host", "slept_s"): 1.0,
             (LEAD, "schemata_changed"): 1.0,
             ("host", "misplaced"): 1.0,
+            ("host", "foreign_traffic"): 9e9,
         },
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
     assert kinds == [
         *("too few steps", "lost heartbeats", "steal", "foreign load", "neighbours"),
         *("not frozen", "off its CPUs", "masks changed", "out of its group"),
-        *("swapping", "governor changed", "offline", "the machine slept"),
+        *("swapping", "foreign traffic", "governor changed", "offline", "the machine slept"),
     ]
 
 

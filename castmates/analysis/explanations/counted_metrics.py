@@ -16,8 +16,11 @@ from castmates.analysis.statistics.window_values import Values
 
 FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
 USABLE = ("counted", "scaled")
-CYCLES, INSTRUCTIONS = "cycles", "instructions"
+CYCLES, INSTRUCTIONS, TASK_CLOCK = "cycles", "instructions", "task-clock"
 IPC, PER_1000 = "instructions per cycle", "per 1000 instructions"
+GHZ = "GHz while running"
+USER_ONLY = "user mode only"  # in the note of a count
+WHOLE_CPU = "cpu"  # a scope, whose task-clock runs on while nobody does
 
 Marks = npt.NDArray[np.bool_]
 
@@ -65,27 +68,41 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
             if is_per_unit(name):
                 columns.append(made_of[0] / seconds / rate)
             else:
-                columns.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
+                columns.append((1000 if name.endswith(PER_1000) else 1.0) * made_of[0] / made_of[1])
+        if GHZ in names:
+            columns[names.index(GHZ)][np.isin(raw.rows, at[_without_clock(counts)])] = np.nan
         values = np.column_stack(columns) if columns else np.empty((len(raw.rows), 0))
         moving = (rate > 0)[:, np.newaxis]
         return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
 
 
+def _without_clock(counts: pd.DataFrame) -> Marks:
+    """Which rows give no clock: cycles without the kernel's part, and the task-clock of a CPU, which never rests."""
+    if "scope" not in counts or "note" not in counts:
+        return np.zeros(len(counts), dtype=bool)
+    of_user = (counts["event"] == CYCLES) & counts["note"].astype(str).str.contains(USER_ONLY, regex=False)
+    of_cpu = (counts["event"] == TASK_CLOCK) & (counts["scope"] == WHOLE_CPU)
+    return (of_user | of_cpu).to_numpy(dtype=bool)
+
+
 def metric_names(events: Sequence[str]) -> list[str]:
     """The metrics that can be made of these events, in the order in which they are shown."""
-    if INSTRUCTIONS not in events:
-        return list(events)
+    known = set(events)
+    ipc = [IPC] if {INSTRUCTIONS, CYCLES} <= known else []
+    ghz = [GHZ] if {CYCLES, TASK_CLOCK} <= known else []
     per_1000 = [f"{event} {PER_1000}" for event in events if event.endswith("misses")]
-    return [*events, *([IPC] if CYCLES in events else []), *per_1000]
+    return [*events, *ipc, *ghz, *(per_1000 if INSTRUCTIONS in known else [])]
 
 
 def events_of(metric: str) -> list[str]:
     """The events that a metric is made of: a ratio of two has the upper one first."""
     if metric == IPC:
         return [INSTRUCTIONS, CYCLES]
+    if metric == GHZ:  # cycles in a nanosecond
+        return [CYCLES, TASK_CLOCK]
     return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
 
 
 def is_per_unit(metric: str) -> bool:
     """Whether it is compared with the work that was done, and not against another event."""
-    return metric != IPC and not metric.endswith(PER_1000)
+    return metric not in (IPC, GHZ) and not metric.endswith(PER_1000)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.explanations.counters import NAMES, NEEDED, USER_ONLY
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
+from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks, neighbours, user_first

@@ -35,6 +35,7 @@ from castmates.report.text import (
     memory,
     recommendation,
     resources,
+    slices,
     system,
     words,
 )
@@ -179,6 +180,10 @@ def _context(
         "latency_refused": latency.refusals(results),
         "resources": resources.rows(results),
         "resources_lacking": resources.lacking(results),
+        "power": resources.power_rows(results),
+        "power_lacking": resources.lacking_power(results),
+        "mbm_check": resources.mbm_check(results),
+        "slices_used": slices.used(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": system.headings(results),

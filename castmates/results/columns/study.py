@@ -235,7 +235,8 @@ LATENCY: Columns = {
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
-# partition × member × metric. Each value is over the rounds in which both windows have one.
+# partition × member × metric. Each value is over the rounds in which both windows have one. What belongs to a package
+# (energy, memory controllers, uncore clock) has no member, and role `package`: other programs are included.
 RESOURCES: Columns = {
     "study": "str",
     "mix": "str",
@@ -246,8 +247,8 @@ RESOURCES: Columns = {
     "member": "str",
     "role": "str",
     "metric": "str",  # cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …
-    "unit": "str",  # bytes, bytes per second, per cent of slots; "" for a ratio of two counts
-    "baseline": "str",  # solo, alone
+    "unit": "str",  # bytes, bytes per second, per cent of slots, GHz, W, per second; "" for a ratio of two counts
+    "baseline": "str",  # solo, alone; of clocks and packages also placebo
     "value": "float64",  # geometric mean over blocks; of shares the arithmetic one
     "value_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
     "value_high": "float64",
@@ -261,6 +262,9 @@ RESOURCES: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "platform": "str",
+    # Added later.
+    "scope": "str",  # member; what has none: package 0 …, packages (all of the block's together)
+    "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
 }
 
 # What estimate_effects leaves.

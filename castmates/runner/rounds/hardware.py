@@ -12,6 +12,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Count, Counter, Edges, Held, Monitor, Sample, Say
 from castmates.rdt.choose import CacheRequest, choose
 from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.resctrl.foreign_traffic import foreign_traffic
 from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
@@ -81,8 +82,10 @@ class Hardware:
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         allocator, monitor = choose(request, say)
         witness = MaskWitness(allocator) if request.shares else None
+        traffic = foreign_traffic(monitor, beside.caches)
+        outermost: list[Collector] = [each for each in (witness, traffic) if each is not None]
         counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
-        return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
+        return cls(allocator, monitor, [*outermost, *collectors], beside, witness, counters)
 
     @classmethod
     def none(cls) -> "Hardware":

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
 from castmates.runner.rounds.ledger_load import Load
 from castmates.runner.rounds.ledger_readings import Readings
@@ -61,7 +62,7 @@ class Ledger:
         """Every reason that is looked for in watched slices alone, and that spoils the whole stretch."""
         readings = Readings(watched.samples, watched.seconds)
         reasons = [f"not frozen: {name}" for name in watched.unfrozen if name not in watched.crept]
-        reasons += [*self._places(watched, readings), *_masks(watched), *self._swap(readings)]
+        reasons += [*self._places(watched, readings), *_masks(watched), *self._swap(readings), *self._traffic(readings)]
         return reasons + self._conditions(readings)
 
     def _judge_window(self, window: Window) -> list[str]:
@@ -128,6 +129,13 @@ class Ledger:
             elif len(own) == 1 and migrations > 0:
                 reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
         return reasons
+
+    def _traffic(self, readings: Readings) -> list[str]:
+        """Return what others moved to and from memory, in the packages of the block."""
+        moved, limit = readings.get("host", FOREIGN_TRAFFIC), self.design.limits.foreign_bytes
+        if moved is None or moved <= limit:
+            return []
+        return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
 
     def _swap(self, readings: Readings) -> list[str]:
         pages = sum(readings.get("host", metric) or 0.0 for metric in ("pswpin", "pswpout"))

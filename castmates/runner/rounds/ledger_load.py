@@ -61,17 +61,22 @@ class Load:
         return reasons
 
     def _neighbours(self, readings: Readings) -> list[str]:
-        """Others' time on CPUs that share a last-level cache with the block."""
-        reasons = []
+        """Others' time on CPUs that share a last-level cache with the block, or a package and its memory controllers."""
+        limits, reasons = self.limits, []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)
             share = _share(others / domain.size, readings)
-            if share > self.limits.neighbours:
-                whom = _blame(others, readings, [domain.name])
-                reasons.append(
-                    f"neighbours: others took {share:.0%} of the CPU time around cache {domain.name}"
-                    f" (limit {self.limits.neighbours:.0%}){whom}"
-                )
+            if share > limits.neighbours:
+                words = f"{share:.0%} of the CPU time around cache {domain.name} (limit {limits.neighbours:.0%})"
+                reasons.append(f"neighbours: others took {words}{_blame(others, readings, [domain.name])}")
+            elif limits.neighbours < 1 and _is_more(others, limits.neighbour_cpus, readings):
+                where, most = f"cache {domain.name}", limits.neighbour_cpus
+                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [domain.name]))
+        for package in self.surroundings.packages:
+            others, most = self._others(package, readings), limits.package_cpus
+            if _is_more(others, most, readings):
+                where = package.name.replace("package", "package ")
+                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [package.name]))
         return reasons
 
     def _others(self, domain: Domain, readings: Readings) -> float:
@@ -89,6 +94,16 @@ class Load:
 def _share(seconds: float, readings: Readings) -> float:
     """Return the share of the window: all of it at most, though edges that are read late make more of it."""
     return min(seconds / readings.seconds, 1.0)
+
+
+def _is_more(seconds: float, cpus: float, readings: Readings) -> bool:
+    """Check whether others took more than the time of so many CPUs; ticks are coarse, and two of them are forgiven."""
+    return seconds - FORGIVEN > cpus * readings.seconds
+
+
+def _took_cpus(seconds: float, where: str, limit: float, readings: Readings) -> str:
+    cpus = seconds / readings.seconds
+    return f"neighbours: others took the time of {cpus:.1f} CPUs around {where} (limit {limit:g} CPUs)"
 
 
 def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0) -> str:
