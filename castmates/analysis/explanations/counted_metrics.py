@@ -13,11 +13,12 @@ import pandas as pd
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, codes_in, codes_of
 from castmates.analysis.statistics.window_values import Values
+from castmates.study.event_sets import is_miss, is_stall
 
 FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
 USABLE = ("counted", "scaled")
 CYCLES, INSTRUCTIONS = "cycles", "instructions"
-IPC, PER_1000 = "instructions per cycle", "per 1000 instructions"
+IPC, PER_1000, PER_CYCLE = "instructions per cycle", "per 1000 instructions", "per cycle"
 
 Marks = npt.NDArray[np.bool_]
 
@@ -65,7 +66,7 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
             if is_per_unit(name):
                 columns.append(made_of[0] / seconds / rate)
             else:
-                columns.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
+                columns.append((1000 if name.endswith(PER_1000) else 1.0) * made_of[0] / made_of[1])
         values = np.column_stack(columns) if columns else np.empty((len(raw.rows), 0))
         moving = (rate > 0)[:, np.newaxis]
         return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
@@ -73,19 +74,23 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
 
 def metric_names(events: Sequence[str]) -> list[str]:
     """The metrics that can be made of these events, in the order in which they are shown."""
+    stalled = [f"{event} {PER_CYCLE}" for event in events if is_stall(event) and CYCLES in events]
     if INSTRUCTIONS not in events:
-        return list(events)
-    per_1000 = [f"{event} {PER_1000}" for event in events if event.endswith("misses")]
-    return [*events, *([IPC] if CYCLES in events else []), *per_1000]
+        return [*events, *stalled]
+    per_1000 = [f"{event} {PER_1000}" for event in events if is_miss(event)]
+    return [*events, *([IPC] if CYCLES in events else []), *per_1000, *stalled]
 
 
 def events_of(metric: str) -> list[str]:
     """The events that a metric is made of: a ratio of two has the upper one first."""
     if metric == IPC:
         return [INSTRUCTIONS, CYCLES]
-    return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
+    for ending, lower in ((PER_1000, INSTRUCTIONS), (PER_CYCLE, CYCLES)):
+        if metric.endswith(f" {ending}"):
+            return [metric.removesuffix(f" {ending}"), lower]
+    return [metric]
 
 
 def is_per_unit(metric: str) -> bool:
     """Whether it is compared with the work that was done, and not against another event."""
-    return metric != IPC and not metric.endswith(PER_1000)
+    return len(events_of(metric)) == 1
