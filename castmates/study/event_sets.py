@@ -57,8 +57,7 @@ PROCESSOR_SETS: Mapping[str, tuple[str, ...]] = {
     ),
     # Cycles in which nothing went on because data was awaited.
     "stalls": (
-        "ex_no_retire.load_not_complete|memory_activity.stalls_l2_miss|cycle_activity.stalls_l2_miss|"
-        "stall_backend_mem",
+        "ex_no_retire.load_not_complete|memory_activity.stalls_l2_miss|cycle_activity.stalls_l2_miss|stall_backend_mem",
         "memory_activity.stalls_l3_miss|cycle_activity.stalls_l3_miss",
         "stall_backend",
         "mem_bound_stalls.load|mem_bound_stalls_load.all",

@@ -24,14 +24,21 @@ TREE = (
     Category("Retiring", 1, "", ("retired_fraction",)),
     Category("Backend_Bound", 1, ""),
     Category("SMT_Contention", 1, ""),
-    Category("Fetch_Latency", 2, "Frontend_Bound", ("frontend_bound_latency", "frontend_bound_by_latency", "frontend_latency")),
+    Category(
+        "Fetch_Latency",
+        2,
+        "Frontend_Bound",
+        ("frontend_bound_latency", "frontend_bound_by_latency", "frontend_latency"),
+    ),
     Category(
         "Fetch_Bandwidth",
         2,
         "Frontend_Bound",
         ("frontend_bound_bandwidth", "frontend_bound_by_bandwidth", "frontend_bandwidth"),
     ),
-    Category("Branch_Mispredicts", 2, "Bad_Speculation", ("bad_speculation_mispredicts", "bad_speculation_from_mispredicts")),
+    Category(
+        "Branch_Mispredicts", 2, "Bad_Speculation", ("bad_speculation_mispredicts", "bad_speculation_from_mispredicts")
+    ),
     Category(
         "Machine_Clears",
         2,

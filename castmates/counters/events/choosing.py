@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 
-from castmates.study.event_sets import BETWEEN, names_of
+from castmates.study.event_sets import PROCESSOR_SETS, names_of
 
 PATIENCE_S = 20.0
 NO_PERF = "perf is not here, which knows the processor's own events (Debian: apt-get install linux-perf)"
@@ -24,13 +24,14 @@ def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[S
 
     perf is asked only where there is something to choose.
     """
-    if not any(BETWEEN in words for _, events in sets for words in events):
+    if not any(group in PROCESSOR_SETS for group, _ in sets):
         return [(group, list(events)) for group, events in sets], {}
     here = listed()
     chosen: Sets = []
     lacking: dict[str, str] = {}
     for group, events in sets:
-        found = [name for words in events if (name := _first(words, here or frozenset()))]
+        own = group in PROCESSOR_SETS
+        found = [name for words in events if (name := _first(words, here or frozenset()) if own else words)]
         chosen.append((group, found))
         if not found:
             lacking[group] = f"not supported: {NO_PERF if here is None else NONE_LISTED}"
@@ -38,8 +39,8 @@ def choose(sets: Sequence[tuple[str, Sequence[str]]], listed: Listed) -> tuple[S
 
 
 def _first(words: str, here: frozenset[str]) -> str:
-    """What stands for these words here; an event without a choice stands for itself."""
-    return next((name for name in names_of(words) if name in here), "") if BETWEEN in words else words
+    """The first of these names that is listed here; "" where none is."""
+    return next((name for name in names_of(words) if name in here), "")
 
 
 def list_names() -> frozenset[str] | None:

@@ -102,10 +102,7 @@ class Counters:
                 self._members[name] = Member(
                     scope.name,
                     open_groups(always, scope.targets),
-                    [
-                        open_groups(turn, scope.targets, resting=number != self._turn)
-                        for number, turn in enumerate(own)
-                    ],
+                    [open_groups(turn, scope.targets, resting=number != self._turn) for number, turn in enumerate(own)],
                     scope.why_not,
                     scope.lacks if scope.name == "thread" else "",
                     frozenset(event.name for turn in turns for event in turn) - there,
