@@ -58,18 +58,21 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
     column = codes_in(counts["event"], events)[own]
     raw = Values.of(at[own], column, value[own], len(events))  # an event that was counted twice has the mean
     seconds, rate = work.seconds[raw.rows], work.rate[raw.rows]
-    place = {name: number for number, name in enumerate(events)}
-    names, columns = metric_names(events), []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own, names = with_ratios(raw.values / (seconds * rate)[:, np.newaxis], events)
+    return Values(raw.rows, np.where((rate > 0)[:, np.newaxis], own, np.nan)), names
+
+
+def with_ratios(counts: Floats, events: Sequence[str]) -> tuple[Floats, list[str]]:
+    """A column per metric of these counts per unit, a column per event, and their names; NaN where none is above zero."""
+    place, names = {name: number for number, name in enumerate(events)}, metric_names(events)
+    columns = []
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in names:
-            made_of = [raw.values[:, place[event]] for event in events_of(name)]
-            if is_per_unit(name):
-                columns.append(made_of[0] / seconds / rate)
-            else:
-                columns.append((1000 if name.endswith(PER_1000) else 1.0) * made_of[0] / made_of[1])
-        values = np.column_stack(columns) if columns else np.empty((len(raw.rows), 0))
-        moving = (rate > 0)[:, np.newaxis]
-        return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
+            upper, *lower = (counts[:, place[event]] for event in events_of(name))
+            columns.append(upper / lower[0] * (1000 if name.endswith(PER_1000) else 1.0) if lower else upper)
+        values = np.column_stack(columns) if columns else np.empty((len(counts), 0))
+        return np.where((values > 0) & np.isfinite(values), values, np.nan), names
 
 
 def metric_names(events: Sequence[str]) -> list[str]:
