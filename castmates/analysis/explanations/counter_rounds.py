@@ -70,13 +70,17 @@ def over_rounds(
         there, column = np.nonzero(~np.isnan(values.values))
         window = values.rows[there]
         metric = np.array(names, dtype=object)[column]
-        found.append(pd.DataFrame({"window": window, "metric": metric, "difference": np.log(values.values[there, column])}))
+        found.append(
+            pd.DataFrame({"window": window, "metric": metric, "difference": np.log(values.values[there, column])})
+        )
     if not sum(map(len, found)):
         return frame([], BY_ROUND), frame([], DRIFTS)
     known = pd.concat(found, ignore_index=True)
     at = known["window"].to_numpy()
     known = known.assign(row=row[at], iteration=_iterations(steps, places, len(leads))[at])
-    known[["company", "block", "round"]] = leads[["company", "block", "round"]].astype({"company": "str"}).to_numpy()[at]
+    known[["company", "block", "round"]] = (
+        leads[["company", "block", "round"]].astype({"company": "str"}).to_numpy()[at]
+    )
     known = known.astype({"block": "int64", "round": "int64"})
     return _by_round(known, rows), _drifts(known, rows)
 

@@ -20,13 +20,12 @@ from castmates.report.figures.panels import (
     legend,
     small_print,
     stacked,
-    without_axis,
 )
-from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken, empty_figure, styled
+from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, plain, units
+from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
 
 BESIDE = 6  # co-runs of a lead that are drawn
@@ -109,7 +108,6 @@ def _figure(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Res
         panel(axes, rows, by_name, reach, plain(str(rows["lead"].iloc[0])), is_last=rows is panels[-1])
     legend(figure, keys_of(by_name), (foot - 0.48) / figure.get_figheight(), columns)
     return finish(figure, notes, results)
-
 
 
 def _words_below(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> SmallPrint:

@@ -27,9 +27,7 @@ def height(rows: pd.DataFrame) -> float:
     return LINE * lines + GAP * rows["metric"].nunique()
 
 
-def panel(
-    axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, title: str, is_last: bool
-) -> None:
+def panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, title: str, is_last: bool) -> None:
     """Draw the metrics of these rows, which have the columns of `counters.CHANGES`."""
     axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
     y, ticks, labels = 0.0, [], []
@@ -116,4 +114,3 @@ def keys_of(looks: dict[str, Look]) -> list[Line2D]:
         Line2D([], [], linestyle="", marker=marker, markersize=4.5, color=colour, label=f"beside {name}")
         for name, (colour, marker) in looks.items()
     ]
-

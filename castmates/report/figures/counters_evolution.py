@@ -15,7 +15,16 @@ from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.report.figures.counters_axes import SECONDS, amount
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.neighbours import beside as beside_of
-from castmates.report.figures.panels import NOTE, axes_at, columns_for, finish, fitting, legend, lines_across, small_print
+from castmates.report.figures.panels import (
+    NOTE,
+    axes_at,
+    columns_for,
+    finish,
+    fitting,
+    legend,
+    lines_across,
+    small_print,
+)
 from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken, empty_figure, styled
 from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
@@ -120,7 +129,9 @@ def _panel(axes: Axes, rows: pd.DataFrame, by_name: dict[str, Look], results: Re
         colour, marker = by_name[name]
         scene = own.sort_values("round")
         if scene["low"].notna().any():
-            axes.fill_between(scene["round"], scene["low"], scene["high"], color=colour, alpha=0.13, linewidth=0, zorder=2)
+            axes.fill_between(
+                scene["round"], scene["low"], scene["high"], color=colour, alpha=0.13, linewidth=0, zorder=2
+            )
         (line,) = axes.plot(
             scene["round"], scene["value"], marker=marker, markersize=3, linewidth=1.0, color=colour, zorder=3
         )

@@ -17,9 +17,7 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
 
 Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
-Need = Literal[
-    "", "partitions", "monitor", "events", "topdown", "profile", "phases", "topdown of phases", "programs"
-]
+Need = Literal["", "partitions", "monitor", "events", "topdown", "profile", "phases", "topdown of phases", "programs"]
 
 
 class Drawing(Protocol):

@@ -1,25 +1,13 @@
 """The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
 
-import math
-from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.neighbours import beside, neighbours, other_looks, user_first
-from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
+from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.style import (
-    GREY,
-    INK,
-    PAGE,
-    SMALL,
-    badge_room,
-    broken,
     empty_figure,
     styled,
 )
@@ -27,9 +15,8 @@ from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom,
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.report.text.words import number, plain, units
 from castmates.study.spec import UNMANAGED
-from castmates.study.topdown_tree import children, of_level
 
 DRAWN = 12  # values that the text alternative names
 

@@ -124,7 +124,12 @@ def test_every_name_that_a_set_offers_is_listed_for_some_processor_but_those_nam
 
 def test_what_misses_and_what_stalls_is_seen_by_its_name():
     missed = {name for one in NAMES for name in processor(one).events if is_miss(name)}
-    assert {"ls_any_fills_from_sys.dram_io_near", "mem_load_retired.l3_miss", "l2_rqsts.miss", "ll_cache_miss_rd"} <= missed
+    assert {
+        "ls_any_fills_from_sys.dram_io_near",
+        "mem_load_retired.l3_miss",
+        "l2_rqsts.miss",
+        "ll_cache_miss_rd",
+    } <= missed
     assert not any(is_miss(name) for name in ("ls_any_fills_from_sys.local_l2", "ls_refills_from_sys.ls_mabresp_lcl_l2",
                                               "mem_load_retired.l2_hit", "l2_rqsts.references", "instructions"))  # fmt: skip
     assert is_miss("LLC-load-misses")

@@ -3,9 +3,9 @@
 import pytest
 
 from castmates.inside import Reading
+from castmates.runner.processes.launch import Start, WorkloadFailed, _phase_log
 from castmates.workloads import phase_counts
 from castmates.workloads.phase_counts import LOOK_EVERY, PhaseCounts
-from castmates.runner.processes.launch import Start, WorkloadFailed, _phase_log
 from castmates.workloads.phase_file import (
     BY_PAPI,
     COUNTED,
@@ -76,7 +76,9 @@ def test_flags_reach_the_file_and_a_count_that_goes_back_is_none(tmp_path, monke
 
 
 @pytest.mark.parametrize(("value", "method"), [(None, "perf"), ("", "perf"), ("perf", "perf"), ("papi", "papi")])
-def test_phases_are_counted_by_the_method_that_the_variable_names_and_papi_is_noted(tmp_path, monkeypatch, value, method):
+def test_phases_are_counted_by_the_method_that_the_variable_names_and_papi_is_noted(
+    tmp_path, monkeypatch, value, method
+):
     asked = []
 
     class Made(Synthetic):
@@ -103,8 +105,6 @@ def test_phases_are_counted_by_the_method_that_the_variable_names_and_papi_is_no
 
 
 def test_a_method_that_there_is_not_ends_the_launch_in_a_sentence(tmp_path):
-    start = Start(
-        "lead@0", (0,), (), ["true"], {METHOD_VARIABLE: "pap"}, ready_within=1.0, phases=True
-    )
+    start = Start("lead@0", (0,), (), ["true"], {METHOD_VARIABLE: "pap"}, ready_within=1.0, phases=True)
     with pytest.raises(WorkloadFailed, match="CASTMATES_PHASE_COUNTER_METHOD is perf or papi, and not 'pap'"):
         _phase_log(start, tmp_path)

@@ -26,7 +26,9 @@ def counts(windows, source="in-process", covered=lambda window: 3.0, spoil=lambd
         for phase, values in (BESIDE if beside else ALONE).items():
             for event, value in zip(EVENTS, values, strict=True):
                 steps = covered(window)
-                same = {name: window[name] for name in ("study", "company", "block", "window", "round", "scene", "member")}
+                same = {
+                    name: window[name] for name in ("study", "company", "block", "window", "round", "scene", "member")
+                }
                 row = same | {"platform": "measured", "event": event, "set": "phases", "value": steps * value,
                               "status": "counted" if source == "in-process" else "scaled", "running": np.nan,
                               "scope": "process", "source": source, "phase": phase, "note": "",
