@@ -112,11 +112,11 @@ def alternative(results: Results) -> str:
     """The figure in words."""
     if reason := lacking(results):
         return reason
-    rows = records(shown(results))
+    rows = sorted(records(shown(results)), key=lambda row: -abs(math.log(row["ratio"])))
     parts = [
         f"{row['metric']} in {row['phase']} of {plain(row['lead'])} beside {beside_of(row['mix'])} "
         f"{row['ratio']:.3g} times alone"
         for row in rows[:DRAWN]
     ]
     more = f"; and {len(rows) - DRAWN} more" if len(rows) > DRAWN else ""
-    return f"Counters by phase beside neighbours over alone: {'; '.join(parts)}{more}."
+    return f"Counters by phase beside neighbours over alone, the largest changes first: {'; '.join(parts)}{more}."

@@ -64,7 +64,7 @@ def test_what_the_numbers_lack_is_told_with_the_status(synthetic):
 
 def test_flags_reach_the_file_and_a_count_that_goes_back_is_none(tmp_path, monkeypatch):
     counters = Synthetic(10**9)
-    monkeypatch.setattr(phase_counts, "open_counters", lambda _: counters)
+    monkeypatch.setattr(phase_counts, "open_counters", lambda *_: counters)
     create(tmp_path / "file", Synthetic.names)
     writer, reader = Writer(tmp_path / "file"), Reader(tmp_path / "file")
     writer.begin("a")

@@ -17,7 +17,7 @@ EVENTS = ("instructions", "cycles", "LLC-load-misses")
 IN_STEP = {"input": (0.010, 0.010), "forward": (0.040, 0.050)}  # seconds of a step, as `known` has them
 
 
-def counts(windows, source="in-process", covered=lambda window: 3.0, spoil=lambda row: row):
+def counts(windows, source="in-process", covered=lambda _: 3.0, spoil=lambda row: row):
     """What was counted in the phases of these windows, of so many steps; nothing here was measured."""
     rows = []
     for window in windows.to_dict("records"):
@@ -86,7 +86,7 @@ def test_both_ways_of_counting_stand_apart_and_the_jobs_own_is_preferred():
 
 
 def test_rejected_windows_and_other_launches_parts_are_as_everywhere():
-    steps, windows = tables(3, 2, known, valid=lambda block, turn, scene: (turn, scene) != (1, "solo"))
+    steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "solo"))
     assert set(estimate_phase_counts([steps], [counts(windows)], windows)["rounds"]) == {3}
     steps, windows = tables(3, 2, known)
     whole, both = counts(windows), [counts(windows[windows["block"] == number]) for number in (1, 2, 3)]
