@@ -59,8 +59,8 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
     raw = Values.of(at[own], column, value[own], len(events))  # an event that was counted twice has the mean
     seconds, rate = work.seconds[raw.rows], work.rate[raw.rows]
     with np.errstate(invalid="ignore", divide="ignore"):
-        own, names = with_ratios(raw.values / (seconds * rate)[:, np.newaxis], events)
-    return Values(raw.rows, np.where((rate > 0)[:, np.newaxis], own, np.nan)), names
+        metrics, names = with_ratios(raw.values / (seconds * rate)[:, np.newaxis], events)
+    return Values(raw.rows, np.where((rate > 0)[:, np.newaxis], metrics, np.nan)), names
 
 
 def with_ratios(counts: Floats, events: Sequence[str]) -> tuple[Floats, list[str]]:

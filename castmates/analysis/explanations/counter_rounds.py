@@ -4,7 +4,7 @@ A count is per unit of progress, or over another one, so that a slower round is 
 launch, the last third of its rounds against the first, and averaged over launches.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -131,10 +131,10 @@ def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.D
     about = rows.iloc[own["row"].to_numpy()].reset_index(drop=True)
     whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=about["workload"])
     whole["unit"] = whole["unit"].astype("str").where(whole["metric"].map(is_per_unit), "")
-    order: Sequence[str] = ["lead", "member", "metric", "kind", "mix", "partition", "platform"]
+    order = ["lead", "member", "metric", "kind", "mix", "partition", "platform"]
     order = [*order, "round"] if "round" in columns else order
     ranks = {name: place for place, name in enumerate(KINDS)}
     whole = whole.sort_values(
-        list(order), key=lambda column: column.astype("str").map(ranks) if column.name == "kind" else column
+        order, key=lambda column: column.astype("str").map(ranks) if column.name == "kind" else column
     )
     return whole[list(columns)].astype(dict(columns)).reset_index(drop=True)

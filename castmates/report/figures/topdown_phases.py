@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.phases import is_outermost
 from castmates.report.figures import topdown
+from castmates.report.figures.phases import losses
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
 from castmates.report.results import Results, records
@@ -24,7 +25,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     with styled():
         if reason := lacking(results):
             return empty_figure(reason, caveat(results)), pd.DataFrame(source)
-        shown = topdown.ordered(_outermost(shares), results)
+        shown = topdown.ordered(_in_order(_outermost(shares), results), results)
         return bars(_panels(shown), changes, "phase", results), pd.DataFrame(source)
 
 
@@ -48,6 +49,13 @@ def lacking(results: Results) -> str:
 def _outermost(table: pd.DataFrame) -> pd.DataFrame:
     """What has a bar: parts of the step, without a partition."""
     return table[table["phase"].map(is_outermost).astype(bool) & (table["partition"] == UNMANAGED)]
+
+
+def _in_order(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Phases as they follow each other in the step."""
+    order = {phase: place for place, phase in enumerate(dict.fromkeys(losses(results)["phase"]))}
+    place = table["phase"].map(lambda phase: order.get(phase, len(order)))
+    return table.loc[place.sort_values(kind="stable").index]
 
 
 def _panels(table: pd.DataFrame) -> list[Panel]:

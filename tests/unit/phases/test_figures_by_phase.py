@@ -79,6 +79,9 @@ def test_top_down_by_phase_names_the_phase_whose_slots_are_lost(usual):
     assert own.loc["forward", "points_low"] < own.loc["forward", "points"] < own.loc["forward", "points_high"]
     words = texts(figure)
     assert {"dlrm-train: forward", "alone", "beside stream"} <= set(words)
+    assert [word for word in words if ": " in word and word.startswith("dlrm")] == [
+        f"dlrm-train: {phase}" for phase in ("input", "forward", "backward")
+    ]  # as they follow each other in the step
     assert any(word.startswith(("Backend Bound +16", "Backend Bound +15")) for word in words)
     assert "forward of dlrm-train beside stream: Backend Bound +1" in texts_for("topdown_phases", usual).alternative
 
