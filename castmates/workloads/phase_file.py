@@ -138,7 +138,7 @@ class Reader:
 
     @property
     def lacks(self) -> dict[str, str]:
-        """What is to be known of a counter's numbers: what they lack, and who counted; of those where there is anything."""
+        """What is to be known of the numbers of counters, where there is anything: what they lack, and who counted."""
         said = {
             event: "; ".join(word for flag, word in LACKS.items() if flags & flag)
             for event, (_, flags) in zip(self._events, self._fared(), strict=True)

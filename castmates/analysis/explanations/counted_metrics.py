@@ -64,7 +64,7 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
 
 
 def with_ratios(counts: Floats, events: Sequence[str]) -> tuple[Floats, list[str]]:
-    """A column per metric of these counts per unit, a column per event, and their names; NaN where none is above zero."""
+    """A column per metric of these counts per unit, and their names; NaN where none is above zero."""
     place, names = {name: number for number, name in enumerate(events)}, metric_names(events)
     columns = []
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,7 +1,7 @@
 """What was counted in each phase of a lead's steps, per step: beside others against alone, paired inside rounds.
 
 A count covers those stays in a phase that lie wholly inside slices, and how long they lasted is known; the steps show
-how long the phase takes in a step. So a count per step is the count per second of the phase times its seconds in a step.
+how long the phase takes. So a count per step is the count per second of the phase times its seconds in a step.
 """
 
 from collections.abc import Iterable

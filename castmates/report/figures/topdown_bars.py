@@ -1,4 +1,4 @@
-"""Bars of Top-Down: a panel's scenes below each other, level 1 side by side in each, and what changed most beside it."""
+"""Bars of Top-Down: scenes below each other, level 1 side by side in each, and what changed most beside it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Members on one kind of a hybrid processor's cores are counted by that kind's unit, and the others' events are named."""
+"""Members on one kind of a hybrid processor's cores are counted by its unit, and events of the others are named."""
 
 from contextlib import contextmanager
 

@@ -1,4 +1,4 @@
-"""Every set of events on every processor of which perf's lists are recorded: events that are there, or a clear reason."""
+"""Every set of events on every processor of which perf's lists are recorded: events that are there, or a reason."""
 
 import pytest
 
