@@ -41,6 +41,7 @@ class Count:
     scope: str = ""  # how it was counted: cgroup, thread, cpu, process
     phase: str = ""  # of the member's steps; "" for the whole window
     note: str = ""  # why there is no value, or what it lacks
+    seconds: float | None = None  # of a phase: how long it lasted in all
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,6 +196,7 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
                         "source": count.source,
                         "phase": count.phase,
                         "note": count.note,
+                        "seconds": float("nan") if count.seconds is None else count.seconds,
                     }
                 )
 
