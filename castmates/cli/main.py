@@ -31,6 +31,7 @@ from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
 from castmates.cli.workloads import workloads
+from castmates.english import printable
 from castmates.errors import CastmatesError
 
 Listed = tuple[str, Callable[..., object] | typer.Typer, tuple[str, ...]]  # name, command, examples
@@ -104,7 +105,7 @@ def main() -> None:
     except CastmatesError as problem:
         from castmates.cli.excerpt import excerpt
 
-        sys.exit("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))])))
+        sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))
 
 
 def _version(wanted: bool) -> None:

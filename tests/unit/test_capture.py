@@ -86,9 +86,10 @@ def owned(tmp_path):
     """A machine in each of whose files its owner's names stand, besides what belongs there."""
     root = sysfs.build(tmp_path / "root", sysfs.xeon())
     groups = ("acme-web", "alice", "castmates-1000-0", "mon_groups/alice-db", "acme-web/mon_groups/db-prod-7")
-    files = dict(trees.XEON)
+    caches = {name.replace("L3_02", "L3_01"): text.replace(";2=", ";1=") for name, text in trees.XEON.items()}
+    files = dict(caches)
     for group in groups:
-        files |= {f"{group}/{name}": trees.XEON[name] for name in ("schemata", "size")}
+        files |= {f"{group}/{name}": caches[name] for name in ("schemata", "size")}
         files |= {f"{group}/tasks": "1000\n4711", f"{group}/cpus_list": "0-3", f"{group}/mode": "shareable"}
         files[f"{group}/mon_data/mon_L3_00/llc_occupancy"] = "65536"
     files["info/last_cmd_status"] = "Unknown or unsupported resource name 'alice'"
@@ -108,7 +109,7 @@ def owned(tmp_path):
     sysfs.write(root / "etc/machine-id", "deadbeef-1234")
     sysfs.write(root / "proc/self/status", "Name:\talice\nUid:\t1000\nCpus_allowed_list:\t0-7\nMems_allowed_list:\t0-1")
     sysfs.write(root / "proc/filesystems", "nodev\tresctrl\nnodev\tacmefs")
-    sysfs.write(root / "proc/meminfo", "MemTotal: 1048576 kB\nacme: 5 kB")
+    sysfs.write(root / "proc/meminfo", "MemTotal: 67108864 kB\nacme: 5 kB")
     sysfs.write(root / "sys/class/net/eth0/address", "5c:e9:1e:aa:bb:cc")
     sysfs.write(root / "sys/class/dmi/id/product_serial", "CZJ8370K2X")
     sysfs.write(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/home/alice/governor")
@@ -258,7 +259,9 @@ def test_partitions_are_planned_for_the_cache_of_a_captured_machine(owned, tmp_p
     theirs = tmp_path / "theirs.json.gz"
     record(theirs, owned)
     command = ["plan", "config/studies/cat-sweep.yaml", "--machine", str(theirs)]
-    outline = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
+    done = CliRunner().invoke(app, [*command, "--json"])
+    assert not done.exception, done.exception
+    outline = json.loads(done.output)
     assert "split-10" in outline["partitions"]  # of 11 ways, which this processor has
     assert outline["not_here"] == []
     assert outline["total"]["measured"] == 0

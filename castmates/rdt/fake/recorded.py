@@ -64,7 +64,8 @@ def replay(root: Path) -> FakeResctrl:
             return _unmounted(root)
         return _mounted(root, mount, KernelTree(below(root, mount.point)))
     except (OSError, ValueError) as problem:
-        raise CastmatesError(f"resctrl cannot be replayed from this capture: {problem}.") from None
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise CastmatesError(f"resctrl cannot be replayed from this capture: {why}.") from None
 
 
 def kernel_of(root: Path) -> Kernel:
@@ -85,6 +86,8 @@ def _mounted(root: Path, mount: Mount, tree: Tree) -> FakeResctrl:
         tells_sparse=any("sparse_masks" in _names(tree, f"info/{resource}") for resource in (L3, DATA)),
     )
     fake = FakeResctrl(shape, kernel, Recorded(readings), ",".join(options_of(mount)))
+    if shape.monitors:
+        fake.write("info/L3_MON/max_threshold_occupancy", tree.read("info/L3_MON/max_threshold_occupancy"))
     for group in filter(None, groups):
         fake.make(group)
         fake.write(f"{group}/cpus_list", tree.read(f"{group}/cpus_list"))
@@ -142,7 +145,7 @@ def _shape(root: Path, tree: Tree, readings: Readings) -> Shape:
         throttle=_throttle(_info(tree, MB), masks) if MB in masks else None,
         events=tuple(event for event in EVENTS if event in monitors.get("mon_features", "").split()),
         rmids=int(monitors.get("num_rmids", "0")),
-        scale=_scale(monitors, readings),
+        scale=_scale(tree, monitors, readings),
         nodes=_nodes(tree),
     )
 
@@ -180,9 +183,14 @@ def _throttle(info: Mapping[str, str], masks: Schemata) -> Throttle:
     )
 
 
-def _scale(monitors: Mapping[str, str], readings: Readings) -> int:
-    """Return in which steps the counters go, as far as the numbers show it."""
+def _scale(tree: Tree, monitors: Mapping[str, str], readings: Readings) -> int:
+    """Return in which steps the counters go, as far as the numbers show it; those of a cache's parts are finer."""
     numbers = [value for value in readings.values() if isinstance(value, int)]
+    for name in monitored_domains(_names(tree, "mon_data")).values():
+        parts = [part for part in _names(tree, f"mon_data/{name}") if part.startswith("mon_sub_")]
+        files = [f"mon_data/{name}/{part}/{event}" for part in parts for event in _names(tree, f"mon_data/{name}/{part}")]
+        texts = [tree.read(file).strip() for file in files]
+        numbers += [int(text) for text in texts if text.isdecimal()]
     return math.gcd(*numbers, int(monitors.get("max_threshold_occupancy", "0"))) or 1
 
 
