@@ -282,3 +282,14 @@ def test_no_text_reaches_a_page_past_the_escaping():
         if "Markup(" in file.read_text(encoding="utf-8")
     }
     assert places == {"page/page.py", "comparison/page.py"}
+
+
+def test_every_claim_of_the_threat_model_names_tests_that_exist():
+    lines = (ROOT / "docs/privileges.md").read_text(encoding="utf-8").partition("## Who may do what to whom")[2].splitlines()
+    claims = [line for line in lines if line.startswith("| ") and not line.startswith(("| claim", "| ---"))]
+    assert len(claims) > 15
+    for claim in claims:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", claim)
+        assert named, claim
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (file, test)
