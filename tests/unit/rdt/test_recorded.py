@@ -26,20 +26,6 @@ from tests.unit import sysfs
 from tests.unit.rdt import trees
 
 RELEASES = {V6_1: "6.1.0-18-amd64", V6_12: "6.12.9-generic", V7_2: "7.2.0"}
-NOT_KEPT = ("tasks", "last_cmd_status")  # numbers and words of other people's programs
-
-
-def files_of(fake, folder=""):
-    """Every file of a tree with its text."""
-    found = {}
-    for name in fake.names(folder):
-        path = f"{folder}/{name}".lstrip("/")
-        try:
-            found |= files_of(fake, path)
-        except NotADirectoryError:
-            if name not in NOT_KEPT:
-                found[path] = fake.read(path)
-    return found
 
 
 def lay_out(fake, kernel, root):
@@ -52,7 +38,7 @@ def lay_out(fake, kernel, root):
     sysfs.write(root / "proc/filesystems", "nodev\tresctrl" if fake.known else "nodev\tproc")
     if fake.mounted:
         options = fake.proc("mounts").split()[3].removeprefix("rw,relatime").strip(",")
-        texts = files_of(fake) | {"tasks": "1\n"} | {f"{group.path}/tasks": "7\n" for group in fake.groups[1:]}
+        texts = trees.files_of(fake) | {"tasks": "1\n"} | {f"{group.path}/tasks": "7\n" for group in fake.groups[1:]}
         trees.record(root, texts, options=",".join(filter(None, ["rw", options])))
     return root
 
@@ -91,7 +77,7 @@ def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_pat
         if shape.allocates:
             fake.make("group1/mon_groups/group1")
     if shape.ways:
-        for number, line in enumerate(name for name in ("L3", "L3DATA", "L3CODE") if f"info/{name}/cbm_mask" in files_of(fake)):
+        for number, line in enumerate(name for name in ("L3", "L3DATA", "L3CODE") if f"info/{name}/cbm_mask" in trees.files_of(fake)):
             domain = min(shape.domains)
             fake.write("group1/schemata", f"{line}:{domain}={0x3 << number + shape.least_bits:x}\n")
             fake.write("schemata", f"{line}:{domain}={shape.full >> 4:x}\n")
@@ -101,7 +87,7 @@ def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_pat
             numbers.moved[group.path, domain] = (number + 5) * (domain + 1) * 8 * shape.scale
     with opened(captured(fake, kernel, tmp_path)) as root:
         again = replay(root)
-    assert files_of(again) == files_of(fake)
+    assert trees.files_of(again) == trees.files_of(fake)
     assert again.proc("mounts") == fake.proc("mounts")
     assert capabilities(again) == capabilities(fake)
     assert (again.shape.domains, again.shape.nodes) == (shape.domains, shape.nodes)
