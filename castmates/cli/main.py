@@ -38,7 +38,11 @@ Listed = tuple[str, Callable[..., object] | typer.Typer, tuple[str, ...]]  # nam
 COMMANDS: dict[str, tuple[Listed, ...]] = {
     START: (
         ("init", init, ("castmates init", "castmates init my-study")),
-        ("doctor", doctor, ("castmates doctor", "castmates doctor --all", "castmates doctor --capture machine.json.gz")),
+        (
+            "doctor",
+            doctor,
+            ("castmates doctor", "castmates doctor --all", "castmates doctor --capture machine.json.gz"),
+        ),
         ("workloads", workloads, ()),
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),

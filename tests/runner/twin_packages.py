@@ -51,7 +51,9 @@ def folder() -> Path:
 def lacking() -> list[str]:
     """Name the packages whose program neither this machine has nor a folder of ours, or does not start."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), GAMES, str(folder())])
-    return [package for package, (program, _, word) in TWINS.items() if not _starts(shutil.which(program, path=path), word)]
+    return [
+        package for package, (program, _, word) in TWINS.items() if not _starts(shutil.which(program, path=path), word)
+    ]
 
 
 def _starts(program: str | None, word: str) -> bool:
@@ -60,7 +62,13 @@ def _starts(program: str | None, word: str) -> bool:
         return program is not None
     try:
         said = subprocess.run(
-            [program, word], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=60, check=False
+            [program, word],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -28,12 +28,32 @@ from tests.unit.rdt import trees
 SMALL = [name for name in machines.MACHINES if "xeon" not in name and "epyc" not in name and "arm" not in name]
 # Of these facts a capture has none: they name somebody, hold for a moment, or are found out by trying.
 NOT_CAPTURED = {
-    *("hostname", "container_hints", "root", "cgroup", "load_average", "steal_share", "left_changed", "swap", "read_at"),
+    *(
+        "hostname",
+        "container_hints",
+        "root",
+        "cgroup",
+        "load_average",
+        "steal_share",
+        "left_changed",
+        "swap",
+        "read_at",
+    ),
     *("virtualisation", "freezing", "perf", "pqos", "compiler", "tensorflow_python", "git", "tracefs"),
 }
 REDUCED = {"kernel", "cmdline", "distribution"}
 # What a machine's owner would not want to give away, put wherever a file lets a user, a maker or a program put it.
-SECRETS = ("db-prod-7", "acme", "alice", "5c:e9:1e:aa:bb:cc", "CZJ8370K2X", "/home/", "10.3.4.5", "1000", "deadbeef-1234")
+SECRETS = (
+    "db-prod-7",
+    "acme",
+    "alice",
+    "5c:e9:1e:aa:bb:cc",
+    "CZJ8370K2X",
+    "/home/",
+    "10.3.4.5",
+    "1000",
+    "deadbeef-1234",
+)
 
 
 def written(file, content, packed=True):
@@ -227,7 +247,10 @@ def test_what_is_no_capture_is_a_sentence(tmp_path):
         (written(tmp_path / "text", b"no archive", packed=False), "this is no capture of a machine: Not a gzipped"),
         (written(tmp_path / "rubbish", b"no json"), "this is no capture of a machine: Expecting value"),
         (written(tmp_path / "deep", b"[" * 200_000), "this is no capture of a machine: "),
-        (written(tmp_path / "digits", b'{"castmates capture": ' + b"9" * 5000 + b"}"), "this is no capture of a machine"),
+        (
+            written(tmp_path / "digits", b'{"castmates capture": ' + b"9" * 5000 + b"}"),
+            "this is no capture of a machine",
+        ),
         (written(tmp_path / "list", []), "this is no capture of a machine in format 1"),
         (written(tmp_path / "older", {"castmates capture": 0, "files": {}}), "in format 1"),
         (written(tmp_path / "unequal", of(unequal)), "this capture contradicts itself: '9-1'"),
@@ -293,7 +316,9 @@ def test_perfs_lists_are_kept_without_probes_and_descriptions():
 
 
 def test_a_known_load_stands_beside_what_the_monitors_count_of_it():
-    samples = [Sample(t, "resctrl", "stream", "mbm_total", value, "") for t, value in enumerate((9e9, 10e9, None, 11e9))]
+    samples = [
+        Sample(t, "resctrl", "stream", "mbm_total", value, "") for t, value in enumerate((9e9, 10e9, None, 11e9))
+    ]
     lines = in_lines(["stream", "--mode", "read"], 3, [(0, 0), (10**9, 9536)], samples).splitlines()
     assert lines == [
         "program stream --mode read",

@@ -50,7 +50,17 @@ _NUMBERED = re.compile(r"\d+|(?:el|fc|deb|bpo|rc|al|amzn|lp|mga|cm|azl|oe)\d+(?:
 
 DISTRIBUTIONS = {
     *("debian", "ubuntu", "rhel", "centos", "rocky", "almalinux", "fedora", "ol", "amzn", "sles", "sled", "arch"),
-    *("opensuse-leap", "opensuse-tumbleweed", "alpine", "gentoo", "nixos", "linuxmint", "pop", "openEuler", "azurelinux"),
+    *(
+        "opensuse-leap",
+        "opensuse-tumbleweed",
+        "alpine",
+        "gentoo",
+        "nixos",
+        "linuxmint",
+        "pop",
+        "openEuler",
+        "azurelinux",
+    ),
 }
 
 

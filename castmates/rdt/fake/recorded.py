@@ -188,7 +188,9 @@ def _scale(tree: Tree, monitors: Mapping[str, str], readings: Readings) -> int:
     numbers = [value for value in readings.values() if isinstance(value, int)]
     for name in monitored_domains(_names(tree, "mon_data")).values():
         parts = [part for part in _names(tree, f"mon_data/{name}") if part.startswith("mon_sub_")]
-        files = [f"mon_data/{name}/{part}/{event}" for part in parts for event in _names(tree, f"mon_data/{name}/{part}")]
+        files = [
+            f"mon_data/{name}/{part}/{event}" for part in parts for event in _names(tree, f"mon_data/{name}/{part}")
+        ]
         texts = [tree.read(file).strip() for file in files]
         numbers += [int(text) for text in texts if text.isdecimal()]
     return math.gcd(*numbers, int(monitors.get("max_threshold_occupancy", "0"))) or 1

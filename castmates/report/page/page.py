@@ -57,7 +57,6 @@ def shown(results: Results) -> list[str]:
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
-
 # What matplotlib never writes into a drawing: programs, other documents, and what is loaded from elsewhere.
 ACTIVE = re.compile(
     r"<(?:script|foreignObject|iframe|animate\w*|set|handler)\b|javascript:|@import|url\((?!#)"

@@ -50,9 +50,7 @@ def under_load(programs: Path, cpu: int, cache_bytes: int, monitor: Monitor, war
     return in_lines(command, cpu, records, samples)
 
 
-def in_lines(
-    command: Sequence[str], cpu: int, records: Sequence[tuple[int, int]], samples: Sequence[Sample]
-) -> str:
+def in_lines(command: Sequence[str], cpu: int, records: Sequence[tuple[int, int]], samples: Sequence[Sample]) -> str:
     """Put it as a capture has it: `read_bytes_per_s` is the program's own count, the others are the monitors'."""
     lines = [f"program {' '.join(command)}", f"cpu {cpu}"]
     if len(records) > 1:

@@ -43,7 +43,9 @@ def from_json(text: str) -> Iterator[str]:
         if "Tracepoint" in str(entry.get("EventType", "")):
             continue
         if name := entry.get("MetricName"):
-            yield "\t".join([f"metric {name}", *(_word(entry, key) for key in ("MetricGroup", "ScaleUnit", "MetricExpr"))])
+            yield "\t".join(
+                [f"metric {name}", *(_word(entry, key) for key in ("MetricGroup", "ScaleUnit", "MetricExpr"))]
+            )
         elif name := entry.get("EventName"):
             yield "\t".join([f"event {name}", *(_word(entry, key) for key in ("Unit", "Encoding"))])
 
@@ -56,7 +58,12 @@ def _printed(perf: str, *words: str) -> str:
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/"}
     try:
         done = subprocess.run(
-            [perf, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=WITHIN_S, check=False, env=environment
+            [perf, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=WITHIN_S,
+            check=False,
+            env=environment,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

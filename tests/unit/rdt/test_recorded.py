@@ -77,7 +77,9 @@ def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_pat
         if shape.allocates:
             fake.make("group1/mon_groups/group1")
     if shape.ways:
-        for number, line in enumerate(name for name in ("L3", "L3DATA", "L3CODE") if f"info/{name}/cbm_mask" in trees.files_of(fake)):
+        for number, line in enumerate(
+            name for name in ("L3", "L3DATA", "L3CODE") if f"info/{name}/cbm_mask" in trees.files_of(fake)
+        ):
             domain = min(shape.domains)
             fake.write("group1/schemata", f"{line}:{domain}={0x3 << number + shape.least_bits:x}\n")
             fake.write("schemata", f"{line}:{domain}={shape.full >> 4:x}\n")
@@ -119,7 +121,10 @@ def test_a_machine_without_resctrl_is_replayed_without_it(tmp_path):
     ("change", "sentence"),
     [
         (lambda root: (root / "proc/self/mountinfo").write_text(""), "it was not mounted when it was captured"),
-        (lambda root: (root / "sys/fs/resctrl/schemata").write_text("L3:7=fff\n"), "it names a cache 7, and sysfs has no"),
+        (
+            lambda root: (root / "sys/fs/resctrl/schemata").write_text("L3:7=fff\n"),
+            "it names a cache 7, and sysfs has no",
+        ),
         (lambda root: (root / "sys/fs/resctrl/schemata").unlink(), "No such file"),
         (lambda root: (root / "sys/fs/resctrl/info/L3/cbm_mask").write_text("many\n"), "invalid literal"),
     ],
@@ -129,6 +134,9 @@ def test_a_capture_that_cannot_be_replayed_is_a_sentence(change, sentence, tmp_p
     change(root)
     file = tmp_path / "machine.json.gz"
     record(file, root)
-    with opened(file) as opened_root, pytest.raises(CastmatesError, match="cannot be replayed from this capture") as problem:
+    with (
+        opened(file) as opened_root,
+        pytest.raises(CastmatesError, match="cannot be replayed from this capture") as problem,
+    ):
         replay(opened_root)
     assert sentence in str(problem.value)
