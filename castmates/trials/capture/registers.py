@@ -7,13 +7,14 @@ not in the list, and nothing else is read.
 from castmates.linux.registers import read_register
 from castmates.machine.topology import Topology
 
-# By vendor, as in Intel's Software Developer's Manual, volume 4, and AMD's Programmer's Manual, volume 2.
+# By vendor: names and addresses as in Linux (arch/x86/include/asm/msr-index.h).
 OF_INTEL = (
     0xC81,  # L3_QOS_CFG: whether code and data are kept apart
     0xC82,  # L2_QOS_CFG
     *range(0xC90, 0xCA0),  # L3_MASK_n
     *range(0xD10, 0xD20),  # L2_MASK_n
     *range(0xD50, 0xD60),  # MBA throttle n
+    0xCA0,  # RMID_SNC_CONFIG: how monitoring ids are divided among sub-NUMA clusters
     0xCE,  # PLATFORM_INFO: the nominal clock
     0xE2,  # PKG_CST_CONFIG_CONTROL: C-states of the package
     0x1A0,  # MISC_ENABLE
@@ -31,6 +32,7 @@ OF_AMD = (
     *range(0xC90, 0xCA0),  # L3_MASK_n
     *range(0xC0000200, 0xC0000210),  # L3QOS_BW_CONTROL_n
     *range(0xC0000280, 0xC0000290),  # L3QOS_SLOWBW_CONTROL_n
+    0xC00003FF,  # L3_QOS_EXT_CFG: assignable counters, and what I/O may fill
     0xC0010015,  # HWCR: whether boost is off
     0xC0000108,  # PREFETCH_CONTROL
     *range(0xC0010061, 0xC0010065),  # P-state limit, control, status and the first P-state
