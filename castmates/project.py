@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -41,6 +41,7 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
+COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -57,6 +58,18 @@ class _OnDemand(dict[str, Made]):
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """A captured machine that a study is planned for: what was measured here does not count there."""
+
+    file: Path
+    processor: str | None
+    topology: Topology
+    cache: Cache | None  # what resctrl can share out there
+    memory_bytes: int | None
+    has_counters: bool  # of the processor
+
+
+@dataclass(frozen=True)
 class Project:
     """A study with everything it refers to."""
 
@@ -64,11 +77,13 @@ class Project:
     study: Study
     workloads: dict[str, Workload]
     fingerprint: str  # of the study's text: the report shows it
+    elsewhere: Elsewhere | None = None  # instead of this machine
 
     @property
     def results(self) -> StudyFolder:
-        """The folder of this study's results."""
-        return StudyFolder.of(self.study.name)
+        """The folder of this study's results; for another machine one that is not there."""
+        folder = StudyFolder.of(self.study.name)
+        return StudyFolder(folder.path / "elsewhere") if self.elsewhere else folder
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
@@ -77,8 +92,8 @@ class Project:
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
-        room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
-        study = with_rounds_of_pilot(self.study, self.study_file)
+        room = Room(self._memory(), needs, cache.groups if cache else None)
+        study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
 
@@ -88,8 +103,8 @@ class Project:
         return self.study.platform == "modelled"
 
     def layout(self) -> Layout:
-        """The CPUs of this machine, or of the modelled one."""
-        return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
+        """The CPUs of the machine, or of the modelled one."""
+        return modelled.layout_of(self.study.model) if self.modelled else layout_of(self._topology())
 
     def shareable_cache(self) -> Cache | None:
         """What can be shared out of the last-level cache there now; None where nothing can."""
@@ -98,7 +113,18 @@ class Project:
         named = self.study.cache.driver
         if named not in OURS:
             return driver(named).shareable()
-        return expected(read_topology()) if named == "pqos" else read_cache()
+        if named == "pqos":
+            return expected(self._topology())
+        return self.elsewhere.cache if self.elsewhere else read_cache()
+
+    def _topology(self) -> Topology:
+        return self.elsewhere.topology if self.elsewhere else read_topology()
+
+    def _memory(self) -> int | None:
+        """The memory that members may use; None where nothing is started, or it is not known."""
+        if self.modelled:
+            return None
+        return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -113,12 +139,12 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        peak = None if self.modelled else Peak.of(MEMORY_PEAK.read(cache_folder()))
+        peak = None if self.modelled or self.elsewhere else Peak.of(MEMORY_PEAK.read(cache_folder()))
         alone = [MixRule.model_construct(lead=lead, antagonists=[]) for lead in self.study.leads]
         asked = [*mixes.rules(self.study), *alone, *(rule for _, rule in self.study.control_rules)]
         programs = mixes.Programs(at_peak(self.workloads, asked, layout, peak), prepared, placebo)
-        memory = None if self.modelled else usable_memory()
-        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache, memory, peak), str(self.study_file))
+        host = mixes.Host(layout, cache, self._memory(), peak)
+        cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
@@ -173,6 +199,27 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def on_captured_machine(project: Project, file: Path) -> Project:
+    """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
+    from castmates.machine.capture.capture import opened, topology_of
+    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+
+    if project.modelled:
+        raise CastmatesError(
+            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave it out."
+        )
+    with opened(file) as root:
+        elsewhere = Elsewhere(
+            file=file,
+            processor=cpu_model(root),
+            topology=topology_of(root, file),
+            cache=read_cache(root),
+            memory_bytes=usable_memory(root),
+            has_counters=any(root.glob(COUNTERS)),
+        )
+    return replace(project, elsewhere=elsewhere)
 
 
 def read_catalogue(folder: Path) -> dict[str, Workload]:

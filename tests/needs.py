@@ -100,9 +100,17 @@ def _no_resctrl() -> str:
     return "this machine has resctrl" if "resctrl" in Path("/proc/filesystems").read_text() else ""
 
 
+def _twins() -> str:
+    from tests.runner import twin_packages
+
+    return twin_packages.why_not(fetching="twins" in INSISTED)
+
+
 def _stress_ng() -> str:
     from castmates.workloads import programs
 
+    if "twins" in INSISTED:
+        why_not("twins")  # which fetches it
     lack = programs.lack(["stress-ng"], "stress-ng", os.environ.get("PATH", os.defpath))
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
@@ -132,6 +140,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "perf": _program("perf", "linux-perf"),
     "objdump": _program("objdump", "binutils"),
     "stress-ng": _stress_ng,
+    "twins": _twins,
     "prlimit": _program("prlimit", "util-linux"),
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),

@@ -14,9 +14,9 @@ from castmates.cli.screen import show
 def doctor(
     everything: Annotated[bool, typer.Option("--all", help="Every row, and what each lack costs.")] = False,
     as_json: AsJson = False,
-    snapshot: Annotated[
+    capture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Record this machine's CPUs, caches and nodes in this file instead."),
+        typer.Option(metavar="FILE", help="Write this machine into a file instead, for a report or `castmates plan`."),
     ] = None,
     verify_cat: Annotated[
         bool, typer.Option("--verify-cat", help="Test instead whether way masks have an effect on this machine.")
@@ -29,10 +29,8 @@ def doctor(
     ] = False,
 ) -> None:
     """Show what can be measured on this machine, what you can change, and what takes another machine."""
-    if snapshot is not None:
-        from castmates.machine.snapshot import record
-
-        record(snapshot)
+    if capture is not None:
+        _capture(capture)
     elif verify_cat:
         _verify_cat()
     elif memory_peak:
@@ -70,6 +68,15 @@ def _examine(everything: bool, as_json: bool) -> None:
         from castmates.machine.doctor.screen import screen
 
         show(screen(summarise(checks, facts, topology)))
+
+
+def _capture(file: Path) -> None:
+    """Write this machine into a file, and list what it lacks."""
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS
+    from castmates.trials.capture.take import capture
+
+    capture(file, ENVIRONMENTS, cache_folder(), typer.echo)
 
 
 def _verify_cat() -> None:

@@ -85,7 +85,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
         chances=chances(project, plan),
         precision=precision_words(plan, folder, project.study.budget.precision),
-        to_build=tuple(_to_build(most)),
+        to_build=() if project.elsewhere else tuple(_to_build(most)),
         not_here=tuple(_not_here(project)),
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
         remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
@@ -138,12 +138,18 @@ def _to_build(blocks: Sequence[Block]) -> list[str]:
     return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
 
 
+def _counts(project: Project) -> bool:
+    if project.elsewhere:
+        return project.elsewhere.has_counters
+    from castmates.machine.probes import counts_instructions
+
+    return counts_instructions()
+
+
 def _not_here(project: Project) -> Iterator[str]:
     if project.modelled:
         return
-    from castmates.machine.probes import counts_instructions
-
-    if not counts_instructions():
+    if not _counts(project):
         yield "hardware counters"
     cache = project.shareable_cache()
     if cache is None or not cache.groups:

@@ -13,6 +13,7 @@ import pytest
 from castmates.study.model import Catalogue, Workload
 from castmates.study.reading import read
 from castmates.workloads import inputs, programs
+from tests.needs import INSISTED, lacks, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "config" / "workloads" / name for name in ("twins.yaml", "suites.yaml")]
@@ -75,9 +76,11 @@ def once(data, tmp_path):
 
 
 def available(name: str) -> Workload:
+    if "twins" in INSISTED:
+        why_not("twins")  # which fetches them
     workload = TWINS[name]
     if lack := programs.lack(workload.words, workload.package, PATH):
-        pytest.skip(f"{lack}: apt-get install {workload.package}")
+        lacks("twins", f"{lack}: `make twins`, or apt-get install {workload.package}")
     return workload
 
 

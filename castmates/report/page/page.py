@@ -59,6 +59,14 @@ def shown(results: Results) -> list[str]:
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
 
 
+# What matplotlib never writes into a drawing: programs, other documents, and what is loaded from elsewhere.
+ACTIVE = re.compile(
+    r"<(?:script|foreignObject|iframe|animate\w*|set|handler)\b|javascript:|@import|url\((?!#)"
+    r"|<[^>]*\s(?:on\w+\s*=|(?:xlink:)?href\s*=\s*[\"'](?!#|data:image/png))",
+    re.IGNORECASE,
+)
+
+
 def page(
     results: Results,
     drawings: Mapping[str, str],
@@ -108,6 +116,10 @@ def inline_svg(file: Path) -> str:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
+    if ACTIVE.search(text):
+        raise CastmatesError(
+            f"{file}: this drawing holds a script or loads something, so it is not one of Castmates; remove it."
+        )
     # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
     element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # HTML knows svg elements without their namespaces, which are addresses too.

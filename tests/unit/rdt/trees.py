@@ -118,3 +118,19 @@ def record(root: Path, files: dict[str, str], options: str = "rw", point: str = 
     mounts.parent.mkdir(parents=True, exist_ok=True)
     mounts.write_text(f"30 23 0:26 / {point} rw,relatime shared:9 - resctrl resctrl {options}\n")
     return here
+
+
+NOT_CAPTURED = ("tasks", "last_cmd_status")  # numbers and words of other people's programs
+
+
+def files_of(tree, folder: str = "") -> dict[str, str]:
+    """Every file of a resctrl with its text, but for those that no capture has."""
+    found: dict[str, str] = {}
+    for name in tree.names(folder):
+        path = f"{folder}/{name}".lstrip("/")
+        try:
+            found |= files_of(tree, path)
+        except NotADirectoryError:
+            if name not in NOT_CAPTURED:
+                found[path] = tree.read(path)
+    return found
