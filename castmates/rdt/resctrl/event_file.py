@@ -20,7 +20,7 @@ WORDS = {
 class Reading(NamedTuple):
     """A number, or None and the reason."""
 
-    count: int | None
+    number: int | None
     why: str = ""
     resumed: bool = False  # the hardware had lost count, and has begun anew with this number
 

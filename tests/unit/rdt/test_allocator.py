@@ -567,7 +567,7 @@ def test_a_class_that_io_holds_is_in_the_refusal_and_in_the_record():
     assert "ways of I/O (io_alloc)" not in bench.prepared().about()
     bench = Bench(shape, V7_2)
     bench.fake.write("info/L3/io_alloc", "1\n")
-    with pytest.raises(CastmatesError, match="ENOSPC, 'Out of CLOSIDs'.*io_alloc holds one class: echo 0"):
+    with pytest.raises(CastmatesError, match=r"ENOSPC, 'Out of CLOSIDs'.*io_alloc holds one class: echo 0"):
         bench.prepared()
     bench = Bench(shape, V7_2, cpus=((0,),))
     bench.fake.write("info/L3/io_alloc", "1\n")

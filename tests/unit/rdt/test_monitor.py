@@ -157,7 +157,7 @@ def test_what_is_not_ready_is_asked_once_more():
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=1)
     assert source.read() == Reading(10 << 20, resumed=True)
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=2)
-    assert source.read().count is None
+    assert source.read().number is None
     assert source.read() == Reading(10 << 20)
 
 
