@@ -225,8 +225,8 @@ def test_the_page_reports_what_registers_held():
         "The processor's registers were read under 4 partitions and held 1 of them as asked. Under split-10, mb70, "
         f"mb80 they held something else ({LEAD}: L3 7ff where 3ff was asked; {STREAM}: L3 600 where 400 was asked; the "
         f"rest of the machine: L3 600 where 400 was asked; {STREAM}: MB 90 where 70 was asked; {STREAM}: MB 90 where "
-        "80 was asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 are one "
-        "partition: the processor held the same under each."
+        "80 was asked). These partitions keep their names, and are judged by what the processor held. mb70 and mb80 "
+        "are one partition: the processor held the same under each."
     )
     assert "split-10 §" in marks(results)
 
