@@ -226,6 +226,7 @@ def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
 
     assert used(0.06, 0.075).startswith("Scenes took turns in slices of 60 to 75 ms. What builds up over seconds")
     assert used(30.0) == (
-        "Scenes took turns in slices of 30 s. Within such slices, power limits and heat show in the scene that causes them."
+        "Scenes took turns in slices of 30 s. "
+        "Within such slices, power limits and heat show in the scene that causes them."
     )
     assert slices.used(page_of(frame([], RESOURCES))) == ""
