@@ -26,9 +26,8 @@ def test_a_block_on_two_sockets_has_two_domains(xeon):
 
 def test_a_block_that_holds_the_whole_domain_has_no_neighbours(xeon):
     assert surroundings(xeon, [0, 4, 1, 5]) == Surroundings(caches=(0,))
-    assert surroundings(xeon, [0, 1]) == Surroundings(
-        (4, 5), caches=(0,)
-    )  # siblings are watched strictly, not as neighbours
+    # siblings are watched strictly, not as neighbours
+    assert surroundings(xeon, [0, 1]) == Surroundings((4, 5), caches=(0,))
 
 
 def test_a_machine_that_shows_no_cache_has_the_ring_of_its_package_alone(tmp_path):
