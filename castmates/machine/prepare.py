@@ -11,6 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.linux.host import DEFAULT_AFFINITY
 from castmates.machine import knobs, latency_hold
 from castmates.machine.journal import Change, Journal
+from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
 
@@ -40,11 +41,11 @@ class Preparing:
 
     def send_away(self, cpus: Collection[int]) -> dict[str, Any]:
         """Move interrupts off these CPUs; count those that the kernel holds in place (EIO or, from root, EPERM)."""
-        changes = knobs.changes_of(knobs.IRQ_AFFINITY, self.root, "away", cpus)
+        changes = knobs.changes_of(IRQ_AFFINITY, self.root, "away", cpus)
         refused = self.journal.apply(changes, self.purpose)
         for target, error in refused.items():
             if error.errno in (errno.EACCES, errno.EROFS):
-                raise _refusal(knobs.IRQ_AFFINITY, target, error)
+                raise _refusal(IRQ_AFFINITY, target, error)
         moved = [change for change in changes if change.target not in refused]
         single = [change.target for change in changes if not change.target.endswith(DEFAULT_AFFINITY)]
         if refused:
@@ -69,7 +70,7 @@ def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> I
     try:
         for knob in sorted(choices.words, key=lambda knob: knob not in knobs.FIRST):
             word = choices.words[knob]
-            if knob == knobs.IRQ_AFFINITY:
+            if knob == IRQ_AFFINITY:
                 record[knob] = preparing.send_away(cpus)
             elif knob == latency_hold.KNOB:
                 record[knob] = held.enter_context(latency_hold.held(preparing.root, int(word)))
@@ -92,4 +93,4 @@ def _new(changes: Collection[Change]) -> dict[str, str]:
 
 def _refusal(knob: str, target: str, error: OSError) -> CastmatesError:
     remedy = "run the study as root" if error.errno in NOT_PERMITTED else "set it by hand"
-    return CastmatesError(f"{knob} cannot be set: {target}: {error.strerror}; {remedy}, {knobs.LEAVE_OUT}.")
+    return CastmatesError(f"{knob} cannot be set: {target}: {error.strerror}; {remedy}, {LEAVE_OUT}.")

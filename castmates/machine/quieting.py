@@ -63,8 +63,8 @@ def uncore_fixed(root: Path, word: str) -> list[Change]:
         wanted = {"lowest": lowest, "highest": highest}.get(word) or int(word) * 1000
         if not lowest <= wanted <= highest or wanted % STEP_KHZ:
             raise CastmatesError(
-                f"{UNCORE} cannot be {word} MHz here: {folder} takes {lowest // 1000} to {highest // 1000} MHz in steps "
-                f"of {STEP_KHZ // 1000}; take one of them, {LEAVE_OUT}."
+                f"{UNCORE} cannot be {word} MHz here: {folder} takes {lowest // 1000} to {highest // 1000} MHz in "
+                f"steps of {STEP_KHZ // 1000}; take one of them, {LEAVE_OUT}."
             )
         now = {name: read_value(UNCORE, folder / name) for name in (LOWEST, HIGHEST)}
         # The limits must never cross, neither now nor when they are put back in the opposite order.

@@ -133,9 +133,9 @@ def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
         for name in PACKAGE_SOURCES
     )
 
+
 def _has_readings(name: str, about: Mapping[str, str]) -> bool:
     """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
     if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
         return False
     return "counters" not in about
-

@@ -216,9 +216,7 @@ def test_a_latency_that_a_killed_process_held_is_let_go_by_the_kernel():
     if not Path("/dev/cpu_dma_latency").exists():
         pytest.skip("this kernel has no /dev/cpu_dma_latency")
     before = wakes_within()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    holder = subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

@@ -166,11 +166,11 @@ def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
         sums = sums[sums[_RUNNING] > 0]
         tables.append((sums["work"] / sums[_RUNNING]).rename("value").reset_index().assign(metric=CPU_CLOCK))
     seen = samples[(samples["metric"] == _MHZ) & (samples["note"].astype(str) == SHOWN_BY_DRIVER)]
-    at_edges = seen.groupby(key, as_index=False)["value"].mean()
+    at_edges = seen.groupby(key)["value"].mean().reset_index()
     tables.append(at_edges.assign(value=at_edges["value"] / 1e3, metric=AT_EDGES))
     events = samples[samples["metric"].isin(_OF_CPUS).to_numpy(dtype=bool)]
     events = events.assign(metric=events["metric"].map(_OF_CPUS))
-    tables.append(events.groupby([*key, "metric"], as_index=False)["value"].sum())
+    tables.append(events.groupby([*key, "metric"])["value"].sum().reset_index())
     return pd.concat(tables, ignore_index=True)
 
 
@@ -179,7 +179,7 @@ def _of_packages(samples: pd.DataFrame) -> pd.DataFrame:
     own = samples[samples["subject"].str.startswith("package") & samples["metric"].isin(_OF_PACKAGES)]
     scopes = own["subject"].str.replace("package", "package ", regex=False)
     own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_PACKAGES))
-    return own.groupby([*_KEY, "metric"], as_index=False)["value"].sum()
+    return own.groupby([*_KEY, "metric"])["value"].sum().reset_index()
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:

@@ -112,7 +112,9 @@ class Packages:
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:
         """List each event with every package of the block that its unit counts, and the CPU through which it does."""
         listed = [(event, cpu, package_of(cpu, self._root)) for event in self._wanted for cpu in event.unit.cpus]
-        return [(event, package, cpu) for event, cpu, package in listed if package is not None and package in self._packages]
+        return [
+            (event, package, cpu) for event, cpu, package in listed if package is not None and package in self._packages
+        ]
 
     def _look(self) -> Edge:
         return Edge(

@@ -56,7 +56,8 @@ def lacking(results: Results) -> str:
 def lacking_power(results: Results) -> str:
     """What would be the evidence for a busy neighbour and was not measured; "" where there is all of it."""
     metrics = set(results.resources["metric"])
-    parts = [] if metrics & {GHZ, CPU_CLOCK, AT_EDGES} else ["the clock while running (cycles over task-clock, APERF over MPERF)"]
+    clocks = {GHZ, CPU_CLOCK, AT_EDGES}
+    parts = [] if metrics & clocks else ["the clock while running (cycles over task-clock, APERF over MPERF)"]
     parts += [] if PACKAGE_POWER in metrics else ["the packages' energy (RAPL)"]
     parts += [] if UNCORE in metrics else ["the uncore clock"]
     parts += [] if metrics & set(EVENTS) else ["throttle events"]

@@ -34,9 +34,9 @@ def used(results: Results) -> str:
     if found[0] >= LONG:
         return f"{words} Within such slices, power limits and heat show in the scene that causes them."
     return (
-        f"{words} What builds up over seconds (a power limit that averages, heat) is spread over all scenes by turns as "
-        "short as these: losses that are due to it are underestimated. The same study with `budget: {slice: 30}` shows "
-        "whether that is so here; `castmates compare` states it."
+        f"{words} What builds up over seconds (a power limit that averages, heat) is spread over all scenes by turns "
+        "as short as these: losses that are due to it are underestimated. The same study with `budget: {slice: 30}` "
+        "shows whether that is so here; `castmates compare` states it."
     )
 
 

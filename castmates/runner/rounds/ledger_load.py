@@ -61,7 +61,7 @@ class Load:
         return reasons
 
     def _neighbours(self, readings: Readings) -> list[str]:
-        """Others' time on CPUs that share a last-level cache with the block, or a package and its memory controllers."""
+        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the block."""
         limits, reasons = self.limits, []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)
