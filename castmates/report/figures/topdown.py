@@ -1,6 +1,5 @@
 """The figure `topdown`: where the slots of each lead's processors go, alone and beside its antagonists."""
 
-
 import pandas as pd
 from matplotlib.figure import Figure
 

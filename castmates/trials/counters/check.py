@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import castmates
 from castmates.errors import CastmatesError
+from castmates.inside import papi
 from castmates.linux.host import memory_bytes
 from castmates.machine import trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.inside import papi
 from castmates.trials.counters import by_papi, methods
 from castmates.trials.counters.program import CannotHere, quiet_cpu
 from castmates.trials.counters.tasks import MIB, Trial, too_large, trials
@@ -33,7 +33,6 @@ class Outcome(NamedTuple):
     judged: Judged
     perf_stat: Judged | None = None
     papi: Judged | None = None
-
 
 
 def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:

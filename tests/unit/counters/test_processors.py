@@ -130,8 +130,16 @@ def test_what_misses_and_what_stalls_is_seen_by_its_name():
         "l2_rqsts.miss",
         "ll_cache_miss_rd",
     } <= missed
-    assert not any(is_miss(name) for name in ("ls_any_fills_from_sys.local_l2", "ls_refills_from_sys.ls_mabresp_lcl_l2",
-                                              "mem_load_retired.l2_hit", "l2_rqsts.references", "instructions"))  # fmt: skip
+    assert not any(
+        is_miss(name)
+        for name in (
+            "ls_any_fills_from_sys.local_l2",
+            "ls_refills_from_sys.ls_mabresp_lcl_l2",
+            "mem_load_retired.l2_hit",
+            "l2_rqsts.references",
+            "instructions",
+        )
+    )
     assert is_miss("LLC-load-misses")
     assert is_stall("memory_activity.stalls_l3_miss")
     assert not is_stall("cycles")

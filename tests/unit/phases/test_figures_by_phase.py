@@ -45,8 +45,18 @@ def made(folder, blocks=3, **more):
                                            "scope": "process", "source": "in-process", "phase": phase,
                                            "seconds": 20 * 0.01 * part * longer})  # fmt: skip
                 for name, value in shares(LOST.get(phase, 0.0) if beside else 0.0, dice).items():
-                    slots.append(same | {"level": BY_NAME[name].level, "metric": name, "value": value,
-                                         "status": "scaled", "scope": "", "source": "by time", "phase": phase})  # fmt: skip
+                    slots.append(
+                        same
+                        | {
+                            "level": BY_NAME[name].level,
+                            "metric": name,
+                            "value": value,
+                            "status": "scaled",
+                            "scope": "",
+                            "source": "by time",
+                            "phase": phase,
+                        }
+                    )
         place = folder / "blocks" / str(company) / str(block)
         assert json.loads((place / "block.json").read_text())
         frame(counted, COUNTERS).to_parquet(place / "counters.parquet", index=False)
@@ -67,7 +77,8 @@ def test_counts_by_phase_are_in_the_picture_and_in_words(usual):
     assert own["backward", "LLC-load-misses"] == pytest.approx(1, abs=0.02)
     assert {"dlrm-train: input", "dlrm-train: forward", "dlrm-train: backward"} <= set(texts(figure))
     told = texts_for("phase_counts", usual)
-    assert "LLC-load-misses in forward of dlrm-train beside stream 3" in told.alternative
+    value = f"{own['forward', 'LLC-load-misses']:.3g} times alone"
+    assert f"LLC-load-misses in forward of dlrm-train beside stream {value}" in told.alternative
     assert "bar: 95 % between launches" in " ".join(texts(figure)).replace("\n", " ")
 
 
