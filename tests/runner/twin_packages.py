@@ -76,7 +76,7 @@ def _starts(program: str | None, word: str) -> bool:
 
 
 def fetch(say: Callable[[str], object]) -> None:
-    """Unpack what this machine lacks of them, and of what they need, into the cache; NoLab explains why that cannot be."""
+    """Unpack what this machine lacks of them, and of what they need; NoLab explains why that cannot be."""
     if reason := unfit(NEEDED):
         raise NoLab(reason)
     say(f"Fetching {', '.join(TWINS)} into {cache()} (once; about 110 MB to fetch, 330 MB unpacked)")
