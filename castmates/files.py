@@ -18,7 +18,7 @@ def cache_folder() -> Path:
 
 
 def _refuse_planted(folder: Path) -> None:
-    """Refuse a cache that another user has put into a folder such as /tmp, which is not theirs: its programs are run."""
+    """Refuse a cache that another user has put into a folder such as /tmp, which is not theirs: we run its programs."""
     try:
         whose, above = folder.lstat().st_uid, folder.absolute().parent.stat().st_uid
     except OSError:  # there is none yet
