@@ -120,4 +120,4 @@ def _is_known(name: str, text: str) -> bool:
 
 
 def _first_line(problem: BaseException) -> str:
-    return (getattr(problem, "strerror", None) or str(problem)).partition("\n")[0]
+    return str(getattr(problem, "strerror", None) or problem).partition("\n")[0]
