@@ -18,15 +18,15 @@ def cache_folder() -> Path:
 
 
 def _refuse_planted(folder: Path) -> None:
-    """Refuse a cache that another user has put into a folder that is not theirs, such as /tmp: programs in it are run."""
+    """Refuse a cache that another user has put into a folder such as /tmp, which is not theirs: we run its programs."""
     try:
         whose, above = folder.lstat().st_uid, folder.absolute().parent.stat().st_uid
     except OSError:  # there is none yet
         return
     if whose not in (0, os.geteuid(), above):
         raise CastmatesError(
-            f"{folder.absolute()} belongs to another user (uid {whose}), and the programs in it would be run; work in a "
-            "folder of your own, or set CASTMATES_CACHE to one."
+            f"{folder.absolute()} belongs to another user (uid {whose}), and the programs in it would be run; work in "
+            "a folder of your own, or set CASTMATES_CACHE to one."
         )
 
 

@@ -208,7 +208,8 @@ def on_captured_machine(project: Project, file: Path) -> Project:
 
     if project.modelled:
         raise CastmatesError(
-            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave it out."
+            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
+            "it out."
         )
     with opened(file) as root:
         elsewhere = Elsewhere(

@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         (
             "doctor",
             doctor,
-            ("castmates doctor", "castmates doctor --all", "castmates doctor --capture machine.json.gz"),
+            ("castmates doctor", "castmates doctor --all", "castmates doctor --capture FILE"),
         ),
         ("workloads", workloads, ()),
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),

@@ -130,7 +130,7 @@ class StudyFolder:
         """Check a name that results bring along: one with a slash would lead out of their folder."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise CastmatesError(
-                f"{self.path}: these results have the name {name!r}, which is no name of a file; they were not written by "
-                "Castmates, so do not use them."
+                f"{self.path}: these results have the name {name!r}, which is no name of a file; they were not written "
+                "by Castmates, so do not use them."
             )
         return name

@@ -12,8 +12,8 @@ def refuse_links(results: StudyFolder) -> None:
     """Raise an error that names a link inside the folder; the folder itself may be one."""
     if link := next(_links(results.path), None):
         raise CastmatesError(
-            f"{link} is a link (to {os.readlink(link)}), which Castmates did not make, and through which it would read or "
-            "write what does not belong to these results; remove it, or put what it leads to in its place."
+            f"{link} is a link (to {link.readlink()}), which Castmates did not make, and through which it would read "
+            "or write what does not belong to these results; remove it, or put what it leads to in its place."
         )
 
 

@@ -211,7 +211,7 @@ def test_roots_cleaning_up_believes_no_journal_of_others(shared, tmp_path, monke
     for folder in ("state", "linked"):
         monkeypatch.setenv("CASTMATES_STATE", str(shared / folder))
         heal()
-        with pytest.raises(CastmatesError, match="can be written by others|cannot be written"):
+        with pytest.raises(CastmatesError, match=r"can(not)? be written"):
             Journal(shared / folder).announce([], "p")
     assert precious.stat().st_uid == os.geteuid()
 

@@ -76,10 +76,10 @@ def _starts(program: str | None, word: str) -> bool:
 
 
 def fetch(say: Callable[[str], object]) -> None:
-    """Unpack what this machine lacks of them, and of what they need, into the cache; NoLab explains why that cannot be."""
+    """Unpack what this machine lacks of them, and of what they need; NoLab explains why that cannot be."""
     if reason := unfit(NEEDED):
         raise NoLab(reason)
-    say(f"Fetching {', '.join(TWINS)} into {cache()} (once; about 110 MB to fetch, 330 MB unpacked)")
+    say(f"Fetching {', '.join(TWINS)} into {cache()} (once; about 60 MB to fetch, 200 MB unpacked)")
     packages = Debian(cache() / "debian")
     shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: older lists
     packages.update()

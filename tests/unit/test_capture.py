@@ -17,11 +17,11 @@ from castmates.machine.capture.capture import opened, read_captured_topology, re
 from castmates.machine.capture.contents import OF_MACHINE, OF_RESCTRL, OF_TRIALS, RESCTRL, keeper_of
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
+from castmates.protocols import Sample
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.trials.capture.bandwidth import in_lines
 from castmates.trials.capture.perf_lists import from_json
 from castmates.trials.capture.registers import OF_AMD, OF_INTEL
-from castmates.protocols import Sample
 from tests.unit import machines, sysfs
 from tests.unit.rdt import trees
 
@@ -39,7 +39,7 @@ NOT_CAPTURED = {
         "swap",
         "read_at",
     ),
-    *("virtualisation", "freezing", "perf", "pqos", "compiler", "tensorflow_python", "git", "tracefs"),
+    *("read_at", "virtualisation", "freezing", "perf", "pqos", "compiler", "tensorflow_python", "git", "tracefs"),
 }
 REDUCED = {"kernel", "cmdline", "distribution"}
 # What a machine's owner would not want to give away, put wherever a file lets a user, a maker or a program put it.
@@ -121,7 +121,8 @@ def owned(tmp_path):
     sysfs.write(
         root / "proc/cmdline",
         "BOOT_IMAGE=/home/alice/vmlinuz root=UUID=deadbeef-1234 ip=10.3.4.5::10.3.4.1:255.255.255.0:db-prod-7:eth0 "
-        "rdt=!l3cat,mba isolcpus=2-3 nosmt mitigations=/home/alice systemd.hostname=db-prod-7 hugepages=acme/5 user=alice",
+        "rdt=!l3cat,mba isolcpus=2-3 nosmt mitigations=/home/alice systemd.hostname=db-prod-7 hugepages=acme/5 "
+        "user=alice",
     )
     sysfs.write(root / "proc/sys/kernel/osrelease", "6.8.0-45-acme-alice1000")
     sysfs.write(root / "proc/sys/kernel/hostname", "db-prod-7")
@@ -304,12 +305,12 @@ def test_no_register_that_names_a_processor_is_read(tmp_path):
 
 def test_perfs_lists_are_kept_without_probes_and_descriptions():
     text = """[
-    {"Unit": "cpu", "EventName": "l2_rqsts.miss", "BriefDescription": "of alice", "Encoding": "cpu/event=0x24,umask=0x3f/"},
+    {"Unit": "cpu", "EventName": "l2_rqsts.miss", "BriefDescription": "of alice", "Encoding": "cpu/event=0x24/"},
     {"EventName": "probe:alice", "EventType": "Tracepoint event"},
     {"MetricName": "tma_info_ipc", "MetricGroup": "Ret;Summary", "MetricExpr": "inst / clk", "ScaleUnit": "1x"},
     ]"""
     assert list(from_json(text)) == [
-        "event l2_rqsts.miss\tcpu\tcpu/event=0x24,umask=0x3f/",
+        "event l2_rqsts.miss\tcpu\tcpu/event=0x24/",
         "metric tma_info_ipc\tRet;Summary\t1x\tinst / clk",
     ]
     assert list(from_json("no json")) == []

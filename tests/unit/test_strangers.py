@@ -1,4 +1,4 @@
-"""What comes from a stranger (a study, results, a crate, the name of a program) is data: docs/privileges.md lists it."""
+"""What comes from a stranger (a study, results, a crate) is data; docs/privileges.md lists what that means."""
 
 import ast
 import json
@@ -49,11 +49,12 @@ def test_a_study_cannot_name_a_folder_outside_of_results(name):
 
 
 def test_a_title_does_not_steer_the_terminal(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("study.yaml").write_text(
+    monkeypatch.chdir(ROOT)
+    study = tmp_path / "study.yaml"
+    study.write_text(
         f"name: stranger\ntitle: {json.dumps(STEERING)}\nleads: [chase]\nantagonists: [stream]\n", encoding="utf-8"
     )
-    done = CliRunner().invoke(app, ["plan", "study.yaml"])
+    done = CliRunner().invoke(app, ["plan", str(study)])
     assert done.exit_code == 0, done.output
     assert "owned" in done.output
     assert not {*STEERING} & {"\x1b", "\x07", "\x9b", "\u202e"} & {*done.output}

@@ -1,1 +1,1 @@
-"""A whole machine in one file, without anything that shows whose machine it is; and such a file in place of a machine."""
+"""A whole machine in one file, without anything that shows whose it is; and a file like that in place of a machine."""

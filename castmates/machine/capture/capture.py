@@ -25,7 +25,7 @@ COMMAND = "castmates doctor --capture"
 
 
 def record(file: Path, root: Path = Path("/"), found_out: Mapping[str, str] | None = None) -> int:
-    """Write a machine, and what was found out about it by asking; return of how many files. Equal ones give equal bytes."""
+    """Write a machine, and what was found out by asking; return how many files. Equal machines give equal bytes."""
     files = captured(root)
     for name, answer in (found_out or {}).items():
         keep = keeper_of(name)
@@ -120,4 +120,4 @@ def _is_known(name: str, text: str) -> bool:
 
 
 def _first_line(problem: BaseException) -> str:
-    return (getattr(problem, "strerror", None) or str(problem)).partition("\n")[0]
+    return str(getattr(problem, "strerror", None) or problem).partition("\n")[0]

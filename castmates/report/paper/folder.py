@@ -48,8 +48,8 @@ class Folder:
         """Where a file of this name is written, which results may have brought along: never outside of the folder."""
         if path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise CastmatesError(
-                f"{path!r} would be written outside of {self.place}: these results were not written by Castmates, so do "
-                "not use them."
+                f"{path!r} would be written outside of {self.place}: these results were not written by Castmates, so "
+                "do not use them."
             )
         return self.place / path
 

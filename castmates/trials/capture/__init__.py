@@ -1,1 +1,1 @@
-"""`castmates doctor --capture`: what kernel files do not show of a machine is asked of its programs, registers and memory."""
+"""What kernel files do not show of a machine, asked of perf, registers and memory for `castmates doctor --capture`."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 WITHIN_S = 60.0
+OF_EVENT = ("Unit", "Encoding")
+OF_METRIC = ("MetricGroup", "ScaleUnit", "MetricExpr")
 # Not all it lists: tracepoints and probes have the names of other people's programs.
 KINDS = ("hw", "sw", "cache", "pmu", "metric")
 
@@ -47,7 +49,7 @@ def from_json(text: str) -> Iterator[str]:
                 [f"metric {name}", *(_word(entry, key) for key in ("MetricGroup", "ScaleUnit", "MetricExpr"))]
             )
         elif name := entry.get("EventName"):
-            yield "\t".join([f"event {name}", *(_word(entry, key) for key in ("Unit", "Encoding"))])
+            yield "\t".join([f"event {name}", *(_word(entry, key) for key in OF_EVENT)])
 
 
 def _word(entry: dict[str, Any], key: str) -> str:

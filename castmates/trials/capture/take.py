@@ -26,7 +26,7 @@ from castmates.workloads import environments
 
 
 def capture(file: Path, envs: Path, cache: Path, say: Say) -> None:
-    """Write this machine into a file, and list what it holds and lacks; resctrl is mounted meanwhile where that works."""
+    """Write this machine into a file, and list what it lacks; resctrl is mounted meanwhile where that works."""
     with machine_lock(COMMAND, wait=False), ExitStack() as exits:
         for sentence in heal().sentences:
             say(sentence)

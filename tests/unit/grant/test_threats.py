@@ -1,4 +1,4 @@
-"""What a user with granted groups can do to others in the kernel's resctrl: nothing. As the fake, like the kernel, answers."""
+"""What a user with granted groups can do to others in resctrl, which the fake answers like the kernel: nothing."""
 
 import errno
 
@@ -23,7 +23,7 @@ def fake(request):
 
 
 def refused(action, *arguments):
-    with pytest.raises(OSError) as problem:  # noqa: PT011 (the number tells)
+    with pytest.raises(OSError) as problem:
         action(*arguments)
     return errno.errorcode[problem.value.errno]
 
