@@ -217,6 +217,7 @@ def layout_of(topology: Topology) -> Layout:
             allowed=cpu.id in topology.allowed,
             isolated=cpu.id in topology.isolated,
             tickless=cpu.id in topology.tickless,
+            cluster=cpu.cluster,
         )
         for cpu in topology.cpus
     ]

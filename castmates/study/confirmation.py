@@ -12,7 +12,7 @@ import yaml
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys, Sweep
-from castmates.study.model import MixRule, Placement, Study
+from castmates.study.model import ArrangedMix, Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys
@@ -72,7 +72,8 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
             "antagonists": [],
-            "mixes": [MixRule(lead=lead.workload, antagonists=[member.workload for member in others])],
+            "mixes": [ArrangedMix(lead=lead.workload, antagonists=[member.workload for member in others])],
+            "mitigations": [],
             "placement": _seats(study.placement, lead, others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
             "cache": study.cache.model_copy(
