@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.linux import cpu_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.added import OURS, driver
@@ -111,11 +112,15 @@ class Project:
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
         programs = mixes.Programs(self.workloads, prepared, placebo)
-        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache), str(self.study_file))
+        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache, self._no_quota()), str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
+
+    def _no_quota(self) -> str:
+        """Why CPU time cannot be given out; "" where it can."""
+        return "" if self.modelled else cpu_quota.lacking()
 
     @cached_property
     def _keys(self) -> dict[str, str]:

@@ -11,7 +11,8 @@ import yaml
 
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys, Sweep
+from castmates.study.cache_keys import Sweep
+from castmates.study.mitigations import sweeps
 from castmates.study.model import ArrangedMix, Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
@@ -77,7 +78,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "placement": _seats(study.placement, lead, others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
             "cache": study.cache.model_copy(
-                update={"sweeps": [_sweep_of(study.cache, plan.cache, partition)], "only": [partition]}
+                update={"sweeps": [_sweep_of(study, plan.cache, partition)], "only": [partition]}
             ),
             "recommend": RecommendKeys(),
             "controls": None,
@@ -103,9 +104,11 @@ def _list(cpus: tuple[int, ...] | list[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def _sweep_of(keys: CacheKeys, cache: Cache, partition: str) -> Sweep:
+def _sweep_of(study: Study, cache: Cache, partition: str) -> Sweep:
     """The sweep that comes to this partition."""
-    for sweep in keys.sweeps:
+    keys = study.cache
+    against = [sweep for rule in study.mitigations for sweep in sweeps(rule).values()]
+    for sweep in [*keys.sweeps, *against]:
         only = keys.model_copy(update={"sweeps": [sweep], "only": []})
         if any(cut.name == partition for cut in cuts(only, cache, "", Notes())):
             return sweep

@@ -32,7 +32,7 @@ def of_mix(rule: Mitigated, key: str, members: Sequence[Member], ground: Ground,
     """The partitions that are tried on the members of a mix, the lead's first, by kind."""
     made: dict[Kind, list[Partition]] = {}
     reasons: dict[Kind, str] = {}
-    for kind, sweep in _sweeps(rule).items():
+    for kind, sweep in sweeps(rule).items():
         if kind in rule.kinds:
             made[kind], reasons[kind] = _under_sweep(kind, sweep, key, members, ground, notes)
     if "quota" in rule.kinds:
@@ -82,7 +82,8 @@ def _elsewhere(mix: str, kind: Kind, moved: Wanted | None, lacking: Mapping[str,
     return Mitigation(mix=mix, kind=kind, arms=arms, reason=reason)
 
 
-def _sweeps(rule: Mitigated) -> dict[Kind, Sweep]:
+def sweeps(rule: Mitigated) -> dict[Kind, Sweep]:
+    """The sweeps of partitions that are tried, by kind."""
     return {
         "ways": Sweep.model_validate({"split": list(rule.ways)}),
         "bandwidth": Sweep.model_validate({"bandwidth": {"antagonists": list(rule.bandwidth)}}),
