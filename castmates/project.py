@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.linux import cpu_quota
+from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.added import OURS, driver
@@ -120,7 +120,7 @@ class Project:
 
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""
-        return "" if self.modelled else cpu_quota.lacking()
+        return "" if self.modelled else no_quota()
 
     @cached_property
     def _keys(self) -> dict[str, str]:
