@@ -61,6 +61,7 @@ class Outline:
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
+    mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -89,6 +90,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
         remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
         notes=plan.notes,
+        mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
     )
 
 

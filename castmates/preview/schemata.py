@@ -62,7 +62,8 @@ def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) ->
 
 def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
     mask = mask_of(share)
-    return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
+    quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
+    return schemata_of(share, places, cache) + quota, masks.size_words(cache.full if mask is None else mask, cache)
 
 
 def _domains(company: Company, layout: Layout) -> tuple[int, ...]:

@@ -128,7 +128,7 @@ def _with_a_place(
             raise CastmatesError(f"{study_file}: {why}.")
         lacking[each.name] = why
         if not each.optional:
-            notes.add(f"mixes: {each.name} is left out: {why}.")
+            notes.add(f"mixes: left out: {why}.")
     return there, lacking
 
 

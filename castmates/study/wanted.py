@@ -1,5 +1,6 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -81,6 +82,11 @@ def reason_against(rule: Mitigated, place: str) -> str:
         return "its neighbours are on other cores already (`distance: smt` puts them on the siblings)"
     now = NEAREST_FIRST.index(rule.distance or "core")
     return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
+
+
+def is_quota(partition: str) -> bool:
+    """Whether a partition of this name limits CPU time and nothing else."""
+    return re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
 
 
 def place_of(mix: str) -> str:
