@@ -1,6 +1,7 @@
 """A study and the layout of a machine -> mixes with every member on its CPUs."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -99,10 +100,13 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
 
 def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, conditions: _Conditions) -> _Seated:
     roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
-    members = [
-        member_of(name, role, seat, programs.workloads[name], programs.prepared[name])
-        for name, role, seat in zip(wanted.members, roles, seats, strict=True)
-    ]
+    members, seen = list[Member](), Counter[str]()
+    for name, role, seat in zip(wanted.members, roles, seats, strict=True):
+        member = member_of(name, role, seat, programs.workloads[name], programs.prepared[name])
+        seen[member.name] += 1
+        if (number := seen[member.name]) > 1:  # on overcommitted CPUs one program may run several times
+            member = member.model_copy(update={"name": f"{member.name}#{number}"})
+        members.append(member)
     return _Seated(wanted, _mix(wanted.name, members, conditions), members)
 
 

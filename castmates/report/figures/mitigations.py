@@ -63,14 +63,13 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
-    chosen = " The best mask was chosen on other launches than those that estimate it." * any(
+    chosen = " The best mask was chosen on other launches." * any(
         row["blocks_choosing"] for row in rows
     )
     return (
-        "What the program and its neighbours lose, in per cent of their rates when each runs alone; of several "
-        f"neighbours the geometric mean. Lines: 95 % t intervals between launches ({units(row['blocks'] for row in rows)})."
-        " Dashed: with nothing done. Below each loss: by how much the program, or its neighbours, are faster (+) or "
-        f"slower (-) than with nothing done, in per cent.{chosen} "
+        "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
+        f"launches ({units(row['blocks'] for row in rows)}). Below each loss: how much faster (+) or slower they are than "
+        f"with nothing done.{chosen} "
     )
 
 
