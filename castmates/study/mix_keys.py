@@ -12,6 +12,7 @@ Distance = Literal["smt", "core", "llc", "socket", "other-socket"]  # nearest fi
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
 MOST_COPIES = 256
 PERIOD = 10  # milliseconds; the usual 100 would be longer than a slice
+LEAST_MS = 1  # that the kernel gives in a period
 QUOTAS_EXPECTED = "a share of CPU time from 1% to 99%, or a list of these"
 ONCE = "each of them once"
 
@@ -28,6 +29,14 @@ def _quotas(value: object) -> tuple[int, ...]:
 def _percent(value: object) -> int:
     text = re.fullmatch(r"(\d{1,2})\s*%", value.strip()) if isinstance(value, str) else None
     return int(text[1]) if text else 0
+
+
+def _long_enough(period: int, info: ValidationInfo) -> int:
+    """Refuse a period in which a quota comes to less than the kernel gives."""
+    least = min(info.data.get("quota") or (100,))
+    if least * period < 100 * LEAST_MS:
+        raise ValueError(f"at least {-(-100 * LEAST_MS // least)}, because the kernel gives no less than 1 ms a period")
+    return period
 
 
 IN_PERCENT = {"type": "string", "pattern": r"^\d{1,2}\s*%$"}
@@ -60,8 +69,13 @@ class CpuShare(Written):
         "a list; each is measured beside the mix without one",
     )
     period: int = Field(
-        default=PERIOD, ge=1, le=1000, description="milliseconds after which the time that 'quota' gives is renewed"
+        default=PERIOD,
+        ge=1,
+        le=1000,
+        validate_default=True,
+        description="milliseconds after which the time that 'quota' gives is renewed",
     )
+    _period = field_validator("period")(_long_enough)
 
 
 class ArrangedMix(MixRule):
@@ -119,5 +133,10 @@ class Mitigated(MixRule):
     code: Ways = Field(default=("25%",), description="ways for the lead's code alone, of half of the cache")
     quota: Quotas = Field(default=(50,), description="CPU time that each antagonist may take, of its CPUs")
     period: int = Field(
-        default=PERIOD, ge=1, le=1000, description="milliseconds after which the time that 'quota' gives is renewed"
+        default=PERIOD,
+        ge=1,
+        le=1000,
+        validate_default=True,
+        description="milliseconds after which the time that 'quota' gives is renewed",
     )
+    _period = field_validator("period")(_long_enough)

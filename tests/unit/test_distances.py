@@ -1,19 +1,28 @@
 """How near antagonists sit, and how many there are: on synthetic machines, in the plan, and in the table."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from castmates.analysis.effects.distances import estimate_distances
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.errors import CastmatesError
+from castmates.report.figures import distances as figure
+from castmates.report.figures.texts import texts_for
+from castmates.report.text.places import AXIS
+from castmates.report.text.words import plain
 from castmates.study import catalogue
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, layout_of
 from castmates.study.spec import Share
 from tests.unit import windows_maker
+from tests.unit.legible import problems
 from tests.unit.machines import layout
 from tests.unit.makers import prepared, study, workloads
+from tests.unit.partition_maker import atoms
+from tests.unit.test_figure_partitions import results as of_effects
 
 XEON, SNC, EPYC = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2", "synthetic-epyc-ccx"
 HYBRID, ARM, SMT_OFF = "synthetic-hybrid-client", "synthetic-arm-no-l3", "synthetic-smt-off"
@@ -183,3 +192,48 @@ def test_a_study_of_one_arrangement_has_no_rows():
     plan = windows_maker.plan([windows_maker.company("c", windows_maker.mix("x@0", "a@1"))], blocks=3)
     windows = windows_maker.written(plan, lambda *_: 1.0)
     assert estimate_distances(plan, windows, estimate_effects(plan, windows, margin=0.02)).empty
+
+
+def results(blocks=4):
+    """A lead beside one, two and four neighbours at four distances."""
+    lead, first = "x@0", {"smt": 9, "core": 1, "socket": 5, "other-socket": 20}
+    mixes = [
+        _placed(lead, [f"a@{cpu + number}" for number in range(count)], place)
+        for place, cpu in first.items()
+        for count in (1, 2, 4)
+        if (place, count) != ("smt", 4)
+    ]
+    plan = windows_maker.plan([windows_maker.company("c", *mixes)], blocks)
+    losses = {mix.name: 0.3 * len(mix.antagonists) / (1 + 3 * number) for number, mix in enumerate(mixes)}
+    rng = np.random.default_rng(3)
+
+    def rate(block, number, scene, member):
+        lost = losses.get(scene.removeprefix("corun:"), 0.0) if member == lead else 0.0
+        return 100 * math.exp(-lost + rng.normal(0, 0.01))
+
+    windows = windows_maker.written(plan, rate)
+    effects = estimate_effects(plan, windows, margin=0.02)
+    table = estimate_distances(plan, windows, effects)
+    return replace(of_effects(atoms(), blocks=blocks), plan=plan, effects=effects, distances=table)
+
+
+def test_the_figure_has_a_line_for_each_number_and_a_place_for_each_distance():
+    drawn, source = figure.draw(results())
+    assert problems(drawn) == []
+    (axes,) = drawn.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        AXIS[place] for place in ("smt", "core", "socket", "other-socket")
+    ]
+    said = [text.get_text() for text in axes.texts]
+    assert set(said) == {"1 neighbour", "2 neighbours", "4 neighbours"}
+    assert len(source) == 11
+    words = texts_for("distances", results()).alternative
+    assert "x beside a: 1 on its siblings 2" in words
+    assert "4 on another socket" in words
+
+
+def test_names_show_the_place_in_words():
+    assert plain("ranking@0+stream@1") == "ranking+stream"
+    assert plain("stream+stream:smt") == "2 \N{MULTIPLICATION SIGN} stream (on its siblings)"
+    assert plain("a@1#2") == "a"
+    assert plain("placebo:1") == "placebo:1"
