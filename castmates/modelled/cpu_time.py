@@ -43,11 +43,12 @@ def _siblings(cpus: Sequence[int], machine: MachineModel) -> list[int]:
 
 
 def _further_cores(cpus: Sequence[int], busy: Mapping[int, float], machine: MachineModel) -> float:
-    """How many cores are busy besides one: on the sockets of these CPUs, where the machine has some."""
+    """How many cores are busy besides one, while a process runs on these CPUs: on its sockets, where there are some."""
     near = {machine.memory_of(machine.domain_of(cpu)) for cpu in cpus}
+    own = {machine.core_of(cpu) for cpu in cpus}
     idle: dict[int, float] = {}
     for cpu, share in busy.items():
-        if machine.sockets is None or machine.memory_of(machine.domain_of(cpu)) in near:
-            core = machine.core_of(cpu)
+        core = machine.core_of(cpu)
+        if core not in own and (machine.sockets is None or machine.memory_of(machine.domain_of(cpu)) in near):
             idle[core] = idle.get(core, 1.0) * (1.0 - share)
-    return sum(1.0 - each for each in idle.values()) - 1.0
+    return sum(1.0 - each for each in idle.values()) + len(own) - 1

@@ -64,9 +64,9 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         begin = time.monotonic()
         _launch(outcome, stage, logs, cache, say)
         with _watched(outcome, stage, say):
+            outcome.hardware |= stage.hardware.about()
             stage.await_ready()
             stage.bound(block.company, _purpose(block))
-            outcome.hardware |= stage.hardware.about()
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)

@@ -25,7 +25,7 @@ from tests.unit.partition_maker import atoms
 from tests.unit.test_figure_partitions import results as of_effects
 
 XEON, SNC, EPYC = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2", "synthetic-epyc-ccx"
-HYBRID, ARM, SMT_OFF = "synthetic-hybrid-client", "synthetic-arm-no-l3", "synthetic-smt-off"
+HYBRID, ARM = "synthetic-hybrid-client", "synthetic-arm-no-l3"
 
 
 def cast(machine, rule, no_quota="", **keys):
@@ -98,7 +98,7 @@ def test_more_neighbours_are_those_before_and_others_beside_the_same_lead():
 @pytest.mark.parametrize(
     ("machine", "distance", "said"),
     [
-        (SMT_OFF, "smt", "needs 1 CPU more on the lead's cores (siblings), but there are none"),
+        (ARM, "smt", "needs 1 CPU more on the lead's cores (siblings), but there are none"),
         (XEON, "socket", "needs 1 core around another last-level cache of the lead's socket, but there are none"),
         (HYBRID, "other-socket", "needs 1 core on another socket, but there are none"),
         (ARM, "core", "needs one more core close to the lead, around the same last-level cache, but there are none"),
@@ -125,14 +125,16 @@ def test_the_same_place_under_two_names_is_noted_and_one_measurement():
 
 
 def test_distances_change_no_mix_that_was_measured_before():
-    def usual(**keys):
+    def usual(machine, **keys):
         one = study(["x"], ["a"], **keys)
         programs = workloads("x", "a")
         there = Programs(programs, prepared(programs), "p")
-        return next(mix for mix in resolve(one, there, Host(layout(EPYC)), "s").mixes if mix.name == "x+a")
+        return next(mix for mix in resolve(one, there, Host(layout(machine)), "s").mixes if mix.name == "x+a")
 
-    more = [{"lead": "x", "antagonists": ["a"], "distance": ["smt", "core", "socket", "other-socket"], "count": [1, 2]}]
-    assert usual() == usual(mixes=more)
+    far = {"lead": "x", "antagonists": ["a"], "distance": ["smt", "core", "socket", "other-socket"]}
+    assert usual(EPYC) == usual(EPYC, mixes=[far])
+    many = {"lead": "x", "antagonists": ["a"], "distance": ["core", "other-socket"], "count": [1, 2, 4]}
+    assert usual(XEON) == usual(XEON, mixes=[many])
     assert Share(member="a@1", ways=3).canonical() == '{"bandwidth":null,"code":null,"member":"a@1","ways":3}'
 
 

@@ -20,7 +20,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
-WHAT, BARS, NUMBERS = 1.72, 1.6, 1.0  # inches for the names, for the bars of one side, for the numbers beside them
+WHAT, BARS, NUMBERS = 1.62, 1.48, 1.17  # inches for the names, for the bars of one side, for the numbers beside them
 HEAD, FOOT = 0.06, 0.42
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text

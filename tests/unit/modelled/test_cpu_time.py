@@ -44,7 +44,7 @@ def test_a_busy_sibling_slows_down_computing_and_an_idle_one_does_not():
 
 
 def test_caches_of_a_socket_share_its_memory_and_those_of_another_do_not():
-    hungry = WorkloadModel(compute=1e-6, accesses=300_000, parallel=16)
+    hungry = WorkloadModel(compute=1e-6, accesses=300_000, parallel=64)
     (alone,) = rates(SERVER, (hungry, (0,), 1.0))
     near, far = (rates(SERVER, (hungry, (0,), 1.0), (hungry, (cpu,), 1.0))[0] for cpu in (4, 8))
     assert near < 0.8 * alone
@@ -72,7 +72,7 @@ def test_a_block_under_a_quota_shows_the_truth_that_it_records(tmp_path):
 
     (block, *_) = project_of(tmp_path, text + QUIET).plan().blocks
     outcome = run_block(block, tmp_path, tmp_path, lambda _: None, lambda: None)
-    rates = {(window.scene.partition, name): window.progress(name).rate for window in outcome.windows
+    rates = {(window.scene.partition, name): window.total(name).rate for window in outcome.windows
              for name in window.scene.active if window.scene.kind == "corun"}  # fmt: skip
     lead, other = (member.name for member in block.company.members)
     assert rates["quota-20", other] < 0.25 * rates[UNMANAGED, other]
