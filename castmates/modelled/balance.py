@@ -132,9 +132,7 @@ class _Part:
     running: float  # share of the time in which it runs
 
     @classmethod
-    def of(
-        cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel
-    ) -> "_Part":
+    def of(cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel) -> "_Part":
         model = actor.model
         serial = model.accesses / model.parallel
         return cls(

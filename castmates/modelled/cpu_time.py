@@ -1,4 +1,4 @@
-"""What processes get of their CPUs' time, and what busy cores and siblings cost them: quotas, overcommitted CPUs, SMT."""
+"""What processes get of their CPUs' time, and what busy cores and siblings cost them: quotas, shared CPUs, SMT."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

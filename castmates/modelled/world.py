@@ -141,9 +141,9 @@ class World:
         """Return a source that is the same whenever the same is asked for."""
         return random.Random("/".join(map(str, (self._seed, *what))))
 
+
 def _granted(actor: Actor) -> tuple[object, ...]:
     """What of a scene decides the luck in it."""
     grant = actor.grant
     quota = (grant.quota,) if grant.quota < 1 else ()
     return (actor.name, grant.masks, grant.throttle, *quota)
-

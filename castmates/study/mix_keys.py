@@ -1,4 +1,4 @@
-"""What a user may write under `mixes` and `mitigations`: who runs beside whom, how near, how many, with how much CPU."""
+"""What a user may write under `mixes` and `mitigations`: who runs beside whom, how near, how many, with what CPU."""
 
 import re
 from typing import Annotated, Literal, get_args

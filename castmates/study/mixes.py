@@ -33,6 +33,7 @@ class Mixes:
     cache: Cache | None = None  # that the partitions were made for
     mitigations: tuple[Mitigation, ...] = ()
 
+
 @dataclass(frozen=True)
 class Programs:
     """What is there to be started."""
@@ -169,7 +170,11 @@ def _with_partitions(
         if antagonists:
             yield each.mix
             quotas = [] if no_quota else [under_quota(quota, antagonists) for quota in each.wanted.quotas]
-            under = [*tried.of(lead, antagonists), *quotas, *(part for tries in against for part in tries.on(each.mix.name))]
+            under = [
+                *tried.of(lead, antagonists),
+                *quotas,
+                *(part for tries in against for part in tries.on(each.mix.name)),
+            ]
             for partition in {partition.canonical(): partition for partition in under}.values():
                 yield _mix(each.mix.name, members, conditions, partition)
         if lead.workload not in alone:

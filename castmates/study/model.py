@@ -249,7 +249,9 @@ class Study(Written):
     def mix_rules(self) -> list[tuple[str, MixRule]]:
         """Every mix that is written out, with the place of its key."""
         places = {"mixes": self.mixes, "mitigations": self.mitigations}
-        return [(f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)]
+        return [
+            (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
+        ]
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

@@ -209,7 +209,11 @@ MOUNTS = """\
     [
         (MOUNTS, "1:cpu:/\n0::/", ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
         (MOUNTS, "0::/user/me", ["/sys/fs/cgroup/unified/user/me", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
-        (MOUNTS.replace(" / ", " /jobs ", 1), "0::/jobs/7", ["/sys/fs/cgroup/unified/7", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
+        (
+            MOUNTS.replace(" / ", " /jobs ", 1),
+            "0::/jobs/7",
+            ["/sys/fs/cgroup/unified/7", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"],
+        ),
         (MOUNTS.replace(" / ", " /jobs ", 1), "0::/other", ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
         (MOUNTS.replace("unified", r"my\040group"), "0::/", ["/sys/fs/cgroup/my group", "/sys/fs/cgroup/cpu"]),
         (MOUNTS.splitlines()[1], "1:cpu:/", ["/sys/fs/cgroup/cpu"]),

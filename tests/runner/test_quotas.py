@@ -132,7 +132,9 @@ def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypat
     under = samples[samples["metric"] == IN_FORCE]
     assert set(under["note"]) == {"5000 10000"}
     assert samples.loc[samples["metric"] == THROTTLED, "value"].sum() > 0
-    corun = windows[(windows["kind"] == "corun") & (windows["role"] == "antagonist")].groupby("partition")["rate"].mean()
+    corun = (
+        windows[(windows["kind"] == "corun") & (windows["role"] == "antagonist")].groupby("partition")["rate"].mean()
+    )
     assert corun["quota-50"] < corun["unmanaged"]
     assert set(_groups()) == before, "no group is left"
     assert stages[0].quotas.members == []

@@ -148,7 +148,9 @@ def test_overcommitted_cpus_are_the_leads_own_and_quotas_are_partitions():
     assert [member.name.partition("@")[2] for member in everyone[1:]] == ["1", "1#2"]  # two processes, two names
     under = [part for mix in found.mixes for part in mix.partitions if mix.antagonists == bare[0].antagonists]
     assert [part.name for part in under] == ["quota-25-every-20ms", "quota-50-every-20ms"]
-    assert [(share.member, share.quota, share.period) for share in under[0].shares] == [(bare[0].antagonists[0], 25, 20)]
+    assert [(share.member, share.quota, share.period) for share in under[0].shares] == [
+        (bare[0].antagonists[0], 25, 20)
+    ]
     assert not under[0].of_cache
 
 

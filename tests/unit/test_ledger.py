@@ -121,7 +121,15 @@ class Case:
 
     def slice(self) -> Slice:
         return Slice(
-            Scene(name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED, shares=self.shares),
+            Scene(
+                name="s",
+                kind="corun",
+                mix="m",
+                active=self.active,
+                placebos=(),
+                partition=UNMANAGED,
+                shares=self.shares,
+            ),
             open_ns=OPEN_NS,
             close_ns=OPEN_NS + int(SECONDS * 1e9),
             switch_ns=OPEN_NS,
@@ -499,12 +507,14 @@ def test_who_has_used_up_its_quota_may_be_silent_until_the_next_period():
     early = [(t_ns, step) for t_ns, step in records(40) if t_ns < OPEN_NS + int(0.4e9)]
     quota = Share(member=BESIDE, quota=20, period=1000)
     values = {(BESIDE, "cpu_s"): 0.4, ("cpu1", "user_s"): 0.4}
-    assert [reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values).reasons()] == ["no progress"]
-    assert Case(steps={BESIDE: early}, values=values, shares=(quota,)).reasons() == []
-    short = quota.model_copy(update={"period": 100})
-    assert [reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values, shares=(short,)).reasons()] == [
+    assert [reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values).reasons()] == [
         "no progress"
     ]
+    assert Case(steps={BESIDE: early}, values=values, shares=(quota,)).reasons() == []
+    short = quota.model_copy(update={"period": 100})
+    assert [
+        reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values, shares=(short,)).reasons()
+    ] == ["no progress"]
 
 
 def test_a_quota_must_be_the_one_that_was_given_and_must_hold():

@@ -49,7 +49,9 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
     assert quota.arms == (("x+a:smt", "quota-50"),)
     for kind in ("core", "socket", "other-socket"):
         assert of_kind(found, kind)[0].arms == ((f"x+a:{kind}", "unmanaged"),)
-    planned_mixes = {(mix.name, part) for mix in found.mixes for part in [p.name for p in mix.partitions] or ["unmanaged"]}
+    planned_mixes = {
+        (mix.name, part) for mix in found.mixes for part in [p.name for p in mix.partitions] or ["unmanaged"]
+    }
     assert {arm for each in found.mitigations for arm in each.arms} < planned_mixes
     assert len({mix.lead for mix in found.mixes}) == 1, "one launch has all of it"
 
@@ -61,7 +63,11 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
         ("ways", NO_CACHE, {"cache": False}),
         ("bandwidth", NO_CACHE, {"cache": False}),
         ("quota", "no controller", {"no_quota": "no controller"}),
-        ("core", "its neighbours are on other cores already (`distance: smt` puts them on the siblings)", {"distance": None}),
+        (
+            "core",
+            "its neighbours are on other cores already (`distance: smt` puts them on the siblings)",
+            {"distance": None},
+        ),
         ("socket", "its neighbours are that far away already", {"distance": "other-socket"}),
         (
             "other-socket",

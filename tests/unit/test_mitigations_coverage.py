@@ -98,8 +98,12 @@ def test_the_intervals_of_a_step_away_hold_the_truth():
 def test_the_losses_by_distance_hold_the_truth():
     table = distant()
     slowdown = np.exp(table["distance"].map(PLACES))
-    assert_told("distances", "slowdown_low", ((table["slowdown_low"] <= slowdown) & (slowdown <= table["slowdown_high"])).mean())
+    assert_told(
+        "distances", "slowdown_low", ((table["slowdown_low"] <= slowdown) & (slowdown <= table["slowdown_high"])).mean()
+    )
     loss = 100 * (1 - 1 / slowdown)
     assert_told(
-        "distances", "degradation_low", ((table["degradation_low"] <= loss) & (loss <= table["degradation_high"])).mean()
+        "distances",
+        "degradation_low",
+        ((table["degradation_low"] <= loss) & (loss <= table["degradation_high"])).mean(),
     )

@@ -103,7 +103,13 @@ def _gains(
 ) -> pd.DataFrame:
     """By how much the lead is faster than at the next nearer place, inside the rounds that have both."""
     compared = [
-        {"row": number, "company": company.id, "member": rows[number].mix.lead, "scene": scenes[1], "baseline_scene": scenes[0]}
+        {
+            "row": number,
+            "company": company.id,
+            "member": rows[number].mix.lead,
+            "scene": scenes[1],
+            "baseline_scene": scenes[0],
+        }
         for company in plan.companies
         for number, other in pairs
         if None not in (scenes := [_scene(rows[each].mix, company.mixes) for each in (number, other)])

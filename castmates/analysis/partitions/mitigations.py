@@ -23,9 +23,7 @@ from castmates.study.wanted import with_place
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round
 ROUND = ["platform", "block", "round"]
-APART = (
-    "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_block')"
-)
+APART = "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_block')"
 TOO_FEW = "too few launches to choose a mask on some and estimate it on others: it takes five"
 NO_DATA = "not measured yet"
 

@@ -119,7 +119,9 @@ def _line(axes: Axes, at: Sequence[tuple[float, dict[str, object]]], look: Look)
         ends = "" if math.isnan(low) else f" {interval(low, high)}"
         if ends:
             axes.plot([x, x], [low, high], color=colour, linewidth=1.2, zorder=3)
-        words.append(f"{counted(int(str(row['count'])), 'neighbour')} {WORDS[str(row['distance'])]}: {number(loss)} %{ends}")
+        words.append(
+            f"{counted(int(str(row['count'])), 'neighbour')} {WORDS[str(row['distance'])]}: {number(loss)} %{ends}"
+        )
     faces = ["white" if row["verdict"] in HOLLOW else colour for _, row in at]
     marks = axes.scatter(
         [x for x, _ in at], losses, s=16, marker=marker, c=faces, edgecolors=colour, linewidths=0.8, zorder=4

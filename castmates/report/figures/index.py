@@ -17,7 +17,9 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
 
 Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
-Need = Literal["", "mitigations", "distances", "partitions", "monitor", "events", "topdown", "profile", "phases", "programs"]
+Need = Literal[
+    "", "mitigations", "distances", "partitions", "monitor", "events", "topdown", "profile", "phases", "programs"
+]
 
 
 class Drawing(Protocol):

@@ -1,4 +1,4 @@
-"""The figure `mitigations`: for each mix, what each thing that can be done leaves the program and its neighbours to lose."""
+"""The figure `mitigations`: what the program and its neighbours lose under each thing that can be done for a mix."""
 
 import math
 import textwrap
@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.mitigations import NOTHING
 from castmates.report.figures.neighbours import other_looks
-from castmates.report.figures.panels import SmallPrint, axes_at, finish, fitting, lines_across, small_print, without_axis
+from castmates.report.figures.panels import (
+    SmallPrint,
+    axes_at,
+    finish,
+    fitting,
+    lines_across,
+    small_print,
+    without_axis,
+)
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
@@ -63,9 +71,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
-    chosen = " The best mask was chosen on other launches." * any(
-        row["blocks_choosing"] for row in rows
-    )
+    chosen = " The best mask was chosen on other launches." * any(row["blocks_choosing"] for row in rows)
     return (
         "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
         f"launches ({units(row['blocks'] for row in rows)}). Below each loss: how much faster (+) or slower they are than "

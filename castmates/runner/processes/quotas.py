@@ -50,8 +50,8 @@ class Quotas:
                 cpu_quota.bound(bounded.group, *wanted)
             except OSError as error:
                 raise CastmatesError(
-                    f"the CPU time of {name} cannot be bounded in {bounded.group} ({error.strerror}); take its quota out "
-                    "of the study, or see `castmates doctor`."
+                    f"the CPU time of {name} cannot be bounded in {bounded.group} ({error.strerror}); take its quota "
+                    "out of the study."
                 ) from None
             self._asked[name] = wanted
 
@@ -139,7 +139,7 @@ def _moved(hierarchy: Path, number: int, name: str, pids: Sequence[int]) -> Path
 
 
 def _handed_down(root: Path, purpose: str) -> Journal | None:
-    """Hand the controller down to the groups in `root`, which is ours alone; what is changed above it is written down."""
+    """Hand the controller down to the groups in `root`, which is ours; what is changed above it is written down."""
     above, journal = root.parent / cpu_quota.HANDED_DOWN, None
     if not cpu_quota.can_hand_down(root):
         if not cpu_quota.can_hand_down(root.parent):

@@ -91,9 +91,7 @@ def first_settle(design: Design, steps: Steps, lead: str) -> float:
     return max(design.settle, of_steps)
 
 
-def pace_of(
-    design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float, period_s: float = 0.0
-) -> Pace:
+def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float, period_s: float = 0.0) -> Pace:
     """Choose the length of slices: the study's, or the shortest that serves the lead, the switch and the settling."""
     wishes = {
         f"{STEPS} steps of the lead": settle_s + (STEPS + 1) * _longest_of(lead, steps),

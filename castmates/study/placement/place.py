@@ -38,8 +38,8 @@ def refuse_two_deciders(asked: Asked, needs: Sequence[Need], study_file: str) ->
     rule = next((name for name in ("llc", "smt", "antagonists") if getattr(asked, name) is not None), None)
     if placed and rule:
         raise CastmatesError(
-            f"{study_file}: {asked.quote(rule)} contradicts the mix {placed.name}: both decide where the antagonists sit; "
-            "take one of them out."
+            f"{study_file}: {asked.quote(rule)} contradicts the mix {placed.name}: both decide where the antagonists "
+            "sit; take one of them out."
         )
 
 
