@@ -90,8 +90,9 @@ def test_amounts_that_are_listed_are_mitigations_each():
     ]  # fmt: skip
 
 
-def tried(partitions=(split(4), split(8)), blocks=10, apart=False) -> Plan:
+def tried(blocks=10, apart=False) -> Plan:
     """A mix with its neighbour on a sibling, under partitions, and with its neighbour on another socket."""
+    partitions = split(4), split(8)
     base = windows_maker.mix(LEAD, STREAM)
     far = windows_maker.mix(LEAD, AWAY).model_copy(update={"name": f"{base.name}:other-socket"})
     quota = Partition(name="quota-50", shares=(Share(member=STREAM, quota=50, period=10),))
@@ -112,7 +113,7 @@ LOSSES = {"split-4": (0.2, 0.5), "split-8": (0.1, 0.7), "quota-50": (0.15, 0.9),
 FAR = (0.02, 0.01)
 
 
-def windows(plan, lucky=lambda block: 0.0):
+def windows(plan, lucky=lambda _: 0.0):
     """`lucky` is what a launch adds to the lead's loss under split-8."""
 
     def rate(block, number, scene, member):

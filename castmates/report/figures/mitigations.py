@@ -160,11 +160,12 @@ def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, f
         axes.axvline(before, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
     for place, row in enumerate(panel.rows):
         if math.isnan(row[f"{name}_pct"]):
-            if name == "loss":
+            if name != "loss" and math.isnan(row["loss_pct"]):  # drawn with the axes that come last, so that nothing covers it
                 words = textwrap.shorten(row["reason"] or "no number", LETTERS, placeholder=" …")
                 axes.annotate(
-                    words, (0, place), xycoords=("axes fraction", "data"), xytext=(3, 0), textcoords="offset points",
-                    fontsize=SMALL, color=GREY, va="center", annotation_clip=False, fontstyle="italic",
+                    words, (0, place), xycoords=("axes fraction", "data"), xytext=(4 - 72 * (BARS + NUMBERS + 0.04), 0),
+                    textcoords="offset points", fontsize=SMALL, color=GREY, va="center", annotation_clip=False,
+                    fontstyle="italic", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=5,
                 )  # fmt: skip
             continue
         _bar(axes, row, name, place, colour)

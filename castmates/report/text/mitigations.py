@@ -32,7 +32,7 @@ def amount_of(row: Row) -> str:
         best = f"best of {row['candidates']}: " if row["how"] == CHOSEN else ""
         return f"{best}{partition}"
     if match := re.search(r"-mb(\d+)$", partition):
-        return f"to {match[1]}"
+        return f"MB {match[1]}"
     if match := re.fullmatch(r"quota-(\d+)(?:-every-(\d+)ms)?", partition):
         return f"to {match[1]} %" + (f" of each {match[2]} ms" if match[2] else "")
     return partition
