@@ -11,6 +11,7 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
@@ -28,12 +29,13 @@ from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
-from castmates.study.model import Catalogue, MixRule, Study, Workload
+from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Plan, Prepared
+from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
@@ -140,15 +142,22 @@ class Project:
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
         peak = None if self.modelled or self.elsewhere else Peak.of(MEMORY_PEAK.read(cache_folder()))
-        alone = [MixRule.model_construct(lead=lead, antagonists=[]) for lead in self.study.leads]
-        asked = [*mixes.rules(self.study), *alone, *(rule for _, rule in self.study.control_rules)]
-        programs = mixes.Programs(at_peak(self.workloads, asked, layout, peak), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak)
+        together = [
+            *(each.members for each in wanted(self.study)),
+            *((lead,) for lead in self.study.leads),
+            *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
+        ]
+        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
+        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota())
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
+
+    def _no_quota(self) -> str:
+        """Why CPU time cannot be given out; "" where it can."""
+        return "" if self.modelled or self.elsewhere else no_quota()
 
     @cached_property
     def _keys(self) -> dict[str, str]:
@@ -272,6 +281,7 @@ def layout_of(topology: Topology) -> Layout:
             allowed=cpu.id in topology.allowed,
             isolated=cpu.id in topology.isolated,
             tickless=cpu.id in topology.tickless,
+            cluster=cpu.cluster,
         )
         for cpu in topology.cpus
     ]

@@ -78,6 +78,17 @@ def _cgroup() -> str:
     return "" if find_home() else "no cgroup v2 hierarchy in which this user may make a group"
 
 
+def _cpu_quota() -> str:
+    from castmates.linux import cgroups, cpu_quota
+
+    places = cgroups.here(cgroups.cpu_of_version_1)
+    if any(os.access(place, os.W_OK) for place in places):
+        return ""
+    home = None if places else cgroups.find_home()
+    reached = home is not None and cpu_quota.can_hand_down(home) and os.access(home / cpu_quota.HANDED_DOWN, os.W_OK)
+    return "" if reached else "no control group in which this user may bound CPU time"
+
+
 def _compiler() -> str:
     from castmates.workloads.native.build import find_compiler
 
@@ -136,6 +147,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "no-resctrl": _no_resctrl,
     "events": _events,
     "cgroup": _cgroup,
+    "cpu-quota": _cpu_quota,
     "compiler": _compiler,
     "perf": _program("perf", "linux-perf"),
     "objdump": _program("objdump", "binutils"),

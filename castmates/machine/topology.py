@@ -26,6 +26,7 @@ class Cpu:
     siblings: tuple[int, ...]  # online CPUs of the same core, itself included
     online: bool
     kind: str | None  # on machines with unequal cores: "core", "atom", "lowpower" or "capacity 512"
+    cluster: int | None = None  # the first CPU of those that share a cache below the last level with several cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ def read_topology(root: Path = Path("/")) -> Topology:
                 siblings=siblings,
                 online=cpu in online,
                 kind=kinds.get(cpu),
+                cluster=_cluster(caches.get(cpu, {}), siblings),
             )
         )
     permitted = _affinity(root)
@@ -281,6 +283,13 @@ def _last_level(caches: Mapping[int, Mapping[int, _Cache]]) -> tuple[CacheDomain
         CacheDomain(number, level, last[cpus[0]].bytes, last[cpus[0]].ways, tuple(cpus))
         for number, cpus in sorted(members.items())
     )
+
+
+def _cluster(caches: Mapping[int, _Cache], siblings: tuple[int, ...]) -> int | None:
+    """The first CPU of the cores that share the largest cache below the last level; None where no other core does."""
+    below = sorted(caches)[:-1]
+    shared = caches[below[-1]].shared if below else None
+    return min(shared) if shared and set(shared) - set(siblings) else None
 
 
 def _kinds(root: Path, ids: list[int]) -> dict[int, str]:

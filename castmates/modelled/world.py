@@ -149,7 +149,7 @@ class World:
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:
         """Return the factor on a process's rate: launch, its effect on this scene, wandering, the machine's walk."""
         noise = self.machine.noise
-        place = sorted((actor.name, actor.grant.masks, actor.grant.throttle) for actor in actors)
+        place = sorted(_granted(actor) for actor in actors)
         parts = (
             self._random("launch", name).gauss(0, noise.launch),
             self._random("scene", place, name).gauss(0, noise.scene),
@@ -169,3 +169,10 @@ class World:
     def _random(self, *what: object) -> random.Random:
         """Return a source that is the same whenever the same is asked for."""
         return random.Random("/".join(map(str, (self._seed, *what))))
+
+
+def _granted(actor: Actor) -> tuple[object, ...]:
+    """What of a scene decides the luck in it."""
+    grant = actor.grant
+    quota = (grant.quota,) if grant.quota < 1 else ()
+    return (actor.name, grant.masks, grant.throttle, *quota)

@@ -13,6 +13,7 @@ from castmates import plugins
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.distances import estimate_distances
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.stamps import stamps_table
@@ -26,6 +27,7 @@ from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
+from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
@@ -66,6 +68,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
         "system": lambda: system_metrics(plan, windows, plugins.added("metrics", _wrong, taken=METRICS)),
         "margins": lambda: margins(plan, windows),
+        "mitigations": lambda: estimate_mitigations(plan, windows, terms.margin),
     }
     make_folder(output)
     made = output / ".new"  # all of them, or none
@@ -104,10 +107,12 @@ def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: State
     effects = estimate_effects(plan, windows, terms.margin, terms.level, held, peak)
     controls = estimate_controls(plan, windows, terms.margin)
     attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held)
+    distances = estimate_distances(plan, windows, effects)
     stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)
     write_table(effects, folder / "effects")
     write_table(controls, folder / "controls")
     write_table(attribution, folder / "attribution")
+    write_table(distances, folder / "distances")
     write_table(stamps, folder / "stamps")
 
 

@@ -62,6 +62,7 @@ class Outline:
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -91,6 +92,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
         notes=plan.notes,
         cautions=plan.cautions,
+        mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
     )
 
 

@@ -75,7 +75,8 @@ def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, st
     mask = mask_of(share)
     size = masks.size_words(cache.full if mask is None else mask, cache)
     mark = " or more" if cut_by_any((share.ways, share.code), cache) else ""
-    return schemata_of(share, places, cache), f"{size}{mark}"
+    quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
+    return schemata_of(share, places, cache) + quota, f"{size}{mark}"
 
 
 def _domains(company: Company, layout: Layout) -> tuple[int, ...]:

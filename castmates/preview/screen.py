@@ -105,10 +105,21 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
+    if outline.mitigations:
+        yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
         yield "Not on this machine", Text.assemble(", ".join(outline.not_here), "   ", ("castmates doctor", "cyan"))
+
+
+def _mitigations(outline: Outline) -> Iterator[str]:
+    """What is tried against the loss of each mix, and what cannot be tried here."""
+    for mix in dict.fromkeys(mix for mix, _, _ in outline.mitigations):
+        own = [(kind, reason) for name, kind, reason in outline.mitigations if name == mix]
+        tried = dict.fromkeys(kind for kind, reason in own if not reason)
+        yield f"{mix}: {listed(list(tried)) or 'nothing can be tried here'}"
+        yield from (f"not {kind}: {reason}" for kind, reason in own if reason)
 
 
 def chances_words(chances: Chances) -> Iterator[str]:

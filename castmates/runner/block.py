@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -29,6 +30,7 @@ from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.processor_record import processor_record
+from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
@@ -67,6 +69,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
+            stage.bound(block.company, _purpose(block))
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)
@@ -107,12 +110,14 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
+    if any(share.quota for scene in block.company.scenes for share in scene.shares):
+        hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
     return stage.watched(hardware, [member.name for member in block.company.members])
 
 
 def _cache_request(block: Block) -> CacheRequest:
     """Return what the block wants of the cache."""
-    shares = [share for scene in block.company.scenes for share in scene.shares]
+    shares = [share for scene in block.company.scenes for share in scene.shares if share.of_cache]
     return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),

@@ -1,13 +1,13 @@
 """The memory bandwidth that was measured as the most of this machine, and workloads that are given a share of it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.study.catalogue import Workloads
-from castmates.study.model import MixRule, Workload
+from castmates.study.model import Workload
 from castmates.study.placement.layout import Layout
 
 MODES = ("read", "triad")  # of the kernel `stream`; each has its own peak, in bytes that the program reads and writes
@@ -67,9 +67,10 @@ def needs_peak(workload: Workload) -> str:
     return f"has a rate of {workload.options['rate']} of this machine's peak" if _share(workload) else ""
 
 
-def at_peak(workloads: Workloads, rules: Iterable[MixRule], layout: Layout, peak: Peak | None) -> dict[str, Workload]:
+def at_peak(
+    workloads: Workloads, mixes: Sequence[Sequence[str]], layout: Layout, peak: Peak | None
+) -> dict[str, Workload]:
     """The workloads with CPUs and rates as the peak gives them; those that no mix names are left as they are."""
-    mixes = [[rule.lead, *rule.antagonists] for rule in rules]
     fitted = dict(workloads)
     for name in dict.fromkeys(name for mix in mixes for name in mix):
         if not (why := needs_peak(workloads[name])):

@@ -16,6 +16,8 @@ from pydantic import (
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
+from castmates.study.mix_keys import ArrangedMix, Mitigated
+from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.recommend_keys import RecommendKeys
@@ -124,15 +126,6 @@ class Catalogue(Written):
         description="installations of suites that plug-ins know, by the suite's name (docs/plugins.md)",
     )
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
-
-
-class MixRule(Written):
-    """One lead and the antagonists that run beside it at the same time."""
-
-    lead: Name = Field(description="the workload whose loss is studied")
-    antagonists: list[Name] = Field(
-        min_length=1, description="the workloads beside it; a name twice means two instances"
-    )
 
 
 class Placement(Written):
@@ -249,7 +242,12 @@ class Study(Written):
     question: str = Field(default="", description="one sentence for the report: what this study wants to know")
     leads: list[Name] = Field(default_factory=list, description="each is put beside each of the antagonists")
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
-    mixes: list[MixRule] = Field(default_factory=list, description="further mixes, also of several antagonists at once")
+    mixes: list[ArrangedMix] = Field(
+        default_factory=list, description="further mixes, also of several antagonists at once"
+    )
+    mitigations: list[Mitigated] = Field(
+        default_factory=list, description="mixes, and what is tried against their losses (docs/partitions.md)"
+    )
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
     catalogue: str | None = Field(
         default=None,
@@ -286,6 +284,14 @@ class Study(Written):
         if attribution.isolated is not None and cache is not None and not cache.sweeps:
             raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
         return attribution
+
+    @property
+    def mix_rules(self) -> list[tuple[str, MixRule]]:
+        """Every mix that is written out, with the place of its key."""
+        places = {"mixes": self.mixes, "mitigations": self.mitigations}
+        return [
+            (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
+        ]
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

@@ -12,7 +12,8 @@ from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-LATER = ("io_ways", "tied", "registers", "power")  # keys of a machine that came after its first release
+# Keys of the machine that came after its first release.
+LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
 
 
 class WorkingSet(Written):
@@ -121,6 +122,16 @@ class MachineModel(Written):
     miss: float = Field(default=80.0, gt=0, description="nanoseconds more where it misses and memory is idle")
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
     turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
+    threads: int = Field(default=1, ge=1, le=2, description="CPUs of each core")
+    sibling: Percentage = Field(
+        default=0.5, description="time that a busy sibling adds to computing", validate_default=True
+    )
+    sockets: int | None = Field(
+        default=None,
+        ge=1,
+        le=16,
+        description="sockets, each with one memory for its last-level caches; if left out, each cache is one",
+    )
     noise: Noise = Noise()
     io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
     tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
@@ -129,12 +140,6 @@ class MachineModel(Written):
         default=None, description="a limit on average power; without one, the clock is always the full one"
     )
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: models from before stay what they are."""
-        unused = ("0", False, None)
-        return {name: value for name, value in plain(self).items() if name not in LATER or value not in unused}
-
     @field_validator("io_ways")
     @classmethod
     def _a_mask_of_its_ways(cls, written: str, info: ValidationInfo) -> str:
@@ -142,12 +147,25 @@ class MachineModel(Written):
             raise ValueError("a mask of ways that the cache has")
         return written
 
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older studies have no words for, so that their machine stays what it is."""
+        usual = {name: type(self).model_fields[name].default for name in LATER}
+        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}
+
     @field_validator("least_ways")
     @classmethod
     def _no_more_than_there_are(cls, least: int, info: ValidationInfo) -> int:
         if least > info.data.get("ways", least):
             raise ValueError("no more than there are 'ways'")
         return least
+
+    @field_validator("sockets")
+    @classmethod
+    def _whole_caches(cls, sockets: int | None, info: ValidationInfo) -> int | None:
+        if sockets is not None and info.data.get("domains", sockets) % sockets:
+            raise ValueError("a number by which the last-level caches ('domains') can be divided")
+        return sockets
 
     @field_validator("way_size")
     @classmethod
@@ -186,13 +204,32 @@ class MachineModel(Written):
         """The mask of the ways that are given together only."""
         return self.shareable if self.tied else 0
 
-    def around(self, domain: int) -> range:
+    @property
+    def all_cores(self) -> int:
+        """The cores of the whole machine; first each has one CPU, then each its second one."""
+        return self.domains * self.cores
+
+    @property
+    def memories(self) -> int:
+        """How many memories there are, one of each socket."""
+        return self.sockets or self.domains
+
+    def around(self, domain: int) -> tuple[int, ...]:
         """The CPUs around this cache."""
-        return range(domain * self.cores, (domain + 1) * self.cores)
+        cores = range(domain * self.cores, (domain + 1) * self.cores)
+        return tuple(thread * self.all_cores + core for thread in range(self.threads) for core in cores)
+
+    def core_of(self, cpu: int) -> int:
+        """The core of this CPU."""
+        return cpu % self.all_cores
 
     def domain_of(self, cpu: int) -> int:
         """The cache around which this CPU is."""
-        return cpu // self.cores
+        return self.core_of(cpu) // self.cores
+
+    def memory_of(self, domain: int) -> int:
+        """The memory behind this cache."""
+        return domain * self.memories // self.domains
 
 
 def cache_of(machine: MachineModel) -> Cache:
@@ -213,11 +250,17 @@ def cache_of(machine: MachineModel) -> Cache:
 
 
 def layout_of(machine: MachineModel) -> Layout:
-    """Its CPUs: single-threaded cores, numbered from cache to cache, each cache a package and a memory node."""
-    everyone = range(machine.domains * machine.cores)
-    where = {cpu: machine.domain_of(cpu) for cpu in everyone}
+    """Its CPUs, numbered from cache to cache, the siblings after all cores; each socket is a memory node."""
+    everyone = range(machine.threads * machine.all_cores)
+    memories = range(machine.memories)
+
+    def cpu_of(cpu: int) -> Cpu:
+        domain = machine.domain_of(cpu)
+        memory = machine.memory_of(domain)
+        return Cpu(id=cpu, core=machine.core_of(cpu), llc=domain, node=memory, package=memory)
+
     return Layout(
-        tuple(Cpu(id=cpu, core=cpu, llc=where[cpu], node=where[cpu], package=where[cpu]) for cpu in everyone),
-        memory=tuple(range(machine.domains)),
-        distances={(a, b): 10 if a == b else 20 for a in range(machine.domains) for b in range(machine.domains)},
+        tuple(map(cpu_of, everyone)),
+        memory=tuple(memories),
+        distances={(a, b): 10 if a == b else 20 for a in memories for b in memories},
     )

@@ -102,6 +102,7 @@ def extend(
         notes=placed.notes,
         cache=placed.cache,
         cautions=placed.cautions,
+        mitigations=placed.mitigations,
     )
 
 

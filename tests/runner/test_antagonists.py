@@ -38,8 +38,7 @@ def test_the_catalogue_says_what_the_kernels_understand(kernels, file):
     path = Path(__file__).parents[2] / f"config/workloads/{file}.yaml"
     entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
     workloads = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
-    rules = [MixRule(lead=name, antagonists=[name]) for name in workloads]
-    workloads = at_peak(workloads, rules, Layout((Cpu(0, 0, package=0),)), PEAK)
+    workloads = at_peak(workloads, [[name, name] for name in workloads], Layout((Cpu(0, 0, package=0),)), PEAK)
     for name, workload in workloads.items():
         words = [word.replace("{cpus}", "2") for word in workload.words[1:]]
         status, out, err = run([kernels / workload.words[0], *words, "--help"])

@@ -52,7 +52,7 @@ def test_a_record_without_a_curve_is_none(broken):
     assert Peak.of(broken) is None
 
 
-RULES = [MixRule(lead="x", antagonists=["stream-socket"]), MixRule(lead="y", antagonists=["dial"])]
+MIXES = [["x", "stream-socket"], ["y", "dial"]]
 PROGRAMS = {
     "x": stream(cores=4),
     "y": stream(),
@@ -63,7 +63,7 @@ PROGRAMS = {
 
 
 def test_as_many_cores_as_saturate_and_a_rate_that_is_a_share():
-    found = at_peak(PROGRAMS, RULES, cores(64, 64), SERVER)
+    found = at_peak(PROGRAMS, MIXES, cores(64, 64), SERVER)
     assert found["stream-socket"].cores == 32
     assert found["dial"].options["rate"] == "180GB/s"
     assert found["x"] == PROGRAMS["x"]
@@ -72,7 +72,7 @@ def test_as_many_cores_as_saturate_and_a_rate_that_is_a_share():
 
 @pytest.mark.parametrize(("layout", "given"), [(cores(16), 11), (cores(6), 1), (cores(5), 1), (cores(2), 1)])
 def test_no_more_cores_than_the_lead_and_the_runner_leave(layout, given):
-    assert at_peak(PROGRAMS, RULES, layout, SERVER)["stream-socket"].cores == given
+    assert at_peak(PROGRAMS, MIXES, layout, SERVER)["stream-socket"].cores == given
 
 
 def test_two_cores_leave_one_beside_a_lead():
@@ -82,8 +82,8 @@ def test_two_cores_leave_one_beside_a_lead():
 @pytest.mark.parametrize("name", ["stream-socket", "dial"])
 def test_without_a_peak_it_is_one_sentence_with_the_command(name):
     with pytest.raises(CastmatesError, match=rf"the workload '{name}' .* run `castmates doctor --memory-peak`"):
-        at_peak(PROGRAMS, [MixRule(lead="y", antagonists=[name])], cores(4), None)
-    assert at_peak(PROGRAMS, [MixRule(lead="y", antagonists=["x"])], cores(4), None) == PROGRAMS
+        at_peak(PROGRAMS, [["y", name]], cores(4), None)
+    assert at_peak(PROGRAMS, [["y", "x"]], cores(4), None) == PROGRAMS
 
 
 def test_the_ladder_ends_with_all():

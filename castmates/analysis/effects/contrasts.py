@@ -13,6 +13,7 @@ from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
 from castmates.study.schedule import stretch_of
 from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
+from castmates.study.wanted import with_place
 
 CONTRASTS: Columns = {
     "row": "int64",  # number of the table's row; equal where companies are pooled
@@ -162,7 +163,7 @@ def _of_scene(
             "member": member,
             "role": role,
             "lead": workload_of(mix.lead),
-            "antagonists": "+".join(workload_of(name) for name in mix.antagonists),
+            "antagonists": with_place("+".join(workload_of(name) for name in mix.antagonists), mix.name),
             "company": company.id,
             "scene": under(scene, name),
             "baseline_scene": baseline_scene,

@@ -68,8 +68,8 @@ def isolating(
     lone = lone.assign(how=NAMED if named else ONLY, blocks_choosing=0)
     several = groups[groups["candidates"] > 1]
     gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
-    gains = gains.merge(_choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
-    chosen = several.merge(_best(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
+    gains = gains.merge(choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
+    chosen = several.merge(best_of(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
     partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
     return partitions, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
 
@@ -82,7 +82,7 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
     return both.groupby([*GROUP, "partition", *BLOCK], observed=True)["gain"].mean().reset_index()
 
 
-def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
+def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
 
     Each company gives two fifths of its blocks, rounded down; then those that were rounded down most give one more, so
@@ -102,7 +102,7 @@ def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     return launches.assign(choosing=choosing.reindex(launches.index).astype(bool))
 
 
-def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def best_of(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Of the partitions with enough blocks on either side, the one that gives back most on those that choose."""
     by = [*GROUP, "partition"]
     mean = gains[gains["choosing"]].groupby(by, observed=True)["gain"].agg(["mean", "size"])

@@ -17,7 +17,19 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
 
 Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
-Need = Literal["", "partitions", "monitor", "events", "topdown", "profile", "phases", "topdown of phases", "programs"]
+Need = Literal[
+    "",
+    "mitigations",
+    "distances",
+    "partitions",
+    "monitor",
+    "events",
+    "topdown",
+    "profile",
+    "phases",
+    "topdown of phases",
+    "programs",
+]
 
 
 class Drawing(Protocol):
@@ -56,6 +68,8 @@ class Figure(NamedTuple):
 FIGURES = {
     row.name: row
     for row in (
+        Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
+        Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("steptimes", "How long steps take", "losses"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
@@ -89,6 +103,8 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {
         "": True,
+        "mitigations": study is not None and bool(study.mitigations),
+        "distances": study is not None and any(rule.is_arranged for rule in study.mixes),
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,

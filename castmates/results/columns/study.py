@@ -267,6 +267,64 @@ RESOURCES: Columns = {
     "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
 }
 
+# tables/mitigations.csv: what is tried against the loss of a mix, beside nothing done; a row per mix × mitigation.
+MITIGATIONS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+", with their distance after ":" where the mix has one
+    "mitigation": "str",  # unmanaged (nothing is done), ways, bandwidth, code, core, socket, other-socket, quota
+    "partition": "str",  # under which it was measured; "" for none
+    "how": "str",  # the partition is the only one, or was chosen
+    "candidates": "int64",  # partitions of which it is one
+    "blocks_choosing": "int64",  # that chose it, and do not estimate
+    "loss_pct": "float64",  # of the lead against solo: 100 × (1 - 1/slowdown)
+    "loss_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
+    "loss_high": "float64",
+    "gain_pct": "float64",  # by how much the lead's rate is above that with nothing done
+    "gain_low": "float64",
+    "gain_high": "float64",
+    "others_loss_pct": "float64",  # of the antagonists against being alone: geometric mean over them
+    "others_loss_low": "float64",
+    "others_loss_high": "float64",
+    "cost_pct": "float64",  # by how much the antagonists' rate is below that with nothing done
+    "cost_low": "float64",
+    "cost_high": "float64",
+    "blocks": "int64",  # that estimate
+    "rounds": "int64",
+    "p_value": "float64",  # of the gain
+    "p_holm": "float64",  # adjusted over the mitigations of the mix
+    "verdict": "str",  # of the gain: faster (it gives back), slower, equivalent, unclear, too few blocks, no data
+    "reason": "str",  # why it was not tried, or has no number
+    "platform": "str",
+}
+
+# tables/distances.csv: the loss of a lead by number and nearness of its antagonists; a row per lead × antagonists ×
+# distance × count, where a study varies one of them.
+DISTANCES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # those that are there `count` times, joined by "+"
+    "distance": "str",  # cpu (the lead's own), smt, core, llc, socket, other-socket; "" where placement chose
+    "count": "int64",
+    "slowdown": "float64",  # against solo, as in effects
+    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "verdict": "str",  # as in effects
+    "nearer": "str",  # the next nearer distance with as many antagonists; "" for none
+    "gain_pct": "float64",  # by how much the lead's rate is above that at the nearer one, inside rounds
+    "gain_low": "float64",  # 95 % between launches
+    "gain_high": "float64",
+    "gain_blocks": "int64",
+    "platform": "str",
+}
+
 # What estimate_effects leaves.
 STUDY_TABLES: Mapping[str, Columns] = {
     "effects": EFFECTS,
@@ -277,6 +335,8 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "system": SYSTEM,
     "latency": LATENCY,
     "resources": RESOURCES,
+    "mitigations": MITIGATIONS,
+    "distances": DISTANCES,
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,

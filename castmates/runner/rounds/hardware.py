@@ -105,7 +105,7 @@ class Hardware:
 
     def apply_shares(self, shares: Sequence[Share]) -> bool:
         """Put these shares in force; True where a member has lost ways."""
-        lost = self.allocator.apply(shares)
+        lost = self.allocator.apply(tuple(share for share in shares if share.of_cache))
         if self.witness is not None:
             self.witness.remember()
         return lost

@@ -39,7 +39,7 @@ class Load:
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
         own_cpus = {cpu for name in active for cpu in self.places[name]}
-        watched = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
+        watched = [(cpus, _together(names, readings)) for cpus, names in self._sharing(active)]
         watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - own_cpus)]
         reasons = []
         for cpus, own in watched:
@@ -59,6 +59,17 @@ class Load:
                 load = f"foreign load: others took {share:.0%} of {place} (limit {self.limits.foreign:.0%})"
                 reasons.append(load + whom)
         return reasons
+
+    def _sharing(self, active: Collection[str]) -> list[tuple[tuple[int, ...], list[str]]]:
+        """Return the CPUs of those who run, with all who run on any of them: overcommitted CPUs have several."""
+        groups: list[tuple[tuple[int, ...], list[str]]] = []
+        for name in active:
+            cpus, names = self.places[name], [name]
+            for group in [group for group in groups if set(group[0]) & set(cpus)]:
+                groups.remove(group)
+                cpus, names = tuple(dict.fromkeys((*group[0], *cpus))), [*group[1], *names]
+            groups.append((cpus, names))
+        return groups
 
     def _neighbours(self, readings: Readings) -> list[str]:
         """Others' time on CPUs that share a last-level cache, or a package and its memory, with the block."""
@@ -89,6 +100,13 @@ class Load:
 
     def _cpus(self) -> set[int]:
         return {cpu for cpus in self.places.values() for cpu in cpus}
+
+
+def _together(names: Iterable[str], readings: Readings) -> float | None:
+    """Return the CPU time of these members; None where that of one is not known."""
+    times = [readings.get(name, "cpu_s") for name in names]
+    known = [each for each in times if each is not None]
+    return sum(known) if len(known) == len(times) else None
 
 
 def _share(seconds: float, readings: Readings) -> float:

@@ -51,7 +51,8 @@ class Rounds:
         if not self._learned:
             return
         lead = self.outcome.block.company.lead.name
-        self.pace = pace_of(self._design, self.steps, lead, self._settling.seconds, self.stage.hardware.watch_s)
+        settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
+        self.pace = pace_of(self._design, self.steps, lead, settle_s, watch_s, self._longest_period_s)
         self._settling.watch(self.pace.length_s)
         self.outcome.pace = self.pace
         self._learned = False
@@ -122,6 +123,12 @@ class Rounds:
             by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)
         for stretch in by_stretch.values():
             self._ledger.judge_stretch(stretch)
+
+    @property
+    def _longest_period_s(self) -> float:
+        """After how long a quota of CPU time is renewed, at most; 0 where no scene has one."""
+        shares = [share for scene in self.outcome.block.company.scenes for share in scene.shares]
+        return max((share.period / 1000 for share in shares if share.quota and share.period), default=0.0)
 
     @property
     def _settling(self) -> Settling:

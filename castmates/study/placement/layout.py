@@ -23,6 +23,7 @@ class Cpu:
     allowed: bool = True
     isolated: bool = False  # not load-balanced by the kernel (isolcpus)
     tickless: bool = False  # nohz_full
+    cluster: int | None = None  # of cores that share a cache below the last level
 
     @property
     def usable(self) -> bool:
