@@ -15,7 +15,6 @@ from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
-from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
 from castmates.runner.after_rounds import profiling
@@ -25,7 +24,6 @@ from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import starts
 from castmates.runner.processes.launch import WorkloadFailed
-from castmates.runner.processes.usable_cache import usable_cache
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
@@ -88,11 +86,9 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.freezer = stage.freezer.kind
     outcome.environments = starts.environments_used(company, cache)
     outcome.inputs = starts.inputs_used(company, cache)
-    topology, shareable = read_topology(), read_cache()
-    evictors = eviction.evictors(topology, company, outcome.runner_cpus)
+    evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
-    more = {member.name: usable_cache(member.cpus, member.nodes, topology, shareable) for member in company.members}
-    everyone = starts.starts(company, stage.scratch.files, cache, evictors, more)
+    everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")

@@ -6,7 +6,7 @@ command has bytes; a kernel that is run by hand resolves them itself by what sys
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from castmates.study.model import Workload
@@ -49,14 +49,23 @@ class Place:
     memory: int | None = None  # bytes of the machine; None where that does not matter
 
 
-def last_level(layout: Layout, cpus: Sequence[int], mask_bits: int = 0) -> LastLevel | None:
-    """The part that programs on these CPUs can use; `mask_bits` is the width of a mask, where masks can be set."""
+def last_level(
+    layout: Layout, cpus: Sequence[int], mask_bits: int = 0, nodes: Collection[int] = ()
+) -> LastLevel | None:
+    """The part that programs on these CPUs can use; `mask_bits` is the width of a mask, where masks can be set.
+
+    Memory that is bound to `nodes` fills their parts of a divided cache. Without them, or with far ones, it is taken to
+    lie around the CPUs.
+    """
     here = [layout.by_id[cpu] for cpu in cpus if cpu in layout.by_id]
     known = {cpu.llc for cpu in here if cpu.llc is not None and layout.llc_bytes.get(cpu.llc)}
     if not known:
         return None
     clusters = {llc: layout.clusters(llc) for llc in known}
-    parts = {(cpu.llc, cpu.node if clusters[cpu.llc] > 1 else None) for cpu in here if cpu.llc in known}
+    bound = {cpu.node: cpu.llc for cpu in layout.cpus if cpu.node in nodes and clusters.get(cpu.llc or 0, 1) > 1}
+    parts = {(llc, node) for node, llc in bound.items() if llc in known} or {
+        (cpu.llc, cpu.node if clusters[cpu.llc] > 1 else None) for cpu in here if cpu.llc in known
+    }
     smallest = min(layout.llc_bytes[llc] // clusters[llc] for llc in known)
     ways = mask_bits or min((layout.llc_ways.get(llc, 0) for llc in known), default=0)
     return LastLevel(smallest, ways or None, len(parts))

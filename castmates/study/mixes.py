@@ -58,9 +58,10 @@ class Host:
     peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
     no_quota: str = ""  # why CPU time cannot be given out; "" where it can
 
-    def place(self, cpus: Sequence[int]) -> Place:
-        """What a program on these CPUs finds here."""
-        return Place(cpus, last_level(self.layout, cpus, self.cache.ways if self.cache else 0), self.memory)
+    def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
+        """What a program on these CPUs, with its memory on these nodes, finds here."""
+        bits = self.cache.ways if self.cache else 0
+        return Place(cpus, last_level(self.layout, cpus, bits, nodes), self.memory)
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
     roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
     members, seen, memory = list[Member](), Counter[str](), dict[str, int]()
     for name, role, seat in zip(wanted.members, roles, seats, strict=True):
-        workload = fitted(programs.workloads[name], host.place(seat.cpus))
+        workload = fitted(programs.workloads[name], host.place(seat.cpus, seat.nodes))
         memory[name] = max(memory.get(name, 0), workload.memory_bytes)
         member = member_of(name, role, seat, workload, programs.prepared[name])
         seen[member.name] += 1

@@ -8,7 +8,7 @@ import pytest
 
 from castmates.study.catalogue import gather
 from castmates.study.memory_peak import Peak, at_peak
-from castmates.study.model import Catalogue, MixRule, Study
+from castmates.study.model import Catalogue, Study
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import read
 from castmates.workloads.heartbeat import Reader, State, create

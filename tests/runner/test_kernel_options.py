@@ -83,18 +83,6 @@ def test_threads_on_several_caches_have_a_share_of_each(kernels, sysfs):
 
 
 @pytest.mark.parametrize(
-    ("size", "expected"), [("0.5llc", 5 * MIB), ("2ways", 10 * MIB // 8), ("0.5l3", 15 * MIB), ("0.5l2", MIB)]
-)
-def test_the_runner_corrects_what_sysfs_shows_of_the_last_level_cache(kernels, sysfs, size, expected):
-    """10 MiB of it are this program's where sub-NUMA clusters divide it, and masks have 16 ways."""
-    usable = {"CASTMATES_LLC_BYTES": str(10 * MIB), "CASTMATES_LLC_WAYS": "16"}
-    command = [kernels / "chase", "--bytes", size, "--units", "1000"]
-    status, _, err = run(command, CASTMATES_SYSFS=str(sysfs), **usable)
-    assert status == 0
-    assert err.startswith(f"chase: --bytes {size} is {expected} bytes: ")
-
-
-@pytest.mark.parametrize(
     ("size", "missing", "reason"),
     [
         ("0.5llc", "cache", "tells no last-level cache of CPU"),

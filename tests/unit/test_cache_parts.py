@@ -5,14 +5,12 @@ from dataclasses import replace
 import pytest
 
 from castmates.machine.topology import CachePart, one_last_level_cache, read_topology
-from castmates.runner.processes.usable_cache import BYTES, WAYS, usable_cache
 from castmates.trials.way_masks.trial import where
 from tests.unit import machines, sysfs
 from tests.unit.caches import cache
 
 MIB = 1 << 20
 SOCKET = 36 * MIB  # of the Xeon: twelve ways
-WHOLE, DIVIDED = "synthetic-xeon-2s", "synthetic-xeon-2s-snc2"
 
 
 def test_the_nodes_within_a_cache_divide_it():
@@ -41,27 +39,6 @@ def test_one_cache_is_read_as_all_are(name, tmp_path):
 
 def test_without_sysfs_there_is_no_cache(tmp_path):
     assert one_last_level_cache(tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("machine", "cpus", "nodes", "masks", "expected"),
-    [
-        (WHOLE, (0, 1), (), cache(12), {}),  # sysfs is right
-        (WHOLE, (0, 1), (0,), None, {}),
-        (WHOLE, (0, 1), (1,), None, {}),  # far memory
-        (WHOLE, (0, 1), (), cache(16), {WAYS: "16"}),  # twelve by associativity
-        (DIVIDED, (0, 1), (), None, {BYTES: str(SOCKET // 2)}),
-        (DIVIDED, (0, 4), (), None, {}),  # one core in each cluster: all of it
-        (DIVIDED, (0, 4), (1,), None, {BYTES: str(SOCKET // 2)}),  # whose memory is in one
-        (DIVIDED, (0,), (0, 1), None, {}),
-        (DIVIDED, (0,), (3,), None, {BYTES: str(SOCKET // 2)}),  # far memory
-        (DIVIDED, (8,), (2,), cache(12), {BYTES: str(SOCKET // 2)}),
-        ("synthetic-arm-no-l3", (3,), (), None, {}),
-        ("synthetic-hybrid-client", (20,), (), None, {}),  # outside of the last-level cache
-    ],
-)
-def test_programs_get_what_sysfs_does_not_show(machine, cpus, nodes, masks, expected):
-    assert usable_cache(cpus, nodes, machines.topology(machine), masks) == expected
 
 
 def test_masks_are_tried_within_one_cluster(tmp_path):

@@ -41,6 +41,9 @@ def test_what_can_be_used_is_a_clusters_part_and_a_ccx():
     assert last_level(GRANITE, [0]) == LastLevel(504 * MIB, 16, 1)
     assert last_level(GRANITE_SNC3, [0]) == LastLevel(168 * MIB, 16, 1)  # resctrl's `size` has all 504
     assert last_level(GRANITE_SNC3, [0, 40, 41]) == LastLevel(168 * MIB, 16, 2)
+    assert last_level(GRANITE_SNC3, [0, 40], nodes=[1]) == LastLevel(168 * MIB, 16, 1)  # its memory is in one
+    assert last_level(GRANITE_SNC3, [0], nodes=[0, 1]) == LastLevel(168 * MIB, 16, 2)
+    assert last_level(GRANITE_SNC3, [0], nodes=[4]) == LastLevel(168 * MIB, 16, 1)  # far memory
     assert last_level(GENOA, [0, 1]) == LastLevel(32 * MIB, 16, 1)
     assert last_level(GENOA, [0, 8, 16]) == LastLevel(32 * MIB, 16, 3)
     assert last_level(Layout((Cpu(0, 0, llc=0),)), [0]) is None

@@ -4,7 +4,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.memory_peak import Peak, at_peak, free_cores
-from castmates.study.model import MixRule, Workload
+from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.trials.memory_peak.trial import cores_of_a_package, in_words, ladder, rate
 

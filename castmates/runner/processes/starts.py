@@ -1,7 +1,7 @@
 """What it takes to start the processes of a block: its members, placebos and evictors."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,22 +16,13 @@ from castmates.workloads import environments, inputs
 HELPER_READY_WITHIN = 20.0
 
 
-def starts(
-    company: Company,
-    scratch: Path,
-    cache: Path,
-    evictors: Sequence[Evictor] = (),
-    more: Mapping[str, Mapping[str, str]] | None = None,
-) -> list[Start]:
+def starts(company: Company, scratch: Path, cache: Path, evictors: Sequence[Evictor] = ()) -> list[Start]:
     """Return what to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
 
-    Last the evictors. `more` has variables of members that are known only here; their own come before them.
+    Last the evictors.
     """
     native = _built(environments.NATIVE, company.native_key, cache) / "bin"
-    members = [
-        _with(member_start(member, native, scratch, cache), (more or {}).get(member.name, {}))
-        for member in company.members
-    ]
+    members = [member_start(member, native, scratch, cache) for member in company.members]
     cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
     placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
     return [*members, *placebos, *(_evictor(each, native, scratch) for each in evictors)]
@@ -102,10 +93,6 @@ def _awaited(member: Member) -> str:
         return ""
     key = "ready_line" if member.ready_line else "step_line"
     return f"no line of its output matched '{key}' ({member.ready_line or member.step_line})"
-
-
-def _with(start: Start, more: Mapping[str, str]) -> Start:
-    return replace(start, environment={**more, **start.environment}) if more else start
 
 
 def _evictor(each: Evictor, native: Path, scratch: Path) -> Start:

@@ -8,8 +8,6 @@
 #include "program.h"
 
 #define CM_SYSFS_VARIABLE "CASTMATES_SYSFS" /* for tests: the root that stands for /sys */
-#define CM_LLC_BYTES_VARIABLE "CASTMATES_LLC_BYTES" /* what of the last-level cache this program can use */
-#define CM_LLC_WAYS_VARIABLE "CASTMATES_LLC_WAYS"   /* in how many ways of a mask */
 #define CM_SIZE_EXAMPLES "64M, 0.5llc, 2ways or 0.5l2"
 #define CM_SIZE_GRAIN 4096u /* what is not given in bytes is rounded down to a multiple */
 
@@ -89,18 +87,6 @@ static inline double cm_leading_number(const char *text, const char **rest)
     return number;
 }
 
-/* Take the part of the last-level cache that the runner names as ours, where sub-NUMA clusters divide it, and the ways
-   that its masks have: sysfs shows the whole cache, and its associativity. */
-static inline cm_cache cm_usable(cm_cache cache)
-{
-    const char *bytes = getenv(CM_LLC_BYTES_VARIABLE), *ways = getenv(CM_LLC_WAYS_VARIABLE);
-    if (bytes != NULL && cm_parse_number(bytes) > 0)
-        cache.bytes = cm_parse_number(bytes);
-    if (ways != NULL && cm_parse_number(ways) > 0)
-        cache.ways = (unsigned)cm_parse_number(ways);
-    return cache;
-}
-
 static inline void cm_size_unknown(const char *name, const char *text, int cpu, const char *what)
 {
     fprintf(stderr,
@@ -121,8 +107,6 @@ static inline uint64_t cm_resolve_size(const char *name, const char *text, unsig
         return 0;
     int cpu = sched_getcpu();
     cm_cache cache = cm_find_cache(cpu, (unsigned)level);
-    if (level == 0)
-        cache = cm_usable(cache);
     if (cache.bytes == 0)
         cm_size_unknown(name, text, cpu, level == 0 ? "last-level cache" : "cache of this level");
     if (ways && cache.ways == 0)
