@@ -62,8 +62,8 @@ def last_level(
     if not known:
         return None
     clusters = {llc: layout.clusters(llc) for llc in known}
-    bound = {cpu.node: cpu.llc for cpu in layout.cpus if cpu.node in nodes and clusters.get(cpu.llc or 0, 1) > 1}
-    parts = {(llc, node) for node, llc in bound.items() if llc in known} or {
+    divided = {llc for llc, count in clusters.items() if count > 1}
+    parts = {(cpu.llc, cpu.node) for cpu in layout.cpus if cpu.node in nodes and cpu.llc in divided} or {
         (cpu.llc, cpu.node if clusters[cpu.llc] > 1 else None) for cpu in here if cpu.llc in known
     }
     smallest = min(layout.llc_bytes[llc] // clusters[llc] for llc in known)
