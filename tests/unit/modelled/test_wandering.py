@@ -12,17 +12,6 @@ from castmates.study.modelled import Noise
 from tests.unit.modelled.makers import STUDY, project_of
 from tests.unit.modelled.test_block import played
 
-WANDERING = """
-name: example
-platform: modelled
-leads: [ranking]
-antagonists: [flood]
-controls: null
-budget: {{blocks: 3, rounds: 20, window: 1.5, longest_block: 3600, slice: {slice}}}
-model: {{noise: {{window: 20%, effect: 5%, memory: 1, scene: 0%, launch: 0%, drift: 0%}}}}
-"""
-
-
 LAUNCHES, ROUNDS = 3, 20
 LONG = 1.6  # seconds: one slice makes a window
 PAIRS = (
@@ -31,6 +20,19 @@ PAIRS = (
     ("ranking@1", "solo", "solo-again"),
     ("flood@2", "alone:flood@2", "corun:ranking+flood"),
 )
+
+
+def wandering(length):
+    """A study of a machine that wanders, in slices of this length."""
+    return f"""
+name: example
+platform: modelled
+leads: [ranking]
+antagonists: [flood]
+controls: null
+budget: {{blocks: {LAUNCHES}, rounds: {ROUNDS}, window: 1.5, longest_block: 3600, slice: {length}}}
+model: {{noise: {{window: 20%, effect: 5%, memory: 1, scene: 0%, launch: 0%, drift: 0%}}}}
+"""
 
 
 def logs_of(windows):
@@ -67,7 +69,7 @@ def launches(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
         return {
             length: [
-                played(tmp_path_factory.mktemp("block"), monkeypatch, WANDERING.format(slice=length), number)
+                played(tmp_path_factory.mktemp("block"), monkeypatch, wandering(length), number)
                 for number in range(1, LAUNCHES + 1)
             ]
             for length in ("auto", LONG)
