@@ -10,7 +10,7 @@ from tests.workflow.sweeps import TABLES, Sweeps
 
 BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
-NOISY = {"noise": {"window": "8%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
+NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 
 
 def parted(block: str) -> list[str]:
