@@ -136,6 +136,9 @@ def test_occupancy_series_come_from_the_kernel(swept, windows):
     active = slices[slices.watched & slices.counted].groupby("window").member.unique()
     assert len(active) > len(set(windows.window)) / 2
     assert {(window, member) for window, members in active.items() for member in members} <= set(readings.index)
+    valid = windows.groupby("window").valid.all()
+    read = set(readings.index.get_level_values("window"))
+    assert read & set(valid.index[valid]) == set(active.index) & set(valid.index[valid])
     assert readings.median() >= 3
     assert occupancy.value.max() > 0
 
